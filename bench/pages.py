@@ -18,6 +18,7 @@ from ground import Report
 
 # A page and the JSON reads that it shows.
 PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "today": ("/today", ("/api/today", "/api/listed_value", "/api/movers")),
     "cards": ("/cards", ("/api/cards",)),
     "cards, a search": (
         "/cards?search=is:foil+price>5",

@@ -16,6 +16,8 @@ import accept_upload
 import agents
 import backtest
 import cancel
+import catalog
+import discovery
 import engine
 import export_prices
 import ground
@@ -71,6 +73,11 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
+    "catalog": (catalog.measure, {"rounds": 3}),
+    "discovery": (
+        discovery.measure,
+        {"products": 500_000, "sellers": 200, "offers": 2_000_000, "rounds": 200},
+    ),
     "engine": (engine.measure, {}),
 }
 

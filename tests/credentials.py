@@ -23,6 +23,13 @@ SESSION_ALONE = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/passkeys
+    POST /api/passkeys
+    POST /api/passkeys/options
+    DELETE /api/passkeys/{passkey_id}
+    GET /api/account/deletion
+    POST /api/account/deletion
+    DELETE /api/account/deletion
     GET /api/shelves
     GET /api/shelves/{box}
     POST /api/shelves/put
@@ -39,6 +46,7 @@ SESSION_ALONE = routes("""
     POST /api/contributions
     POST /api/contributions/{card_id}/publish
     GET /api/quick_add/pending
+    GET /api/v1/sync/screenshots/{screenshot_id}
     POST /api/quick_add/{entry_id}/settle
     POST /api/v1/agent/plans/{plan_id}/confirm
     POST /api/v1/agent/plans/{plan_id}/decline
@@ -52,14 +60,28 @@ KEY_OR_SESSION = routes("""
     GET /api/v1/sales_report
     POST /api/v1/uploads/{upload_id}/confirm
     POST /api/v1/uploads/{upload_id}/discard
+    POST /api/v1/uploads/{upload_id}/mend
 """)
 # Everybody; a token needs mcp:read.
 READS = routes("""
     GET /api/account
+    GET /api/today
+    GET /api/listed_value
+    GET /api/movers
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/orders/export.csv
+    GET /api/customers/export.csv
+    GET /api/lists/export.csv
+    GET /api/pricing/runs/export.csv
+    GET /api/v1/agent/activity/export.csv
+    GET /api/saved_searches
+    GET /api/card_columns
+    GET /api/cards/{card_id}/behind
+    GET /api/cards/{card_id}/match
+    GET /api/cards/{card_id}/orders
     GET /api/orders
     GET /api/orders/{order_id}
     GET /api/customers
@@ -68,6 +90,8 @@ READS = routes("""
     GET /api/pull_sessions/{session_id}
     GET /api/pricing/rules
     GET /api/pricing/rules/analysis
+    GET /api/pricing/presets
+    GET /api/pricing/updates.csv
     GET /api/pricing/rules/{rule_id}
     GET /api/pricing/sales
     GET /api/pricing/sales/{sale_id}
@@ -90,12 +114,18 @@ READS = routes("""
     GET /api/returns/customers
     POST /api/pricing/backtest
     GET /api/v1/pricing/explain/{marketplace_id}
+    POST /api/v1/pricing/explain/{marketplace_id}/changed
     GET /api/v1/status
     GET /api/v1/agent/activity
     GET /api/v1/tasks
     GET /api/v1/agent/plans
     GET /api/v1/agent/plans/{plan_id}
+    GET /api/v1/sync/cycles
+    GET /api/v1/sync/cycles/{cycle_id}
+    GET /api/v1/uploads
     GET /api/v1/uploads/{upload_id}
+    GET /api/v1/uploads/{upload_id}/rejected.csv
+    POST /api/discovery/availability
     GET /api/quick_add
     GET /api/quick_add/products
 """)
@@ -106,6 +136,12 @@ WRITES = routes("""
     PATCH /api/quick_add/{entry_id}
     DELETE /api/quick_add/{entry_id}
     POST /api/quick_add/publish
+    POST /api/saved_searches
+    PATCH /api/saved_searches/{search_id}
+    DELETE /api/saved_searches/{search_id}
+    PUT /api/card_columns
+    PUT /api/card_columns/shop
+    POST /api/cards/{card_id}/match
     POST /api/lists
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
@@ -133,6 +169,8 @@ WRITES = routes("""
     PATCH /api/pricing/sales/{sale_id}
     DELETE /api/pricing/sales/{sale_id}
     PATCH /api/pricing/settings
+    POST /api/pricing/pins/pin_many
+    POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/rule_tests

@@ -20,8 +20,17 @@ BODIES = {
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},
     "POST /api/keys": {"name": "Laptop"},
+    "POST /api/passkeys": {"name": "Laptop", "credential": {}},
+    "POST /api/session/passkey": {"credential": {}},
+    # Not the address of the one who asks, so that nothing ends by the way.
+    "POST /api/account/deletion": {"confirm": "nobody"},
+    "PUT /api/card_columns": {"columns": ["price"]},
+    "PUT /api/card_columns/shop": {"columns": ["price"]},
+    "POST /api/cards/{card_id}/match": {"product_id": 1},
+    "POST /api/saved_searches": {"name": "Dear", "query": "price>5"},
     "POST /api/lists": {"name": "Binder"},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
+    "POST /api/discovery/availability": {"name": "Mew"},
     "POST /api/quick_add/publish": {"ids": [1]},
     "POST /api/quick_add/{entry_id}/settle": {"listed": True},
     "POST /api/pricing/rules/reorder": {"ids": []},
@@ -35,7 +44,7 @@ async def asked(send: Callable[..., Awaitable[Any]], route: str) -> tuple[int, s
     method, path = route.split(" ")
     path = path.replace("{preset}", "premium")
     # Nobody's, so that no caller ends its own session or key by the way.
-    path = re.sub(r"\{(member|key)_id\}", "999999999", path)
+    path = re.sub(r"\{(member|key|passkey)_id\}", "999999999", path)
     path = re.sub(r"\{\w+\}", "1", path)
     takes_json = "requestBody" in DOCUMENT["paths"][route.split(" ")[1]][method.lower()]
     options = {"json": BODIES.get(route, {})} if takes_json else {}

@@ -14,6 +14,8 @@ def routes(told: str) -> set[str]:
 # They take no credentials, or bring their own.
 STRANGERS = routes("""
     POST /api/session
+    POST /api/session/passkey
+    POST /api/session/passkey/options
     POST /api/invitations/{token}
     PUT /objects/{key}
     GET /downloads/{product}/{version}/{path}
@@ -51,10 +53,31 @@ AGENTS = routes("""
 STAFF = routes("""
     GET /api/session
     DELETE /api/session
+    GET /api/passkeys
+    POST /api/passkeys
+    POST /api/passkeys/options
+    DELETE /api/passkeys/{passkey_id}
+    GET /api/today
+    GET /api/listed_value
+    GET /api/movers
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/orders/export.csv
+    GET /api/customers/export.csv
+    GET /api/lists/export.csv
+    GET /api/pricing/runs/export.csv
+    GET /api/v1/agent/activity/export.csv
+    GET /api/saved_searches
+    POST /api/saved_searches
+    PATCH /api/saved_searches/{search_id}
+    DELETE /api/saved_searches/{search_id}
+    GET /api/card_columns
+    PUT /api/card_columns
+    GET /api/cards/{card_id}/behind
+    GET /api/cards/{card_id}/match
+    GET /api/cards/{card_id}/orders
     GET /api/orders
     GET /api/orders/{order_id}
     GET /api/customers
@@ -90,6 +113,7 @@ STAFF = routes("""
     POST /api/v1/sync/request
     GET /api/v1/status
     GET /api/v1/agent/activity
+    POST /api/discovery/availability
     GET /api/quick_add/products
     GET /api/quick_add
     POST /api/quick_add
@@ -123,12 +147,20 @@ OWNERS = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/account/deletion
+    POST /api/account/deletion
+    DELETE /api/account/deletion
+    POST /api/v1/pricing/explain/{marketplace_id}/changed
+    POST /api/cards/{card_id}/match
+    PUT /api/card_columns/shop
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards
     GET /api/pricing/rules
     POST /api/pricing/rules
     GET /api/pricing/rules/analysis
+    GET /api/pricing/presets
+    GET /api/pricing/updates.csv
     GET /api/pricing/rules/{rule_id}
     PATCH /api/pricing/rules/{rule_id}
     DELETE /api/pricing/rules/{rule_id}
@@ -142,6 +174,8 @@ OWNERS = routes("""
     DELETE /api/pricing/sales/{sale_id}
     GET /api/pricing/settings
     PATCH /api/pricing/settings
+    POST /api/pricing/pins/pin_many
+    POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/preview
@@ -164,7 +198,13 @@ OWNERS = routes("""
     POST /api/pricing/rollbacks/{rollback_id}/cancel
     POST /api/v1/sync/cancel
     POST /api/v1/sync/skip_wait
+    GET /api/v1/sync/cycles
+    GET /api/v1/sync/cycles/{cycle_id}
+    GET /api/v1/sync/screenshots/{screenshot_id}
+    GET /api/v1/uploads
     GET /api/v1/uploads/{upload_id}
+    GET /api/v1/uploads/{upload_id}/rejected.csv
+    POST /api/v1/uploads/{upload_id}/mend
     POST /api/v1/uploads/{upload_id}/confirm
     POST /api/v1/uploads/{upload_id}/discard
     GET /api/account

@@ -23,16 +23,20 @@ from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import sessions_of
 from cardsync.accounts import manage_routes as management
 from cardsync.accounts import pages as member_pages
+from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
+from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.dashboard import door as dashboard
+from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
+from cardsync.discovery import routes as discovery
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.orders import pull_routes as pulls
@@ -60,6 +64,7 @@ from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
+from cardsync.today import routes as today
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.late_bodies import reading_rests
@@ -158,6 +163,7 @@ def _for_any() -> Router:
         order_reads.router,
         returns.router,
         sales_summary.router,
+        kept.router,
         cards.router,
         lists.router,
         rules.router,
@@ -166,6 +172,8 @@ def _for_any() -> Router:
         rollbacks.router,
         quick_add.router,
         printing.router,
+        today.router,
+        discovery.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )
@@ -183,8 +191,15 @@ def _for_members() -> Router:
     )
 
 
-def _for_members_on_plans() -> Router:
-    return _known_callers("/api/v1", plans.deciding, security=[A_SESSION], opt=BY_SESSION)
+def _for_members_of_agents() -> Router:
+    """The routes for a signed-in member alone, beside those of agents."""
+    return _known_callers(
+        "/api/v1",
+        plans.deciding,
+        sync.pictures,
+        security=[A_SESSION],
+        opt=BY_SESSION,
+    )
 
 
 def _description() -> OpenAPIConfig:
@@ -221,10 +236,11 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_agents(),
             _for_any(),
             _for_members(),
-            _for_members_on_plans(),
+            _for_members_of_agents(),
             accounts.router,
             management.router,
             members.router,
+            passkeys.router,
             member_pages.router,
             dashboard.pages,
             dashboard.first_run,
@@ -241,7 +257,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
         template_config=pages.templates(
-            "cardsync.accounts", "cardsync.plans", "cardsync.dashboard"
+            "cardsync.accounts",
+            "cardsync.plans",
+            "cardsync.dashboard",
+            asset=asset_url,
         ),
         openapi_config=_description(),
         logging_config=None,

@@ -215,19 +215,65 @@ def catalog() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["auto", "csv", "parquet"]),
+    type=click.Choice(
+        [
+            "auto",
+            "csv",
+            "parquet",
+            "tcgcsv",
+            "mtgjson",
+            "scryfall",
+            "pokemon-tcg-data",
+            "tcgdex",
+        ]
+    ),
     default="auto",
     show_default=True,
 )
 @click.option("--game", help="Import only this product line, or name it where the file does not.")
-def catalog_import(path: Path, form: str, game: str | None) -> None:
+@click.option("--source", help="The catalog's name; what its newer edition lacks is marked.")
+@click.option(
+    "--skipped",
+    type=click.Path(path_type=Path),
+    help="Write every skipped record with its reason to this CSV file.",
+)
+def catalog_import(
+    path: Path,
+    form: str,
+    game: str | None,
+    source: str | None,
+    skipped: Path | None,
+) -> None:
     """Load products; loading a newer edition of the same file updates them."""
-    from cardsync.catalog.load import import_catalog
+    from cardsync.catalog.load import load as load_catalog
+    from cardsync.catalog.report import skipped_lines, write_skipped
 
     async def load(database: Database) -> str:
-        return await import_catalog(database, path, form, game, say)
+        report = await load_catalog(database, path, form, game, say, source)
+        if skipped is not None:
+            write_skipped(skipped, report.broken)
+        for line in skipped_lines(report.broken):
+            say(line)
+        return report.sentence()
 
     click.echo(with_database(load))
+
+
+@catalog.command("match")
+@click.argument("path", type=click.Path(exists=True, path_type=Path, dir_okay=False))
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    help="Write every ambiguous and unmatched row with its reason to this CSV file.",
+)
+def catalog_match(path: Path, report: Path | None) -> None:
+    """Hold a pricing export against the catalog, and write nothing but the report."""
+    from cardsync.inventory.match_report import examine
+
+    async def run(database: Database) -> str:
+        return await examine(database, path, report, say)
+
+    click.echo(with_database(run))
 
 
 def main() -> None:

@@ -89,8 +89,8 @@ class InvalidCredentials(Problem):
     status = 401
     code = "invalid_credentials"
 
-    def __init__(self) -> None:
-        super().__init__(headers={"WWW-Authenticate": 'Bearer realm="cardsync"'})
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message, headers={"WWW-Authenticate": 'Bearer realm="cardsync"'})
 
 
 TOP_UP_PATH = "/account/credits"
@@ -251,6 +251,13 @@ class NotAwaitingReview(Problem):
 
     status = 409
     code = "not_awaiting_review"
+
+
+class NotTheNewest(Problem):
+    """A newer upload has come since; mend its rows instead."""
+
+    status = 409
+    code = "not_the_newest"
 
 
 class RollbackOpen(Problem):
@@ -416,6 +423,20 @@ class InvalidPayload(Problem):
     code = "invalid_payload"
 
 
+class NameTooShort(Problem):
+    """A reference's name has fewer than two characters."""
+
+    status = 422
+    code = "name_too_short"
+
+
+class TooManyReferences(Problem):
+    """A request names more cards than one answer covers."""
+
+    status = 422
+    code = "too_many_references"
+
+
 class EmptyPayload(Problem):
     """The body is an empty array."""
 
@@ -518,6 +539,13 @@ class ListLimitReached(Problem):
 
     status = 422
     code = "list_limit_reached"
+
+
+class SavedSearchLimitReached(Problem):
+    """There are as many saved searches as there may be."""
+
+    status = 422
+    code = "saved_search_limit_reached"
 
 
 class ListFull(Problem):

@@ -232,6 +232,14 @@ class Settings(BaseSettings):
         "",
         description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
     )
+    marketplace_product_url: str = Field(
+        "https://www.tcgplayer.com/product/{marketplace_product_id}",
+        description="A product's page at the marketplace, for sellers without a link of their own",
+    )
+    affiliate_url_template: str | None = Field(
+        None,
+        description="Wraps every link of discovery; `{url}` stands for the link, percent-encoded",
+    )
     set_up_token: str | None = Field(
         None,
         description="Opens /set-up from other machines while there is no seller; absent: `serve` makes one and prints its link",
@@ -315,6 +323,9 @@ class Settings(BaseSettings):
     )
     plan_seconds: int = Field(
         86_400, ge=1, description="An assistant's plan waits so long for a member's click"
+    )
+    plan_retention_days: int = Field(
+        90, ge=1, description="Plans that were decided are kept, and their keys remembered, so long"
     )
     invitation_days: int = Field(
         7, ge=1, description="An invitation of a member is good for so long"

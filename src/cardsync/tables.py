@@ -14,6 +14,8 @@ from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
+from cardsync.discovery import models as discovery
+from cardsync.figures import models as figures
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
@@ -29,17 +31,21 @@ from cardsync.work import jobs
 metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
-# sweeps work across sellers, repairs are counted across sellers.
+# sweeps work across sellers, repairs are counted across sellers, the network is read by product.
 GLOBAL_BY_SELLER = frozenset(
     {
         "member",
         "member_session",
         "invitation",
+        "passkey",
+        "account_deletion",
         "api_key",
         "access_token",
         "agent_seen",
         "work_due",
         "shared_repair_vote",
+        "network_seller",
+        "network_offer",
     }
 )
 
@@ -59,6 +65,8 @@ __all__ = [
     "agentwork",
     "catalog",
     "credits",
+    "discovery",
+    "figures",
     "inventory",
     "jobs",
     "lists",

@@ -23,7 +23,12 @@ OPERATIONS = {
     for method, operation in operations.items()
 }
 # Who calls these has no credentials yet.
-STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
+STRANGERS = {
+    ("POST", "/api/session"),
+    ("POST", "/api/session/passkey"),
+    ("POST", "/api/session/passkey/options"),
+    ("POST", "/api/invitations/{token}"),
+}
 BEHIND_A_KEY = {
     name: operation
     for name, operation in OPERATIONS.items()
@@ -45,6 +50,8 @@ SESSION_ONLY = {
                 "/api/members",
                 "/api/keys",
                 "/api/export/every",
+                "/api/account/deletion",
+                "/api/passkeys",
             )
         )
     ),
@@ -55,6 +62,7 @@ SESSION_ONLY = {
         and name[1].endswith(("/permissions", "/confirm", "/decline"))
     ),
     ("GET", "/api/quick_add/pending"),
+    ("GET", "/api/v1/sync/screenshots/{screenshot_id}"),
     ("POST", "/api/quick_add/{entry_id}/settle"),
 }
 
@@ -77,6 +85,9 @@ WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
         "members/invitations",
+        "account/deletion",
+        "passkeys",
+        "session/passkey",
         "keys",
         "v1/heartbeat",
         "v1/sync/request",
@@ -97,6 +108,10 @@ WITH_JSON_BODY = {
         "lists",
         "lists/{list_id}/cards",
         "contributions",
+        "saved_searches",
+        "cards/{card_id}/match",
+        "pricing/pins/pin_many",
+        "pricing/pins/unpin_many",
         "quick_add",
         "quick_add/publish",
         "quick_add/{entry_id}/settle",
@@ -104,6 +119,9 @@ WITH_JSON_BODY = {
 } | {
     ("PATCH", "/api/members/{member_id}"),
     ("PUT", "/api/customers/{key}/note"),
+    ("PUT", "/api/card_columns"),
+    ("PUT", "/api/card_columns/shop"),
+    ("PATCH", "/api/saved_searches/{search_id}"),
     ("PATCH", "/api/quick_add/{entry_id}"),
     ("PATCH", "/api/lists/{list_id}"),
     ("DELETE", "/api/lists/{list_id}/cards"),
@@ -140,7 +158,13 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/sync/upload-request"),
         ("PUT", "/objects/{key}"),
         ("POST", "/api/v1/sync"),
+        ("GET", "/api/v1/sync/cycles"),
+        ("GET", "/api/v1/sync/cycles/{cycle_id}"),
+        ("GET", "/api/v1/sync/screenshots/{screenshot_id}"),
+        ("GET", "/api/v1/uploads"),
         ("GET", "/api/v1/uploads/{upload_id}"),
+        ("GET", "/api/v1/uploads/{upload_id}/rejected.csv"),
+        ("POST", "/api/v1/uploads/{upload_id}/mend"),
         ("POST", "/api/v1/uploads/{upload_id}/confirm"),
         ("POST", "/api/v1/uploads/{upload_id}/discard"),
         ("GET", "/api/v1/export/price-updates"),
@@ -184,6 +208,34 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/{key_id}"),
         ("GET", "/api/export/everything"),
+        ("GET", "/api/passkeys"),
+        ("POST", "/api/passkeys"),
+        ("POST", "/api/passkeys/options"),
+        ("DELETE", "/api/passkeys/{passkey_id}"),
+        ("POST", "/api/session/passkey"),
+        ("POST", "/api/session/passkey/options"),
+        ("GET", "/api/account/deletion"),
+        ("POST", "/api/account/deletion"),
+        ("DELETE", "/api/account/deletion"),
+        ("POST", "/api/v1/pricing/explain/{marketplace_id}/changed"),
+        ("GET", "/api/cards/{card_id}/behind"),
+        ("GET", "/api/saved_searches"),
+        ("POST", "/api/saved_searches"),
+        ("PATCH", "/api/saved_searches/{search_id}"),
+        ("DELETE", "/api/saved_searches/{search_id}"),
+        ("GET", "/api/card_columns"),
+        ("PUT", "/api/card_columns"),
+        ("PUT", "/api/card_columns/shop"),
+        ("GET", "/api/cards/{card_id}/match"),
+        ("POST", "/api/cards/{card_id}/match"),
+        ("GET", "/api/cards/{card_id}/orders"),
+        ("POST", "/api/pricing/pins/pin_many"),
+        ("POST", "/api/pricing/pins/unpin_many"),
+        ("GET", "/api/orders/export.csv"),
+        ("GET", "/api/customers/export.csv"),
+        ("GET", "/api/lists/export.csv"),
+        ("GET", "/api/pricing/runs/export.csv"),
+        ("GET", "/api/v1/agent/activity/export.csv"),
         ("GET", "/api/orders"),
         ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
@@ -194,6 +246,9 @@ def test_every_route_of_the_issue_is_there():
         ("DELETE", "/api/lists/{list_id}"),
         ("POST", "/api/lists/{list_id}/cards"),
         ("DELETE", "/api/lists/{list_id}/cards"),
+        ("GET", "/api/today"),
+        ("GET", "/api/listed_value"),
+        ("GET", "/api/movers"),
         ("GET", "/api/cards"),
         ("GET", "/api/cards/complete"),
         ("GET", "/api/cards/export.csv"),
@@ -244,6 +299,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/pricing/rollbacks/{rollback_id}"),
         ("POST", "/api/pricing/rollbacks/{rollback_id}/cancel"),
         ("GET", "/api/pricing/rules/analysis"),
+        ("GET", "/api/pricing/presets"),
+        ("GET", "/api/pricing/updates.csv"),
         ("GET", "/api/v1/pricing/explain/{marketplace_id}"),
         ("GET", "/api/pricing/rules"),
         ("POST", "/api/pricing/rules"),
@@ -269,6 +326,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("POST", "/api/discovery/availability"),
         ("GET", "/api/quick_add/products"),
         ("GET", "/api/quick_add"),
         ("POST", "/api/quick_add"),
@@ -478,7 +536,16 @@ OWN_REFUSALS = {
         415: {"unsupported_media_type"},
         422: {"invalid_payload"},
     },
+    ("GET", "/api/v1/sync/cycles"): {422: {"invalid_payload"}},
+    ("GET", "/api/v1/sync/cycles/{cycle_id}"): {404: {"not_found"}},
+    ("GET", "/api/v1/sync/screenshots/{screenshot_id}"): {404: {"not_found"}},
+    ("GET", "/api/v1/uploads"): {422: {"invalid_payload"}},
     ("GET", "/api/v1/uploads/{upload_id}"): {404: {"not_found"}},
+    ("GET", "/api/v1/uploads/{upload_id}/rejected.csv"): {404: {"not_found"}},
+    ("POST", "/api/v1/uploads/{upload_id}/mend"): {
+        404: {"not_found"}, 409: {"not_the_newest"},
+        413: {"payload_too_large", "decompressed_too_large"}, 422: {"invalid_csv"},
+    },
     ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"},
                                                       409: {"not_awaiting_review"}},
     ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"},
@@ -540,9 +607,17 @@ OWN_REFUSALS = {
     ("POST", "/api/members/{member_id}/link"): {404: {"not_found"}},
     ("POST", "/api/keys"): {**READS_JSON, 403: {"account_suspended", "paid_plan_required"}},
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
+    ("POST", "/api/account/deletion"): READS_JSON,
+    ("DELETE", "/api/account/deletion"): {404: {"not_found"}},
+    ("POST", "/api/passkeys"): READS_JSON,
+    ("POST", "/api/passkeys/options"): {422: {"invalid_payload"}},
+    ("DELETE", "/api/passkeys/{passkey_id}"): {404: {"not_found"}},
+    ("GET", "/api/pricing/presets"): {422: {"invalid_query"}},
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
+    ("GET", "/api/listed_value"): {422: {"invalid_payload"}},
+    ("GET", "/api/movers"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/export.csv"): {422: {"invalid_payload"}},
     ("GET", "/api/orders/{order_id}"): {404: {"not_found"}},
     ("GET", "/api/lists/{list_id}"): {404: {"not_found"}},
@@ -558,6 +633,29 @@ OWN_REFUSALS = {
                                              422: {"invalid_payload", "list_full"}},
     ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
+    ("POST", "/api/v1/pricing/explain/{marketplace_id}/changed"): {
+        **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},
+    },
+    ("GET", "/api/cards/{card_id}/behind"): {404: {"not_found"}, 422: {"invalid_payload"}},
+    ("GET", "/api/cards/{card_id}/match"): {404: {"not_found"}},
+    ("POST", "/api/cards/{card_id}/match"): {**READS_JSON, 404: {"not_found"}},
+    ("GET", "/api/cards/{card_id}/orders"): {404: {"not_found"}, 422: {"invalid_payload"}},
+    ("GET", "/api/orders/export.csv"): {422: {"invalid_payload"}},
+    ("GET", "/api/v1/agent/activity/export.csv"): {422: {"invalid_payload"}},
+    ("PUT", "/api/card_columns"): READS_JSON,
+    ("PUT", "/api/card_columns/shop"): READS_JSON,
+    ("POST", "/api/saved_searches"): {
+        **READS_JSON,
+        422: {
+            "invalid_payload", "invalid_name", "name_taken", "invalid_query",
+            "saved_search_limit_reached",
+        },
+    },
+    ("PATCH", "/api/saved_searches/{search_id}"): {
+        **READS_JSON, 404: {"not_found"},
+        422: {"invalid_payload", "invalid_name", "name_taken", "invalid_query"},
+    },
+    ("DELETE", "/api/saved_searches/{search_id}"): {404: {"not_found"}},
     **{
         ("POST", f"/api/pricing/{what}"): {**READS_JSON,
                                            422: {"invalid_payload", "invalid_rule",
@@ -684,6 +782,9 @@ OWN_REFUSALS = {
                                           409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
+    ("POST", "/api/discovery/availability"): {
+        **READS_JSON, 422: {*READS_JSON[422], "name_too_short", "too_many_references"},
+    },
     ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
     ("GET", "/api/quick_add"): {422: {"invalid_payload"}},
     ("POST", "/api/quick_add"): {
@@ -700,6 +801,12 @@ OWN_REFUSALS = {
                                                        409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/session/passkey"): {
+        **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/session/passkey/options"): {
+        **FOR_STRANGERS, 403: {"csrf_failed"}, 422: {"invalid_payload"},
     },
     ("POST", "/api/invitations/{token}"): {**READS_JSON, **FOR_STRANGERS, 404: {"not_found"}},
     ("PUT", "/objects/{key}"): {
@@ -829,6 +936,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
             "/api/invitations/{token}",
             "/api/counts",
             "/api/counts/{count_id}/seen",
+            "/api/session/passkey",
         )
         or (
             name[1].startswith(
@@ -836,10 +944,17 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
                     "/api/shelves",
                     "/api/customers",
                     "/api/lists",
+                    "/api/saved_searches",
+                    "/api/card_columns",
+                    "/api/cards",
+                    "/api/pricing/pins",
                     "/api/contributions",
                     "/api/quick_add",
+                    "/api/discovery",
                     "/api/members",
                     "/api/keys",
+                    "/api/account/deletion",
+                    "/api/passkeys",
                 )
             )
             and name[0] != "DELETE"
@@ -871,8 +986,13 @@ QUERIES = {
                             " product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
     ("GET", "/api/cards/complete"): "text",
+    ("GET", "/api/cards/{card_id}/behind"): (
+        "search game product_line status selected_ids sort direction per_page"
+    ),
     ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/customers"): "page per_page",
+    ("GET", "/api/orders/export.csv"): "status status[] search date_from date_to product_line"
+                                       " refund unfeedbacked shipping_type ship_mark pull_session",
     ("DELETE", "/api/lists/{list_id}/cards"): (
         "marketplace_ids card_ids search game product_line status selected_ids"
     ),

@@ -58,6 +58,6 @@ def test_the_holder_of_a_key_may_do_what_an_owner_may_and_staff_may_not():
 
 
 def test_the_activity_feed_names_the_member_the_token_or_the_key():
-    assert a_caller(Identity(7, "key", 1)).actor == "key"
+    assert a_caller(Identity(7, "key", 1)).actor == "key 1"
     assert a_caller(Identity(7, "session", 2, 3)).actor == "member 3"
     assert a_caller(Identity(7, "token", 5, scopes=frozenset({"mcp:read"}))).actor == "token 5"

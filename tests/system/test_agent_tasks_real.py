@@ -203,6 +203,30 @@ def test_listings_are_placed_and_settled_row_by_row(
     assert not told_of(shop)
 
 
+def test_a_new_listing_that_was_refused_is_named_by_its_line_or_its_entry(
+    a_shop: Callable[..., Shop],
+) -> None:
+    shop = a_shop()
+    one, two, three = published(
+        shop, entry(5, condition="LP"), entry(6, condition="MP"), entry(7, condition="LP")
+    )
+    assert shop.once().returncode == 0
+    [file] = outbox(shop)
+    options = ("--rejected", "line-3=no such condition", "--rejected", f"entry-{three}")
+    assert "2 were refused" in imported(shop, file, *options)
+    assert statuses(shop) == {
+        one: ("listed", None),
+        two: ("rejected", "no such condition"),
+        three: ("rejected", "the marketplace refused it"),
+    }
+    unknown = subprocess.run(
+        [sys.executable, "-m", "cardsync_agent", "imported", str(file), "--rejected", "line-9",
+         "--server", shop.seller.server.url, "--key", shop.seller.api_key],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (unknown.returncode, "no such line of new listings" in unknown.stderr) == (2, True)
+
+
 def test_a_sync_that_gets_the_listings_places_them_in_either_mode(
     a_shop: Callable[..., Shop],
 ) -> None:

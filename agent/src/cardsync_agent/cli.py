@@ -86,23 +86,23 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
     """Report a price file; this takes no lock of the folder, so it runs beside a running agent."""
     file = Path(arguments.file).expanduser().resolve()
     prices = read_prices(file)
-    rejected = read_rejected(arguments.rejected or (), prices)
+    refused = read_rejected(arguments.rejected or (), prices)
     failures = _failures_beside(file)
-    if rejected and failures is None:
+    if refused and failures is None:
         raise UsageProblem("--rejected needs the file in exports/ or outbox/ of the agent's folder")
     client = Client(_server(arguments.server), _key(arguments))
     try:
         paused: frozenset[int] = frozenset()
         if failures is not None and not arguments.failed:
-            paused = failures.note(file.name, prices.ids - set(rejected), rejected)
+            paused = failures.note(file.name, prices.ids - set(refused.cards), refused.cards)
         say(
             "prices_reported",
-            report(client, prices, arguments.failed, rejected, paused & set(rejected)),
-            rows=len(prices.rows) + prices.without_id - len(rejected),
+            report(client, prices, arguments.failed, refused, paused & set(refused.cards)),
+            rows=len(prices.rows) + prices.without_id - len(refused),
             sha256=prices.sha256,
-            rejected=sorted(rejected),
+            rejected=sorted(refused.cards),
         )
-        if news := sorted(paused & set(rejected)):
+        if news := sorted(paused & set(refused.cards)):
             text = (
                 f"the marketplace refused {len(news)} cards three times: they are left out of"
                 " later price files until `cardsync-agent cards --resume`"
@@ -287,7 +287,8 @@ def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         action="append",
         metavar="ID[=REASON]",
         help="the marketplace took the file but not this card; repeatable; a card that is refused"
-        " three times in a row is left out of later files",
+        " three times in a row is left out of later files; a new listing, which has no ID yet, is"
+        " named line-N by its line in the file (the header is line 1) or entry-N",
     )
     imported.add_argument(
         "--failed", metavar="REASON", help="the marketplace did not take it, and why"

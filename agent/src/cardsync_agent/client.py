@@ -14,7 +14,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,36 @@ class PriceUpdates:
     etag: str | None
     # `rollback`, `quick_add` or `price_updates`; None from a server that does not say.
     kind: str | None = None
+    # Of a file of new listings: the server's entry of each row.
+    entries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The step that lost its element, with the part of the page around it."""
+
+    workflow: str
+    step_name: str
+    selector: str
+    page_url: str
+    dom_snippet: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Another selector; `known` says that it was verified before."""
+
+    correction_id: int
+    selector: str
+    known: bool
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The server has no selector, for the given reason."""
+
+    heal_id: int | None
+    reason: str
 
 
 class Client:
@@ -266,6 +296,7 @@ class Client:
             tuple(r.strip() for r in reasons.split(",") if r.strip()),
             answer.headers.get("ETag"),
             answer.headers.get("X-Price-Export-Kind"),
+            _ids(answer.headers.get("X-Quick-Add-Ids", "")),
         )
 
     def claim_task(self, kinds: Sequence[str]) -> Claim | None:
@@ -286,6 +317,28 @@ class Client:
 
     def end_task(self, task_id: int, outcome: dict[str, Any]) -> None:
         self._json("PATCH", f"tasks/{task_id}", json=outcome)
+
+    def heal(self, lost: Lost, screenshot: bytes | None = None) -> Repair | Gone:
+        """Ask for a selector in place of one that finds its element no more."""
+        picture = (
+            {} if screenshot is None else {"screenshot": base64.b64encode(screenshot).decode()}
+        )
+        body = self._json("POST", "workflow/heal", json=asdict(lost) | picture)
+        correction = body.get("correction")
+        heal_id = _whole(body.get("id"))
+        if isinstance(correction, dict) and isinstance(correction.get("id"), int):
+            known = body.get("status") == "cached"
+            return Repair(correction["id"], str(correction.get("selector") or ""), known=known)
+        # `queued` is an answer of the contract, too: until it is worked off there is no selector.
+        return Gone(heal_id, str(body.get("reason") or "the server knows no selector yet"))
+
+    def confirm_repair(self, correction_id: int, selector: str) -> None:
+        body = {"correction_id": correction_id, "selector": selector, "verified": True}
+        self._json("POST", "workflow/corrections", json=body)
+
+    def report_failed_repair(self, correction_id: int, error: str) -> None:
+        path = f"workflow/corrections/{correction_id}/failure"
+        self._json("POST", path, json={"error": error})
 
     def report_prices(self, path: str, body: dict[str, Any]) -> None:
         self._json("POST", path, json=body)
@@ -469,3 +522,9 @@ def _count_rows(content: bytes) -> int | None:
     if not header or header[0].strip().casefold() != "tcgplayer id":
         return None
     return sum(1 for row in reader if row)
+
+
+def _ids(header: str) -> tuple[int, ...]:
+    """Read ids that are joined by commas; none if a part of them is no id."""
+    names = [name.strip() for name in header.split(",")]
+    return tuple(map(int, names)) if all(n.isascii() and n.isdigit() for n in names) else ()

@@ -11,12 +11,13 @@ import csv
 import hashlib
 import io
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cardsync_agent import clock
+from cardsync_agent import clock, durable
 from cardsync_agent.client import Client
+from cardsync_agent.state import HOME
 
 # A request holds at most this many rows. A longer file is reported without its rows, and the next
 # inventory brings their prices.
@@ -39,6 +40,8 @@ class PriceFile:
     rows: list[dict[str, Any]]
     # New listings have no id of the marketplace yet.
     without_id: int = 0
+    # Of a file of listings: the server's entry of each line; the header is line 1.
+    entries: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def ids(self) -> set[int]:
@@ -60,7 +63,26 @@ def read_prices(path: Path) -> PriceFile:
         raise NoPriceFile(f"{path} is no price file: {trouble}") from trouble
     served = _as_served(path)
     rows = [row for row in read if row is not None]
-    return PriceFile(hashlib.sha256(served or content).hexdigest(), rows, len(read) - len(rows))
+    sha256 = hashlib.sha256(served or content).hexdigest()
+    return PriceFile(sha256, rows, len(read) - len(rows), _entries_of(path, len(read)))
+
+
+def remember_entries(home: Path, name: str, entries: Sequence[int]) -> None:
+    """Keep which entry of the server each row of a file of new listings is."""
+    if entries:
+        durable.write(home / f"{name}.entries", ",".join(map(str, entries)).encode())
+
+
+def _entries_of(path: Path, rows: int) -> dict[int, int]:
+    """Return the entry of each line, as it was remembered beside the agent's journal; none of a
+    copy that lacks rows.
+    """
+    try:
+        kept = (path.parent.parent / HOME / f"{path.name}.entries").read_text("ascii")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    ids = [int(id) for id in kept.split(",") if id.isdigit()]
+    return dict(enumerate(ids, 2)) if len(ids) == rows else {}
 
 
 def _as_served(path: Path) -> bytes | None:
@@ -75,16 +97,43 @@ def _as_served(path: Path) -> bytes | None:
         return None
 
 
-def read_rejected(texts: Sequence[str], prices: PriceFile) -> dict[int, str]:
-    """Read `ID` or `ID=REASON`, one a text. Raises NoPriceFile."""
-    rejected = {}
+@dataclass(frozen=True)
+class Refused:
+    """The reasons of the cards that the marketplace did not take: by its own ids, and of new
+    listings by the server's entries.
+    """
+
+    cards: dict[int, str] = field(default_factory=dict)
+    entries: dict[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.cards) + len(self.entries)
+
+
+def read_rejected(texts: Sequence[str], prices: PriceFile) -> Refused:
+    """Read `ID`, `line-N` or `entry-N`, each with `=REASON` or without. Raises NoPriceFile."""
+    refused = Refused()
     for text in texts:
         name, _, reason = text.partition("=")
-        name = name.strip()
+        name, reason = name.strip(), reason.strip()[:MOST_REASON] or "the marketplace refused it"
+        kind, dash, number = name.partition("-")
+        if dash and kind in ("line", "entry"):
+            refused.entries[_entry(kind, number, prices)] = reason
+            continue
         if not (name.isascii() and name.isdigit() and int(name) in prices.ids):
             raise NoPriceFile(f"--rejected {name[:40]}: the file has no card of this id")
-        rejected[int(name)] = reason.strip()[:MOST_REASON] or "the marketplace refused it"
-    return rejected
+        refused.cards[int(name)] = reason
+    return refused
+
+
+def _entry(kind: str, number: str, prices: PriceFile) -> int:
+    known = prices.entries if kind == "line" else {id: id for id in prices.entries.values()}
+    if not (number.isascii() and number.isdigit() and int(number) in known):
+        raise NoPriceFile(
+            f"--rejected {kind}-{number[:40]}: the file has no such {kind} of new listings;"
+            " take the whole file, of exports/ in the agent's folder"
+        )
+    return known[int(number)]
 
 
 def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any] | None:
@@ -103,27 +152,28 @@ def report(
     client: Client,
     prices: PriceFile,
     failure: str | None,
-    rejected: Mapping[int, str],
+    refused: Refused,
     paused: Collection[int],
 ) -> str:
     """Report the file to the server and return the sentence to print.
 
-    `failure` is the reason why the marketplace did not take the file, `rejected` the reason of
+    `failure` is the reason why the marketplace did not take the file, `refused` the reason of
     each card that it did not take, `paused` the cards that the agent leaves out from now on.
     """
-    rows = [row for row in prices.rows if row["marketplace_id"] not in rejected]
+    rows = [row for row in prices.rows if row["marketplace_id"] not in refused.cards]
+    all_rows = len(prices.rows) + prices.without_id - len(refused)
     told: dict[str, Any] = {
         "imported_at": clock.rfc3339(clock.now()),
-        "row_count": len(rows) + prices.without_id,
+        "row_count": max(all_rows, 0),
         "file_sha256": prices.sha256,
     }
-    if rejected:
+    if refused:
         told["rejected"] = [
-            {"marketplace_id": id, "message": reason} for id, reason in rejected.items()
+            *({"marketplace_id": id, "message": why} for id, why in refused.cards.items()),
+            *({"entry_id": id, "message": why} for id, why in refused.entries.items()),
         ]
     if paused:
         told["paused"] = sorted(paused)
-    all_rows = len(rows) + prices.without_id
     count = "1 price was" if all_rows == 1 else f"{all_rows} prices were"
     if failure is not None:
         error = {"code": "marketplace_refused", "message": failure}
@@ -139,5 +189,5 @@ def report(
         )
     client.report_prices("repricing_events", told | {"rows": rows})
     return f"the server knows that {count} imported" + (
-        f", and that {len(rejected)} were refused" if rejected else ""
+        f", and that {len(refused)} were refused" if refused else ""
     )

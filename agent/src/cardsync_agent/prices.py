@@ -15,6 +15,7 @@ from pathlib import Path
 from cardsync_agent import clock, durable
 from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import PriceUpdates
+from cardsync_agent.imported import remember_entries
 from cardsync_agent.job import Job, StepSkipped
 
 # The seller asked for what these kinds of file hold; in read_only only they are placed.
@@ -71,6 +72,7 @@ def _fetch_prices(job: Job) -> bytes | None:
         place = cycle.planned.index("download_price_updates") + 1
         cycle.planned.insert(place, "import_prices")
     cycle.export_sha256 = sha256
+    remember_entries(job.store.home, cycle.export_name, updates.entries)
     return updates.content
 
 

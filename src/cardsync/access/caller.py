@@ -142,7 +142,7 @@ class Caller(msgspec.Struct, frozen=True):
                 return f"member {identity.member_id}"
             case "token":
                 return f"token {identity.credential_id}"
-        return "key"
+        return f"key {identity.credential_id}"
 
     def must_be_owner(self) -> None:
         """The first line of every operation that staff may not do. Raises OwnerRequired."""

@@ -1,13 +1,14 @@
-"""Tables of members beside `member` itself: `member_session` and `invitation`.
+"""Tables of members beside `member` itself: `member_session`, `invitation`, `passkey` with its
+challenges, and `account_deletion`.
 
-Global: a request is looked up in them by its token.
+Global: a request is looked up in them by its token or its credential, a deletion by sweeps.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary
+from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import Base, Moment
@@ -57,3 +58,53 @@ class Invitation(Base):
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment)
     expires_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class Passkey(Base):
+    """A credential of a member's device: its public key, and how often it has signed."""
+
+    __tablename__ = "passkey"
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
+    )
+    member_id: Mapped[int] = mapped_column(
+        BigInteger,
+        ForeignKey("member.id", ondelete="CASCADE"),
+        index=True,
+    )
+    name: Mapped[str] = mapped_column(Text)
+    credential_id: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    public_key: Mapped[bytes] = mapped_column(LargeBinary)
+    sign_count: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    last_used_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class PasskeyChallenge(Base):
+    """Random bytes that a device shall sign, once and soon; of a sign-in it names no member."""
+
+    __tablename__ = "passkey_challenge"
+    challenge: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    member_id: Mapped[int | None] = mapped_column(
+        BigInteger,
+        ForeignKey("member.id", ondelete="CASCADE"),
+    )
+    expires_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class AccountDeletion(Base):
+    """An account whose owner asked to delete it; until `begun_at` that can be taken back."""
+
+    __tablename__ = "account_deletion"
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    )
+    asked_at: Mapped[datetime] = mapped_column(Moment)
+    due_at: Mapped[datetime] = mapped_column(Moment)
+    begun_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -119,7 +119,14 @@ class Account(Base):
     direct_program: Mapped[bool] = mapped_column(server_default=FALSE)
     network_consent: Mapped[bool] = mapped_column(server_default=FALSE)
     network_published: Mapped[bool] = mapped_column(server_default=FALSE)
+    # Since when each switch is on.
+    network_consented_at: Mapped[datetime | None] = mapped_column(Moment)
+    network_published_at: Mapped[datetime | None] = mapped_column(Moment)
     store_name: Mapped[str | None] = mapped_column(Text)
+    # A buyer's link to a listing, with {marketplace_product_id}; and what a parcel's postage is,
+    # by its value: "0:1.27,12:3.20".
+    listing_url_template: Mapped[str | None] = mapped_column(Text)
+    postage_steps: Mapped[str | None] = mapped_column(Text)
     direct_minimum: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.40")
     default_rule_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     minimum_move: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.01")

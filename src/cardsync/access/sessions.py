@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access import passwords, tokens
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
-from cardsync.access.member_models import MemberSession
+from cardsync.access.member_models import AccountDeletion, MemberSession
 from cardsync.access.models import Account, Member, Seller
 from cardsync.database.session import Database, enter_tenant
 from cardsync.settings import Settings
@@ -119,6 +119,10 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     seller_name = await session.scalar(select(Seller.name).where(Seller.id == member.seller_id))
     if suspended or seller_name is None:
         raise errors.AccountSuspended
+    deletion = await session.get(AccountDeletion, member.seller_id)
+    # An owner may come back to keep the account, until its removal begins.
+    if deletion and (deletion.begun_at or member.role != "owner"):
+        raise errors.AccountSuspended("this account is about to be deleted")
     now = clock.now()
     token = tokens.new_token()
     session.add(

@@ -7,9 +7,10 @@ takes their targets away, or prices them anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,11 +20,20 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.accounts import sellers
 from cardsync.catalog.product_lines import NAMES
+from cardsync.money import dollars, to_units
 from cardsync.pricing.runs import reprice
 from cardsync.seller_state import state as sync_state
 
+# Undoing a change of the account puts its fields back (`activity/undo_kinds.py`).
+KIND: Final = "account.settings"
 # What `cardsync admin seller set` reads from texts is read here by the same rules.
-_READ_AS_TEXT = ("quiet_hours", "time_zone", "tracking_threshold")
+_READ_AS_TEXT = (
+    "quiet_hours",
+    "time_zone",
+    "tracking_threshold",
+    "listing_url_template",
+    "postage_steps",
+)
 
 
 async def account_of(session: AsyncSession, caller: Caller) -> Account:
@@ -46,14 +56,61 @@ async def change(
     enabled, disabled = switched(account.product_lines, account.disabled_lines, lines)
     switches = set(enabled) != set(account.product_lines)
     changes |= {"product_lines": enabled, "disabled_lines": disabled} if lines else {}
-    await sellers.change_seller(session, caller.seller_id, changes, caller.actor)
+    was = _plain(account, changes)
+    entry = await sellers.change_seller(session, caller.seller_id, changes, caller.actor)
+    if entry is not None:
+        became = _plain(account, changes)
+        those = [name for name in became if was[name] != became[name]]
+        entry.undo = {
+            "kind": KIND,
+            "was": {name: was[name] for name in those},
+            "became": {name: became[name] for name in those},
+        }
     if switches:
-        state = await sync_state.locked(session, caller.seller_id)
-        # The set that the export holds is another now; the run says which.
-        state.export_fingerprint = None
-        await reprice.begin(session, caller.seller_id, "settings", now)
+        await _price_anew(session, caller.seller_id, now)
     statement = select(Account).where(Account.seller_id == caller.seller_id)
     return (await session.scalars(statement.execution_options(populate_existing=True))).one()
+
+
+async def _price_anew(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    state = await sync_state.locked(session, seller_id)
+    # The set that the export holds is another now; the run says which.
+    state.export_fingerprint = None
+    await reprice.begin(session, seller_id, "settings", now)
+
+
+def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
+    """The fields as JSON holds them; `_read` reads them again."""
+    values = {name: getattr(account, name) for name in names}
+    return {
+        name: dollars(to_units(value)) if isinstance(value, Decimal) else value
+        for name, value in values.items()
+    }
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring fields of the account back, as a change of them would. Raises SessionRequired,
+    OwnerRequired, or ChangedSince unless they stand as they became.
+    """
+    # A key or a token may not change the account, so it may not change it back either.
+    if caller.member_id is None:
+        raise errors.SessionRequired
+    caller.must_be_owner()
+    account = await sellers.locked_account(session, caller.seller_id)
+    became, present = undo["became"], _plain(account, undo["became"])
+    changed = [name for name in became if present[name] != became[name]]
+    if changed:
+        raise errors.ChangedSince(f"the account's {', '.join(changed)} changed since")
+    lines = account.product_lines
+    values = {name: _read(name, value) for name, value in undo["was"].items()}
+    await sellers.change_seller(session, caller.seller_id, values, None)
+    if set(values.get("product_lines", lines)) != set(lines):
+        await _price_anew(session, caller.seller_id, now)
 
 
 def _read(name: str, value: Any) -> Any:

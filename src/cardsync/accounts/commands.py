@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
+from cardsync import clock
 from cardsync.access import keys
 from cardsync.access.entitlements import SYNC_MODES
-from cardsync.accounts import sellers
+from cardsync.accounts import deletion, sellers
 from cardsync.database.session import Database
 from cardsync.limits import PLANS
 from cardsync.processes.command_line import ROW_ID, plain, settings_with, show, with_database
@@ -113,6 +114,19 @@ def seller_delete(seller_id: int) -> None:
 
     with_database(erase, settings)
     click.echo(f"seller {seller_id} is gone")
+
+
+@seller.command("keep")
+@click.argument("seller_id", type=ROW_ID)
+def seller_keep(seller_id: int) -> None:
+    """Take back the deletion that an owner asked for; revoked keys stay revoked."""
+
+    async def keep(database: Database) -> None:
+        async with database.shared() as session:
+            await deletion.keep(session, seller_id, clock.now())
+
+    with_database(keep)
+    click.echo(f"seller {seller_id} stays")
 
 
 @click.group()

@@ -60,14 +60,22 @@ async def invite(
     return member_id, await link(session, settings, seller_id, member_id)
 
 
-async def link(session: AsyncSession, settings: Settings, seller_id: int, member_id: int) -> Link:
-    """A new link for a member, in place of an earlier one."""
+async def link(
+    session: AsyncSession,
+    settings: Settings,
+    seller_id: int,
+    member_id: int,
+    good_for: timedelta | None = None,
+) -> Link:
+    """A new link for a member, in place of an earlier one; good for `invitation_days` unless told
+    otherwise.
+    """
     now = clock.now()
     token = tokens.new_token()
     values = {
         "token_hash": tokens.token_hash(token),
         "created_at": now,
-        "expires_at": now + timedelta(days=settings.invitation_days),
+        "expires_at": now + (good_for or timedelta(days=settings.invitation_days)),
     }
     written = insert(Invitation).values(member_id=member_id, seller_id=seller_id, **values)
     await session.execute(

@@ -14,8 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import A_SESSION, BY_SESSION, admitting
 from cardsync.access.caller import Caller
-from cardsync.accounts import everything, own_keys, people
+from cardsync.accounts import deletion, everything, own_keys, people
 from cardsync.accounts.shown import (
+    DeletionBody,
     InvitationBody,
     KeyBody,
     KeysBody,
@@ -23,6 +24,7 @@ from cardsync.accounts.shown import (
     MintedKeyBody,
     RosterBody,
     SignedOut,
+    deletion_body,
     keys_body,
     members_body,
     roster_body,
@@ -53,6 +55,10 @@ class RoleChange(msgspec.Struct):
 
 class NewKey(msgspec.Struct):
     name: str
+
+
+class Confirmed(msgspec.Struct):
+    confirm: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
 
 
 @get("/members", responses=problems(*READ))
@@ -154,13 +160,34 @@ async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyB
     responses=problems(*READ),
 )
 async def export_everything(caller: Caller, database: Database) -> Stream:
-    """Download all data of the account: a zip of CSV files (cards, price history, orders and their
-    items, lists and their cards, activity), sent while it is read.
+    """Download all data of the account: a zip of CSV files and the same tables as Parquet (cards,
+    price history, orders and their items, lists and their cards, activity), sent while it is read.
     """
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Stream(everything.archive(database, caller), media_type=everything.ZIP, headers=headers)
+
+
+@get("/account/deletion", responses=problems(*READ))
+async def read_deletion(caller: Caller, session: AsyncSession) -> DeletionBody:
+    """Show when the account will be deleted, if its owner asked for that."""
+    return deletion_body(await deletion.asked(session, caller))
+
+
+@post("/account/deletion", status_code=200, responses=problems(*WRITTEN, *WITH_JSON_BODY))
+async def ask_for_deletion(caller: Caller, session: AsyncSession, data: Confirmed) -> DeletionBody:
+    """Delete the account in seven days; `confirm` is the owner's own email address. All sessions,
+    keys, tokens and invitations end at once. An owner who signs in can take it back.
+    """
+    return deletion_body(await deletion.ask(session, caller, data.confirm, clock.now()))
+
+
+@delete("/account/deletion", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
+async def take_deletion_back(caller: Caller, session: AsyncSession) -> DeletionBody:
+    """Keep the account; its keys stay revoked."""
+    await deletion.take_back(session, caller, clock.now())
+    return deletion_body(None)
 
 
 router = Router(
@@ -176,6 +203,9 @@ router = Router(
         make_key,
         revoke_key,
         export_everything,
+        read_deletion,
+        ask_for_deletion,
+        take_deletion_back,
     ],
     middleware=[admitting],
     opt=BY_SESSION,

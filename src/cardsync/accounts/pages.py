@@ -1,4 +1,4 @@
-"""The pages of members: sign in, accept an invitation, the account with signing out, its credits.
+"""The pages of those who are not signed in: sign in, accept an invitation, and signing out.
 
 Forms without scripts; the same operations as JSON.
 """
@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any
 
 from litestar import Response, Router, get, post
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access import sessions, tokens
-from cardsync.access.admission import BY_SESSION, admitting, among_strangers, session_token
-from cardsync.access.caller import Caller
-from cardsync.accounts import invitations
-from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out, who_asks
-from cardsync.credits import ledger
-from cardsync.credits.models import CreditTransaction
+from cardsync.access.admission import among_strangers, session_token
+from cardsync.accounts import deletion, invitations
+from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out
+from cardsync.accounts.passkeys import has_name
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web import pages
@@ -30,14 +26,21 @@ from cardsync.web.forms import form_of, go, refused, sentence
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
-DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
-LEDGER_SHOWN = 200
+DONE = {
+    "here": "You are signed out.",
+    "everywhere": "You are signed out on all your devices.",
+    "deletion": "The account will be deleted in seven days. Sign in to take that back.",
+}
 # A link leads through the sign-in to its own page; no other site's address is followed, and none
 # that a browser might take for one.
-OWN_PATH = re.compile(r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?", re.ASCII)
+OWN_PATH = re.compile(
+    r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?(?:\?[A-Za-z0-9._~%+&=-]*)?", re.ASCII
+)
+NEXT_CHARACTERS = 2_000
 HOME = "/today"
-# An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
-ADDRESSES = ("https://", "http://", "mailto:")
+# Signing in with a passkey needs a script of ours; the password's form does without.
+_POLICY = "Content-Security-Policy"
+_WITH_SCRIPT = {_POLICY: f"{pages.HEADERS[_POLICY]}; script-src 'self'; connect-src 'self'"}
 
 
 @get("/sign-in")
@@ -47,10 +50,11 @@ async def sign_in_page(
     settings: Settings,
 ) -> Response[Any]:
     token = session_token(request.scope)
-    if token and await _is_good(request, database, settings, token):
-        return go(_own(_wanted(request.query_params)) or HOME)
+    seller_id = await _seller_of(request, database, settings, token) if token else None
+    if seller_id is not None:
+        return go(await _after(database, seller_id, _wanted(request.query_params)))
     done = DONE.get(request.query_params.get("signed_out", ""), "")
-    return _sign_in(done=done, then=_wanted(request.query_params))
+    return _sign_in(request, settings, done=done, then=_wanted(request.query_params))
 
 
 def _wanted(given: Mapping[str, str]) -> str:
@@ -59,11 +63,13 @@ def _wanted(given: Mapping[str, str]) -> str:
 
 
 def _own(path: str) -> str:
-    own = len(path) <= 200 and path != "/sign-in" and OWN_PATH.fullmatch(path)
+    own = len(path) <= NEXT_CHARACTERS and path != "/sign-in" and OWN_PATH.fullmatch(path)
     return path if own else ""
 
 
 def _sign_in(
+    request: ApiRequest,
+    settings: Settings,
     status: int = 200,
     headers: dict[str, str] | None = None,
     *,
@@ -72,11 +78,27 @@ def _sign_in(
     done: str = "",
     then: str = "",
 ) -> Template:
-    values = {"email": email, "problem": problem, "done": done, "then": _own(then)}
-    return page("sign_in.html", status, headers, **values)
+    values: dict[str, Any] = {"email": email, "problem": problem, "done": done, "then": _own(then)}
+    values["passkeys"] = has_name(settings, request.headers.get("host"))
+    return page("sign_in.html", status, {**_WITH_SCRIPT, **(headers or {})}, **values)
 
 
-async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
+async def _after(database: Database, seller_id: int, wanted: str) -> str:
+    """Return where a sign-in leads; one to an account that is about to be deleted, to the button
+    that keeps it.
+    """
+    async with database.tenant(seller_id) as session:
+        leaving = await deletion.pending(session, seller_id)
+    return "/settings/data" if leaving else _own(wanted) or HOME
+
+
+async def _seller_of(
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    token: str,
+) -> int | None:
+    """Return the seller whose good session this is, if it is one."""
     try:
         caller = await sessions.caller_with(
             database,
@@ -85,8 +107,8 @@ async def _is_good(request: ApiRequest, database: Database, settings: Settings, 
             settings,
         )
     except errors.Unauthorized:
-        return False
-    return not caller.account.suspended
+        return None
+    return None if caller.account.suspended else caller.seller_id
 
 
 @post("/sign-in", middleware=[among_strangers])
@@ -96,8 +118,17 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
     try:
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
-        return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=_wanted(form))
-    return go(_own(_wanted(form)) or HOME, cookie_of(settings, who.token))
+        return _sign_in(
+            request,
+            settings,
+            e.status,
+            e.headers,
+            email=email,
+            problem=sentence(e),
+            then=_wanted(form),
+        )
+    where = await _after(database, who.seller_id, _wanted(form))
+    return go(where, cookie_of(settings, who.token))
 
 
 @get("/invitations/{token:str}", middleware=[among_strangers])
@@ -145,41 +176,6 @@ async def _invitation(
     )
 
 
-@get("/account", middleware=[admitting], opt=BY_SESSION)
-async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Template:
-    who = await who_asks(session, caller, request)
-    return page("account.html", who=who, form_token=tokens.csrf_token(who.token))
-
-
-@get("/account/credits", middleware=[admitting], opt=BY_SESSION)
-async def credits_page(caller: Caller, database: Database, settings: Settings) -> Template:
-    """Where `top_up_path` leads."""
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        balance, rows = await ledger.history(session, caller.seller_id, LEDGER_SHOWN + 1)
-    top_up = settings.credits_top_up.strip()
-    return page(
-        "credits.html",
-        balance=balance,
-        lines=[_ledger_line(row) for row in rows[:LEDGER_SHOWN]],
-        complete=len(rows) <= LEDGER_SHOWN,
-        top_up=top_up,
-        top_up_is_address=top_up.lower().startswith(ADDRESSES),
-    )
-
-
-class LedgerLine(NamedTuple):
-    moment: str
-    kind: str
-    reason: str
-    amount: int
-    balance: int
-
-
-def _ledger_line(row: CreditTransaction) -> LedgerLine:
-    moment = row.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-    return LedgerLine(moment, row.kind, row.reason or "", row.amount, row.balance_after)
-
-
 @post("/sign-out", middleware=[among_strangers])
 async def sign_out(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
     """A form carries its CSRF token in a field.
@@ -218,7 +214,7 @@ async def asset(name: str) -> Response[str]:
 router = Router(
     path="/",
     route_handlers=[
-        sign_in_page, sign_in, invitation_page, accept_invitation, account, credits_page, sign_out, asset,
+        sign_in_page, sign_in, invitation_page, accept_invitation, sign_out, asset,
     ],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,

@@ -5,8 +5,8 @@ An account keeps at least one owner who has joined.
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,6 +18,8 @@ from cardsync.accounts.invitations import Link, MemberError
 from cardsync.contributions.promote import retire_private
 from cardsync.database.session import enter_tenant
 from cardsync.settings import Settings
+
+RESET_LINK_IS_GOOD: Final = timedelta(days=1)
 
 
 class Listed(NamedTuple):
@@ -70,9 +72,12 @@ async def remove(session: AsyncSession, member_id: int) -> None:
 
 
 async def reset_password(session: AsyncSession, settings: Settings, member_id: int) -> Link:
-    """A link with which the member chooses a password; until then the old one is good."""
+    """Make a link with which the member chooses a password; until then the old one is good. The
+    link of a member who has joined is good for a day, because it opens an account in use.
+    """
     member = await _member(session, member_id)
-    return await invitations.link(session, settings, member.seller_id, member_id)
+    good_for = RESET_LINK_IS_GOOD if member.password_hash else None
+    return await invitations.link(session, settings, member.seller_id, member_id, good_for)
 
 
 async def _member(session: AsyncSession, member_id: int) -> Member:

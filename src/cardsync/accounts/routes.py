@@ -40,6 +40,8 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     store_name: str | UnsetType | None = UNSET
     network_consent: bool | UnsetType = UNSET
     network_published: bool | UnsetType = UNSET
+    listing_url_template: str | UnsetType | None = UNSET
+    postage_steps: str | UnsetType | None = UNSET
     product_lines: list[LineSwitch] | UnsetType = UNSET
 
 

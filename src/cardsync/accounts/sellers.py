@@ -19,13 +19,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access import keys, passwords
-from cardsync.access.activity import OPERATOR, note, note_by
+from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import SYNC_MODES, is_paid
 from cardsync.access.models import Account, Member, Seller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
+from cardsync.discovery import exposure
+from cardsync.discovery.links import listing_url_template
+from cardsync.discovery.postage import postage_steps
 from cardsync.errors import CommandError
 from cardsync.limits import PLANS
 from cardsync.orders import ingest, shipping_type
@@ -130,6 +133,8 @@ SETTABLE: Mapping[str, Any] = {
     "network_consent": _flag,
     "network_published": _flag,
     "store_name": lambda value: value or None,
+    "listing_url_template": lambda value: listing_url_template(value) if value else None,
+    "postage_steps": lambda value: postage_steps(value) if value else None,
 }
 
 
@@ -181,14 +186,15 @@ async def create_seller(
         )
     )
     await enter_tenant(session, seller.id)
-    session.add(
-        Account(
-            seller_id=seller.id,
-            plan=plan,
-            sync_mode=sync_mode,
-            product_lines=_known_lines(lines),
-        )
+    account = Account(
+        seller_id=seller.id,
+        plan=plan,
+        sync_mode=sync_mode,
+        product_lines=_known_lines(lines),
     )
+    session.add(account)
+    await session.flush()
+    await exposure.follow(session, account, clock.now())
     session.add(SyncState(seller_id=seller.id))
     await make_preset_rule(session, seller.id, "competitive")
     key = (await keys.mint(session, seller.id, "first key")).api_key if with_key else ""
@@ -220,9 +226,10 @@ async def change_seller(
     session: AsyncSession,
     seller_id: int,
     values: Mapping[str, Any],
-    actor: str = OPERATOR,
-) -> None:
-    """Change what differs, and say so in the activity feed; `session` is in the seller's scope.
+    actor: str | None = OPERATOR,
+) -> Activity | None:
+    """Change what differs, and say so in the activity feed, if there is an actor; `session` is in
+    the seller's scope. Returns the feed's entry.
 
     A change that holds the account read-only cancels the price tasks that wait.
     """
@@ -238,15 +245,19 @@ async def change_seller(
     await session.flush()
     if "tracking_threshold" in changed:
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
+    if exposure.SEEN & changed.keys():
+        await exposure.follow(session, account, now)
     await tasks.cancel_lost(session, seller_id, now)
     if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
         # Sales may have started or ended meanwhile.
         await mark_due(session, seller_id, SALES)
-    if changed:
-        summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
-        entry = note_by(session, seller_id, actor, "account.changed", summary, now)
-        entry.before = {name: _told(value) for name, value in was.items()}
-        entry.after = {name: _told(value) for name, value in changed.items()}
+    if not changed or actor is None:
+        return None
+    summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
+    entry = note_by(session, seller_id, actor, "account.changed", summary, now)
+    entry.before = {name: _told(value) for name, value in was.items()}
+    entry.after = {name: _told(value) for name, value in changed.items()}
+    return entry
 
 
 def _told(value: Any) -> str:
@@ -329,10 +340,19 @@ async def delete_seller(
             await session.execute(
                 text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
             )
+        for table in ("network_offer", "network_seller"):
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
         found = await session.scalar(
             delete(Seller).where(Seller.id == seller_id).returning(Seller.id)
         )
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
+    await sweep_objects(store, seller_id)
+
+
+async def sweep_objects(store: Store, seller_id: int) -> None:
+    """Delete every stored object of a seller."""
     for kind in ("syncs", "accepted", "debug", "receipts"):
         await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
 from cardsync.access import tokens
+from cardsync.access.member_models import AccountDeletion, Passkey
 from cardsync.access.models import Account
 from cardsync.access.sessions import SignedIn
 from cardsync.accounts import account_settings
@@ -46,6 +48,10 @@ class AccountSettings(msgspec.Struct):
     store_name: str | None
     network_consent: bool
     network_published: bool
+    network_consented_at: datetime | None
+    network_published_at: datetime | None
+    listing_url_template: str | None
+    postage_steps: str | None
     product_lines: list[LineSwitch]
 
 
@@ -127,6 +133,45 @@ class KeysBody(msgspec.Struct):
 class MintedKeyBody(msgspec.Struct):
     id: int
     api_key: str
+
+
+class PasskeyBody(msgspec.Struct):
+    id: int
+    name: str
+    created_at: str
+    last_used_at: str | None
+
+
+class PasskeysBody(msgspec.Struct):
+    passkeys: list[PasskeyBody]
+
+
+class PasskeyOptions(msgspec.Struct, rename={"public_key": "publicKey"}):
+    """The options in their form of WebAuthn's JSON: bytes are base64url."""
+
+    public_key: dict[str, Any]
+
+
+def passkey_body(row: Passkey) -> PasskeyBody:
+    return PasskeyBody(
+        row.id,
+        row.name,
+        rfc3339(row.created_at),
+        rfc3339(row.last_used_at) if row.last_used_at else None,
+    )
+
+
+class DeletionBody(msgspec.Struct):
+    """Both are null where no deletion was asked for."""
+
+    asked_at: str | None
+    deletes_at: str | None
+
+
+def deletion_body(found: AccountDeletion | None) -> DeletionBody:
+    if found is None:
+        return DeletionBody(None, None)
+    return DeletionBody(rfc3339(found.asked_at), rfc3339(found.due_at))
 
 
 def roster_body(member: Listed) -> RosterBody:

@@ -4,6 +4,7 @@ there are, come out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, func, or_, select
@@ -11,12 +12,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
+from cardsync.access.models import ApiKey
 from cardsync.activity.filters import Wanted
 
 
 class Feed(NamedTuple):
     page: list[Activity]
     total: int
+    names: Mapping[str, str] = {}
 
 
 async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Feed:
@@ -27,7 +30,37 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
         return Feed([], total or 0)
     page = select(Activity).where(*those).order_by(Activity.id.desc())
     rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
-    return Feed(list(rows), total or 0)
+    entries = list(rows)
+    return Feed(entries, total or 0, await names_of_keys(session, caller.seller_id, entries))
+
+
+async def names_of_keys(
+    session: AsyncSession,
+    seller_id: int,
+    entries: Iterable[Activity],
+) -> dict[str, str]:
+    """Return the names of the API keys among the entries' actors, by actor."""
+    words = {entry.actor.partition(" ")[2] for entry in entries if entry.actor.startswith("key ")}
+    ids = [int(word) for word in words if word.isdigit()]
+    if not ids:
+        return {}
+    known = select(ApiKey.id, ApiKey.name).where(ApiKey.seller_id == seller_id, ApiKey.id.in_(ids))
+    return {f"key {id}": name for id, name in (await session.execute(known)).all()}
+
+
+async def feed_before(
+    session: AsyncSession,
+    caller: Caller,
+    wanted: Wanted,
+    before: int | None,
+    limit: int,
+) -> list[Activity]:
+    """Return the entries before one, newest first."""
+    those = _conditions(caller.seller_id, wanted)
+    if before is not None:
+        those.append(Activity.id < before)
+    page = select(Activity).where(*those).order_by(Activity.id.desc()).limit(limit)
+    return list(await session.scalars(page))
 
 
 def _conditions(seller_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litestar import Router, get, post
+from litestar import Response, Router, get, post
 from litestar.di import Provide
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -11,10 +11,12 @@ from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.activity import feed, undo
+from cardsync.activity.as_csv import activity_as_csv
 from cardsync.activity.filters import read_wanted
 from cardsync.activity.shown import ActivityPage, Entry, entry_body, page_body
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.web import as_csv
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems, provide_bounded_session
 
 
@@ -45,6 +47,31 @@ async def read_activity(
         return page_body(caller, await feed.read_feed(session, caller, wanted), wanted)
 
 
+@get(
+    "/agent/activity/export.csv",
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
+    responses={
+        200: as_csv.answer("The entries, newest first; `before` and `after` are JSON"),
+        **problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    },
+)
+async def export_activity(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    actor: str | None = None,
+    action: str | None = None,
+    outcome: str | None = None,
+    risk: str | None = None,
+    since: str | None = None,
+) -> Response[bytes]:
+    """The activity feed as a CSV that streams, with the filters of the feed."""
+    wanted = read_wanted(None, None, actor, action, outcome, risk, since)
+    parts = await activity_as_csv(database, caller, wanted, settings.read_seconds)
+    return as_csv.file(parts, "activity")
+
+
 @post(
     "/agent/activity/{activity_id:int}/undo",
     status_code=200,
@@ -56,12 +83,13 @@ async def undo_activity(caller: Caller, session: AsyncSession, activity_id: int)
     """Take back what the entry did, while it still stands so; the answer is the entry of the undo.
     Undoing twice changes nothing more.
     """
-    return entry_body(caller, await undo.undo_entry(session, caller, activity_id, clock.now()))
+    told = await undo.undo_entry(session, caller, activity_id, clock.now())
+    return entry_body(caller, told, await feed.names_of_keys(session, caller.seller_id, [told]))
 
 
 router = Router(
     path="",
-    route_handlers=[read_activity, undo_activity],
+    route_handlers=[read_activity, export_activity, undo_activity],
     # It waits for who else writes to the same thing.
     dependencies={"session": Provide(provide_bounded_session)},
     tags=["activity"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,8 +16,9 @@ from cardsync.clock import rfc3339
 
 
 class Entry(msgspec.Struct):
-    """`actor` is key, token N, member N, operator or a part of the service. `before` and `after`
-    hold what differs, for owners. `undone_by` is the entry that undid this one.
+    """`actor` is key N, token N, member N, operator or a part of the service, and `actor_name` the
+    key's name; old entries of keys say key alone. `before` and `after` hold what differs, for
+    owners. `undone_by` is the entry that undid this one.
     """
 
     id: int
@@ -31,6 +33,7 @@ class Entry(msgspec.Struct):
     after: dict[str, Any] | None
     undoable: bool
     undone_by: int | None
+    actor_name: str | None
 
 
 class ActivityPage(msgspec.Struct):
@@ -41,7 +44,7 @@ class ActivityPage(msgspec.Struct):
     total_pages: int
 
 
-def entry_body(caller: Caller, row: Activity) -> Entry:
+def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> Entry:
     # Rules and settings are the owner's to read.
     owner = caller.role == "owner"
     return Entry(
@@ -57,10 +60,11 @@ def entry_body(caller: Caller, row: Activity) -> Entry:
         row.after if owner else None,
         owner and is_undoable(row),
         row.undone_by,
+        names.get(row.actor),
     )
 
 
 def page_body(caller: Caller, feed: Feed, wanted: Wanted) -> ActivityPage:
-    entries = [entry_body(caller, row) for row in feed.page]
+    entries = [entry_body(caller, row, feed.names) for row in feed.page]
     pages = -(-feed.total // wanted.per_page)
     return ActivityPage(entries, feed.total, wanted.page, wanted.per_page, pages)

@@ -13,11 +13,16 @@ from typing import Any, Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.accounts import account_settings as account
+from cardsync.cards import saved_searches as searches
+from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
 from cardsync.orders import one_customer, returns
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.rule_tests import rule_tests
+from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
+from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
 from cardsync.shelving import counts
 
@@ -25,8 +30,16 @@ Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[N
 
 KINDS: Final[Mapping[str, Undo]] = {
     rules.KIND: rules.put_back,
+    searches.MADE: searches.unsave,
+    searches.CHANGED: searches.unchange,
+    searches.DELETED: searches.undelete,
+    cards.KIND: cards.put_match_back,
     pins.PIN: pins.put_pin_back,
     rule_tests.KIND: rule_tests.put_back,
+    sales.SALE: sales.put_sale_back,
+    sales.SETTINGS: sales.put_settings_back,
+    account.KIND: account.put_back,
+    pin_many.KIND: pin_many.put_pins_back,
     lists.MADE: lists.unmake,
     lists.RENAMED: lists.unrename,
     lists.DELETED: lists.undelete,

@@ -50,6 +50,7 @@ _CLAIM = f"""
     WITH free AS MATERIALIZED (
         SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
          WHERE seller_id = :seller AND status = 'pending' AND kind = ANY(CAST(:kinds AS text[]))
+           AND created_at <= :now
          ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
     ), numbered AS (
         SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM free
@@ -162,8 +163,11 @@ async def _hand_out(
         "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
     }  # fmt: skip
     _, back, _, rows, _ = await in_one_message(session, statements, values)
-    if ("apply_rollback", "failed") in [(row.kind, row.status) for row in back]:
+    over = {row.kind for row in back if row.status == "failed"}
+    if "apply_rollback" in over:
         await end_rollback(session, seller_id, now)
+    if tasks.LISTINGS in over:
+        await tasks.offer_listings_again(session, seller_id, now)
     return [
         Claimed(row.id, row.kind, row.payload, row.attempt, now, tokens[row.place - 1], ends)
         for row in sorted(rows, key=lambda row: int(row.place))
@@ -201,6 +205,8 @@ async def end_claim(
         return await _ended_before(session, task, outcome, hashed, now)
     if task.kind == "apply_rollback" and task.status == "failed":
         await end_rollback(session, task.seller_id, now)
+    if task.kind == tasks.LISTINGS and task.status == "failed":
+        await tasks.offer_listings_again(session, task.seller_id, now)
     return task
 
 

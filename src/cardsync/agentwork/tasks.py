@@ -8,12 +8,13 @@ takes that row first and ends with `note_due`.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import PriceTasks
@@ -26,6 +27,7 @@ from cardsync.agentwork.kinds import (
     PUSHES,
     REQUESTED,
     ROUTINE,
+    handed_out,
     priority_of,
 )
 from cardsync.agentwork.models import AgentTask
@@ -34,6 +36,9 @@ from cardsync.work.jobs import mark_due_by
 
 # The stream of work that prepares rollbacks and ends those that are over.
 ROLLBACKS = "rollback"
+LISTINGS = "quick_add_listing"
+# A listings task that failed for good is offered anew after so long.
+LISTINGS_REST = timedelta(minutes=30)
 # Of the files and cycles of a task the newest so many are remembered.
 _MOST_NAMED = 50
 
@@ -96,6 +101,31 @@ def has_run_out(task: AgentTask, now: datetime) -> bool:
         and task.claim_expires_at is not None
         and task.claim_expires_at <= now
     )
+
+
+_FOR_THE_UNPAID = """
+    SELECT EXISTS (
+        SELECT FROM agent_task
+         WHERE seller_id = :seller AND kind = ANY(CAST(:kinds AS text[]))
+           AND ((status = 'pending' AND created_at <= :now)
+                OR (status = 'claimed' AND claim_expires_at <= :now)))
+"""
+
+
+async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
+    """Whether anything waits that an unpaid account may have: its published listings wait for the
+    entitlement, and `tasks_due_at` tells them from nothing else.
+    """
+    state = caller.state
+    kinds = handed_out(
+        None,
+        state.agent_kinds,
+        prices_held=True,
+        rollback_waits=rollback_waits(state.rollback_until, now),
+        paid=False,
+    )
+    values = {"seller": caller.seller_id, "kinds": kinds, "now": now}
+    return bool(await session.scalar(text(_FOR_THE_UNPAID), values))
 
 
 async def enqueue_task(
@@ -165,6 +195,31 @@ async def enqueue_routine(
     if waiting is not None:
         return waiting.id
     return await enqueue_task(session, seller_id, kind, payload, now, priority=ROUTINE)
+
+
+_OFFER_LISTINGS = """
+    INSERT INTO agent_task (seller_id, kind, payload, created_at, priority)
+    SELECT :seller, :kind, jsonb_build_object('quick_add_ids', to_jsonb(p.ids)), :at, :priority
+      FROM (SELECT array_agg(id ORDER BY id) AS ids
+              FROM (SELECT id FROM quick_add WHERE seller_id = :seller AND status = 'published'
+                     ORDER BY id LIMIT :most) AS first) AS p
+     WHERE p.ids IS NOT NULL
+       AND NOT EXISTS (SELECT FROM agent_task
+                        WHERE seller_id = :seller AND kind = :kind
+                          AND status IN ('pending', 'claimed'))
+"""
+
+
+async def offer_listings_again(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A listings task failed for good. While entries are published and no other such task is open,
+    one waits that is due after a rest. The state row is locked.
+    """
+    values = {
+        "seller": seller_id, "kind": LISTINGS, "at": now + LISTINGS_REST, "most": limits.QUICK_ADD_ROWS,
+        "priority": priority_of(LISTINGS),
+    }  # fmt: skip
+    await session.execute(text(_OFFER_LISTINGS), values)
+    await note_due(session, seller_id)
 
 
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:

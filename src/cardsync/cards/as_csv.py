@@ -7,8 +7,6 @@ meanwhile stands there once, as it was or as it is.
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -21,6 +19,7 @@ from cardsync.cards.queries import cards_after
 from cardsync.cards.shown import CardRow, card_body
 from cardsync.database.session import Database
 from cardsync.search.fields import QueryError
+from cardsync.web.as_csv import CALCULATED, encoded
 
 HEADERS = {"Content-Disposition": 'attachment; filename="cards.csv"'}
 COLUMNS = (
@@ -31,15 +30,16 @@ COLUMNS = (
 )  # fmt: skip
 # A part has at most so many cards.
 PART = 5_000
-# A spreadsheet would calculate a text that begins with one of these.
-_CALCULATED = ("=", "+", "-", "@", "\t", "\r")
 _TEXTS = frozenset(
     {"product_name", "set_name", "number", "rarity", "printing", "language", "lists"}
 )
 
 
 async def cards_as_csv(
-    database: Database, caller: Caller, wanted: CardFilter, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: CardFilter,
+    seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the file in parts; the first one is read already, so that a search which cannot be
     read is refused before anything is sent. Raises InvalidPayload.
@@ -56,7 +56,11 @@ async def cards_as_csv(
 
 
 async def _part(
-    database: Database, caller: Caller, wanted: CardFilter, after: int, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: CardFilter,
+    after: int,
+    seconds: float,
 ) -> list[CardRow]:
     async with database.readings.of(caller.seller_id, seconds) as reading:
         return await cards_after(reading, caller, wanted, after, PART)
@@ -69,7 +73,7 @@ async def _parts(
     rows: list[CardRow],
     seconds: float,
 ) -> AsyncIterator[bytes]:
-    yield _encoded([COLUMNS])
+    yield encoded([COLUMNS])
     while rows:
         yield await asyncio.to_thread(_lines, rows)
         whole = len(rows) == PART
@@ -77,7 +81,7 @@ async def _parts(
 
 
 def _lines(rows: Sequence[CardRow]) -> bytes:
-    return _encoded([_line(row) for row in rows])
+    return encoded([_line(row) for row in rows])
 
 
 def _line(row: CardRow) -> list[Any]:
@@ -90,12 +94,6 @@ def _line(row: CardRow) -> list[Any]:
 
 def _cell(name: str, value: Any) -> Any:
     """Return the value; a text that a spreadsheet would calculate begins with an apostrophe."""
-    if name in _TEXTS and str(value).startswith(_CALCULATED):
+    if name in _TEXTS and str(value).startswith(CALCULATED):
         return f"'{value}"
     return value
-
-
-def _encoded(rows: Sequence[Sequence[Any]]) -> bytes:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\r\n").writerows(rows)
-    return file.getvalue().encode()

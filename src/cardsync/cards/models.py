@@ -1,14 +1,16 @@
-"""Tables of cards: `card`, `custom_listing` and `price_observation`."""
+"""Tables of cards: `card`, `custom_listing` and `price_observation`; and what their pages keep:
+`saved_search`, `card_columns`, `seller_set` and `settled_match`.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import BigInteger, Index, Integer, Text, text
+from sqlalchemy import ARRAY, BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.database.columns import FALSE, Base, Moment, Money
+from cardsync.database.columns import FALSE, NOW, Base, Moment, Money
 
 
 class Card(Base):
@@ -125,6 +127,52 @@ class PriceObservation(Base):
     low: Mapped[Decimal | None] = mapped_column(Money)
     low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
     direct_low: Mapped[Decimal | None] = mapped_column(Money)
+
+
+class SavedSearch(Base):
+    """A search that a shop keeps under a name; `name_key` is the form of the name that is
+    compared.
+    """
+
+    __tablename__ = "saved_search"
+    __table_args__ = (Index("uq_saved_search_name", "seller_id", "name_key", unique=True),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(Text)
+    query: Mapped[str] = mapped_column(Text)
+    position: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class CardColumns(Base):
+    """The columns of the cards' table that a member sees unless told; member 0 is the shop."""
+
+    __tablename__ = "card_columns"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    columns: Mapped[list[str]] = mapped_column(ARRAY(Text))
+
+
+class SellerSet(Base):
+    """A set of which an import brought a card: completing a search would else read all cards."""
+
+    __tablename__ = "seller_set"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    set_name: Mapped[str] = mapped_column(Text, primary_key=True)
+
+
+class SettledMatch(Base):
+    """The product that a seller chose for a card, and what the card was matched to before."""
+
+    __tablename__ = "settled_match"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    was_product_id: Mapped[int] = mapped_column(BigInteger)
+    was_match: Mapped[str] = mapped_column(Text)
+    settled_by: Mapped[str] = mapped_column(Text)
+    settled_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
 CARD_ID_BLOCK = 1000

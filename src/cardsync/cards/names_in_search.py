@@ -90,9 +90,12 @@ async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
 
 
 _SETS = f"""
-    SELECT DISTINCT c.set_name FROM card c
-     WHERE c.seller_id = :seller AND NOT c.gone AND c.set_name <> '' AND {VISIBLE}
-     ORDER BY c.set_name
+    SELECT set_name FROM seller_set WHERE seller_id = :seller
+     UNION
+    SELECT c.set_name FROM card c
+     WHERE c.seller_id = :seller AND c.contribution IS NOT NULL AND NOT c.gone
+       AND c.set_name <> '' AND {VISIBLE}
+     ORDER BY set_name
 """
 _OWN_LISTS = """
     SELECT slug, name FROM card_list
@@ -102,7 +105,10 @@ _OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY p
 
 
 async def own_names(
-    rows: Rows, seller_id: int, member_id: int | None = None, field: str | None = None
+    rows: Rows,
+    seller_id: int,
+    member_id: int | None = None,
+    field: str | None = None,
 ) -> OwnNames:
     """Read the names for completing a search: those that the member may see, or, without a
     member, those that a key may see. With a field, only the names that it takes are read.

@@ -52,6 +52,19 @@ _KEYS: dict[Sort, tuple[str, ...]] = {
 }
 
 
+def behind(order: PageOrder, direction: str) -> str:
+    """Return the condition that a row of keys stands behind the row `at` in the order: both have
+    k0, k1, … and an id, and a missing value is the last.
+    """
+    sign = "<" if direction == "desc" else ">"
+    found = f"f.id {sign} at.id"
+    for number in reversed(range(len(order.keys))):
+        key, mark = f"f.k{number}", f"at.k{number}"
+        later = f"({mark} IS NOT NULL AND ({key} {sign} {mark} OR {key} IS NULL))"
+        found = f"({later} OR ({key} IS NOT DISTINCT FROM {mark} AND {found}))"
+    return found
+
+
 def page_order(page: CardPage) -> PageOrder:
     keys = _KEYS[page.sort]
     direction = "DESC" if page.direction == "desc" else "ASC"

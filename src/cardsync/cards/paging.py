@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from cardsync.cards.order import PageOrder
+from cardsync.cards.order import PageOrder, behind
 from cardsync.database.id_sample import SAMPLED, places_of, rows_at_places
 
 # A page is at most the fourth part of the sample: otherwise there are few cards that only have to
@@ -72,6 +72,28 @@ def found_before(where: str, order: PageOrder) -> str:
         found AS (SELECT * FROM groups WHERE id IS NOT NULL),
         counted AS (SELECT CAST(coalesce(sum(cards), 0) AS bigint) AS total FROM groups)
     """
+
+
+def following(where: str, order: PageOrder, direction: str, columns: str, cards: str) -> str:
+    """Return the statement of at most :limit cards behind the card :behind, in the order. It needs
+    no place to count from, so the last cards cost as much as the first.
+    """
+    return f"""
+        WITH at AS MATERIALIZED (
+            SELECT {_keyed(order)} FROM card c WHERE c.seller_id = :seller AND c.id = :behind),
+        found AS (SELECT {_keyed(order)} FROM card c WHERE {where}),
+        ordered AS (
+            SELECT f.id FROM found f, at WHERE {behind(order, direction)}
+             ORDER BY {_of_found(order)} LIMIT :limit),
+        page AS (SELECT id, row_number() OVER () AS place FROM ordered)
+        SELECT {columns}
+          FROM page JOIN ({cards}) ON c.seller_id = :seller AND c.id = page.id
+         ORDER BY page.place
+    """
+
+
+def _of_found(order: PageOrder) -> str:
+    return ", ".join(f"f.{part}" for part in order.by.split(", "))
 
 
 def _keyed(order: PageOrder) -> str:

@@ -65,6 +65,39 @@ async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page:
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
 
+async def cards_behind(
+    reading: Reading,
+    caller: Caller,
+    wanted: CardFilter,
+    page: CardPage,
+    card_id: int,
+) -> list[CardRow]:
+    """Return the cards that follow one in the order of a search, as many as a page has. Raises
+    NotFound, InvalidPayload.
+    """
+    try:
+        selected = await select_cards(
+            reading.rows,
+            caller.seller_id,
+            wanted,
+            clock.now(),
+            caller.member_id,
+        )
+    except QueryError as e:
+        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+    seen = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
+    if not await reading.rows(_SEEN, seen):
+        raise errors.NotFound(f"there is no card {card_id}")
+    order = page_order(page)
+    statement = paging.following(selected.where, order, page.direction, _COLUMNS, _FROM)
+    values = selected.values | {"behind": card_id, "limit": page.per_page}
+    try:
+        _, rows = await reading.together([searched_by_all_processes(), statement], values)
+    except QueryCanceled as e:
+        raise errors.InvalidPayload("search: it takes too long: ask for less") from e
+    return [CardRow._make(row) for row in rows]
+
+
 async def search_cards(
     reading: Reading,
     caller: Caller,
@@ -114,6 +147,7 @@ async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: i
     return rows[0][0] if rows else None
 
 
+_SEEN = f"SELECT 1 FROM card c WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
 _CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
 _OBSERVED = ", ".join(ObservationRow._fields)
 _HISTORY = f"""

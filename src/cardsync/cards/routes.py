@@ -19,11 +19,13 @@ from cardsync.access.caller import Caller
 from cardsync.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.cards.completions import complete_search
 from cardsync.cards.filters import read_filter, read_page
-from cardsync.cards.queries import read_card, search_cards
+from cardsync.cards.queries import cards_behind, read_card, search_cards
 from cardsync.cards.shown import (
+    CardsBehind,
     CardsPage,
     CardWithHistory,
     CompletionsBody,
+    cards_behind_body,
     cards_page,
     completions_body,
     with_history,
@@ -181,4 +183,30 @@ async def card(
         return with_history(*await read_card(reading, caller, card_id))
 
 
-router = Router(path="", route_handlers=[cards, completions, export_cards, card], tags=["cards"])
+@dataclass
+class _BehindQuery(Operation):
+    """The next part takes the same filter and order, and no number of a page."""
+
+    def __post_init__(self) -> None:
+        told = {name: form for name, form in _QUERY.items() if name != "page"}
+        self.parameters = [*(self.parameters or ()), *_described(told)]
+
+
+@get(
+    "/cards/{card_id:int}/behind",
+    operation_class=_BehindQuery,
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
+)
+async def next_cards(request: Request[Any, Any, State], card_id: int) -> Polled[CardsBehind]:
+    """The cards that follow this one in the order of a search."""
+    caller = provide_caller(request)
+    given = _given(request)
+    wanted, page = read_filter(given), read_page(given)
+    async with reading(request) as reads:
+        rows = await cards_behind(reads, caller, wanted, page, card_id)
+    return Polled(cards_behind_body(rows, page))
+
+
+router = Router(
+    path="", route_handlers=[cards, completions, export_cards, card, next_cards], tags=["cards"]
+)

@@ -219,6 +219,18 @@ def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
     )
 
 
+class CardsBehind(msgspec.Struct):
+    """`behind` is the card with which the next part begins; it is null on the last part."""
+
+    cards: list[CardBody]
+    behind: int | None
+
+
+def cards_behind_body(rows: Sequence[CardRow], page: CardPage) -> CardsBehind:
+    whole = len(rows) == page.per_page
+    return CardsBehind([card_body(row) for row in rows], rows[-1].id if whole else None)
+
+
 class CompletionBody(msgspec.Struct):
     """The search reads `text` from the offset `at` on; `told` describes it, or is empty."""
 

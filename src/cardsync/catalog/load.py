@@ -1,14 +1,16 @@
-"""Loading a catalog: this module reads a CSV or Parquet file with our columns and writes
-products. A provisional product that the file describes is adopted.
+"""Loading a catalog: a file or folder of any source that `sources/` reads comes in; products go
+into the database, and a report of it comes out.
 
-Loading the same file again updates its products; a product keeps its id for ever, so cards that
-point to it stay right.
+A product keeps its id for ever, so cards that point to it stay right. Loading the same file again
+writes nothing; what a newer edition no longer names is kept and marked. A provisional product that
+the file describes is adopted. A printing that another source described before is that product.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -16,26 +18,18 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.catalog import name_index
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
-from cardsync.catalog.product_lines import NAMES
 from cardsync.catalog.products import identity
+from cardsync.catalog.sources.own import COLUMNS, SCHEMA
+from cardsync.catalog.sources.printing import Broken, CatalogError
+from cardsync.catalog.sources.read import form_of, slices
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.session import Database
-from cardsync.errors import CommandError
+from cardsync.database.session import Database, run
 
-REQUIRED = ("game", "set_name", "product_name")
-COLUMNS = (
-    "game",
-    "set_name",
-    "set_code",
-    "product_name",
-    "number",
-    "rarity",
-    "finish",
-    "language",
-    "product_id",
-)
-_CHUNK = 20_000
+__all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
+
+_CHUNK = 50_000
 _STORED = (
     "game",
     "set_name",
@@ -49,60 +43,36 @@ _STORED = (
     *CATALOG_KEYS,
 )
 _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
+# These make two sources' rows one printing, where nothing else contradicts it.
+_PRINTING = ("game", "set_key", "name_key", "number_key")
+_PRINTING_OR_NULL = ("back_key", "variant_key", "finish_key", "language_key", "sealed")
+# A source that knows less than another fills nothing in and takes nothing away.
+_FILLED = ("set_code", "rarity", "marketplace_product_id", "set_code_key", "number_total")
 
 
-class CatalogError(CommandError):
-    """The file is no catalog; the message is one sentence."""
+@dataclass
+class Report:
+    """The result of an import; `broken` lists the records that were skipped."""
 
+    name: str
+    products: int = 0
+    added: int = 0
+    changed: int = 0
+    vanished: int = 0
+    adopted: int = 0
+    broken: list[Broken] = field(default_factory=list)
 
-def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
-    """Return COLUMNS, typed, without rows that lack a name or belong to another game."""
-    if game is not None and game not in NAMES:
-        raise CatalogError(f"{game!r} is no known product line; known are {', '.join(NAMES)}")
-    form = path.suffix.lstrip(".").lower() if form == "auto" else form
-    if form not in ("csv", "parquet"):
-        raise CatalogError(
-            f"{path.name} is neither .csv nor .parquet; name the format with --format"
-        )
-    try:
-        frame = (
-            pl.read_parquet(path) if form == "parquet" else pl.read_csv(path, infer_schema=False)
-        )
-    except (pl.exceptions.PolarsError, OSError) as e:
-        raise CatalogError(f"{path.name} cannot be read as {form}: {e}") from e
-    if game is not None and "game" not in frame.columns:
-        frame = frame.with_columns(game=pl.lit(game))
-    missing = [name for name in REQUIRED if name not in frame.columns]
-    if missing:
-        raise CatalogError(
-            f"{path.name} lacks the columns {', '.join(missing)};"
-            f" a catalog has {', '.join(COLUMNS)}"
-        )
-    frame = frame.with_columns(
-        pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in frame.columns
-    )
-    frame = frame.select(COLUMNS).with_columns(
-        pl.col(COLUMNS[:-1]).cast(pl.String).str.strip_chars(),
-        pl.col("product_id").cast(pl.Int64, strict=False),
-    )
-    frame = frame.with_columns(
-        pl.col("language").fill_null("en"),
-        *(pl.col(name).replace("", None) for name in ("set_code", "number", "finish")),
-    )
-    frame = frame.filter(
-        (pl.col("product_name").fill_null("") != "")
-        & pl.col("set_name").fill_null("").str.len_chars().is_between(1, 500)
-    )
-    _check_games(frame, path)
-    return frame.filter(pl.col("game") == game) if game else frame
-
-
-def _check_games(frame: pl.DataFrame, path: Path) -> None:
-    unknown = sorted(set(frame["game"].unique().to_list()) - set(NAMES), key=str)
-    if unknown:
-        raise CatalogError(
-            f"{path.name} names the product line {unknown[0]!r}; known are {', '.join(NAMES)}"
-        )
+    def sentence(self) -> str:
+        """Say it all in one line."""
+        parts = [f"{self.added:,} new", f"{self.changed:,} changed"]
+        if self.vanished:
+            parts.append(f"{self.vanished:,} no longer named, kept and marked")
+        parts.append(f"{self.adopted:,} provisional ones adopted")
+        said = f"{self.products:,} products in {self.name}: {', '.join(parts)}"
+        if self.broken:
+            count = len(self.broken)
+            said += f"; {count:,} record{'s were' if count > 1 else ' was'} skipped"
+        return said
 
 
 async def import_catalog(
@@ -113,35 +83,61 @@ async def import_catalog(
     say: Callable[[str], None],
 ) -> str:
     """Load `path` and return the sentence that reports the result."""
-    frame = await asyncio.to_thread(read_catalog, path, form, game)
+    return (await load(database, path, form, game, say)).sentence()
+
+
+async def load(
+    database: Database,
+    path: Path,
+    form: str,
+    game: str | None,
+    say: Callable[[str], None],
+    source: str | None = None,
+) -> Report:
+    """Load `path`; `source` names the catalog of which the file is an edition.
+
+    Raises CatalogError before anything is written.
+    """
+    form = form_of(path) if form == "auto" else form
+    source = source or (form if form not in ("csv", "parquet") else path.stem)
+    report = Report(path.name)
+    frame = await asyncio.to_thread(_gathered, slices(path, form, game), report, say)
     keyed = await asyncio.to_thread(_keyed, frame)
-    adopted = await _adopt(database, keyed)
-    before = await _count(database)
+    report.products = keyed.height
+    report.adopted = await _adopt(database, keyed)
     for at in range(0, keyed.height, _CHUNK):
         async with database.shared() as session:
-            await _store(session, keyed.slice(at, _CHUNK))
+            await _store(session, keyed.slice(at, _CHUNK), source, report)
         if keyed.height > _CHUNK:
             say(f"{min(at + _CHUNK, keyed.height):,} of {keyed.height:,} products")
-    added = await _count(database) - before + adopted
     async with database.shared() as session:
-        await session.execute(
-            text("""
-                INSERT INTO catalog_import (source, rows, added, adopted, finished_at)
-                VALUES (:source, :rows, :added, :adopted, :now)
-            """),
-            {
-                "source": path.name,
-                "rows": keyed.height,
-                "added": added,
-                "adopted": adopted,
-                "now": clock.now(),
-            },
+        report.vanished = await _mark_vanished(session, keyed, source)
+        await _record(session, report)
+        if report.added + report.changed + report.adopted:
+            await session.execute(text("ANALYZE product"))
+    return report
+
+
+def _gathered(
+    found: Iterator[tuple[pl.DataFrame, list[Broken]]],
+    report: Report,
+    say: Callable[[str], None],
+) -> pl.DataFrame:
+    """Read the whole file. A record is some hundred bytes, whatever its source wrote around it."""
+    frames = [pl.DataFrame(schema=SCHEMA)]
+    rows = 0
+    for frame, broken in found:
+        frames.append(frame)
+        report.broken += broken
+        rows += frame.height
+        if len(frames) > 2:
+            say(f"{rows:,} printings read")
+    if not rows and report.broken:
+        first = report.broken[0]
+        raise CatalogError(
+            f"{report.name} holds no record that can be used; {first.where}: {first.reason}"
         )
-        await session.execute(text("ANALYZE product"))
-    return (
-        f"{keyed.height:,} products in {path.name}: {added:,} new,"
-        f" {adopted:,} provisional ones adopted"
-    )
+    return pl.concat(frames)
 
 
 def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -166,32 +162,139 @@ def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-async def _count(database: Database) -> int:
-    async with database.shared() as session:
-        return int(
-            await session.scalar(text("SELECT count(*) FROM product WHERE NOT provisional")) or 0
-        )
+async def _record(session: AsyncSession, report: Report) -> None:
+    await session.execute(
+        text("""
+            INSERT INTO catalog_import (source, rows, added, changed, vanished, adopted, skipped,
+                                        finished_at)
+            VALUES (:source, :rows, :added, :changed, :vanished, :adopted, :skipped, :now)
+        """),
+        {
+            "source": report.name,
+            "rows": report.products,
+            "added": report.added,
+            "changed": report.changed,
+            "vanished": report.vanished,
+            "adopted": report.adopted,
+            "skipped": len(report.broken),
+            "now": clock.now(),
+        },
+    )
 
 
 async def _incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
     types = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in rows.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({types}) ON COMMIT DROP"))
     await copy_in(session, "incoming", rows.columns, await asyncio.to_thread(encode, rows))
+    # The plans below hang on its size.
+    await session.execute(text("ANALYZE incoming"))
 
 
-async def _store(session: AsyncSession, rows: pl.DataFrame) -> None:
+async def _store(session: AsyncSession, rows: pl.DataFrame, source: str, report: Report) -> None:
     await _incoming(session, rows)
+    # Two imports of one catalog at once would both miss what the other one adds.
+    await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))
     listed = ", ".join(_STORED)
-    sets = ", ".join(f"{name} = excluded.{name}" for name in _STORED)
+    sets = ", ".join(f"{name} = {_present(name)}" for name in _STORED)
+    own = ", ".join(f"p.{name}" for name in _STORED)
+    present = ", ".join(map(_present, _STORED))
     # A product that adopted a provisional one is found by its present identity.
+    changed = await run(
+        session,
+        f"""
+            UPDATE product p SET {sets}, vanished_at = NULL, source = coalesce(p.source, :source)
+              FROM incoming i
+             WHERE p.identity = md5(i.identity)
+               AND ((p.vanished_at, p.source, {own})
+                    IS DISTINCT FROM (NULL, coalesce(p.source, :source), {present}))
+        """,
+        {"source": source},
+    )
+    told = await _told_by_others(session, source)
+    added = await run(
+        session,
+        f"""
+            INSERT INTO product (identity, source, {listed})
+            SELECT md5(i.identity), :source, {listed} FROM incoming i
+             WHERE NOT EXISTS (SELECT FROM product p WHERE p.identity = md5(i.identity))
+             ORDER BY i.identity
+            ON CONFLICT (identity) DO NOTHING
+        """,
+        {"source": source},
+    )
+    report.changed += changed + told
+    report.added += added
+    if changed + told + added:
+        await name_index.renew(session, rows)
+
+
+def _present(name: str) -> str:
+    """Return the value after the import: another source may know what this one does not."""
+    return f"coalesce(i.{name}, p.{name})" if name in _FILLED else f"i.{name}"
+
+
+async def _told_by_others(session: AsyncSession, source: str) -> int:
+    """Take the rows out of `incoming` that another source has described already; return how many
+    of those products learn something.
+
+    It is one product if exactly one row here and one product there have the same printing.
+    """
+    same = " AND ".join(
+        (
+            *(f"p.{name} = i.{name}" for name in _PRINTING),
+            *(f"p.{name} IS NOT DISTINCT FROM i.{name}" for name in _PRINTING_OR_NULL),
+        )
+    )
     await session.execute(
         text(f"""
-            INSERT INTO product (identity, {listed})
-            SELECT md5(identity), {listed} FROM incoming ORDER BY identity
-            ON CONFLICT (identity) DO UPDATE SET {sets}
-             WHERE ({", ".join(f"product.{name}" for name in _STORED)})
-                   IS DISTINCT FROM ({", ".join(f"excluded.{name}" for name in _STORED)})
-        """)
+            CREATE TEMP TABLE told ON COMMIT DROP AS
+            SELECT identity, id FROM (
+                SELECT i.identity, p.id,
+                       count(*) OVER (PARTITION BY i.identity) AS theirs,
+                       count(*) OVER (PARTITION BY p.id) AS ours
+                  FROM incoming i JOIN product p ON {same}
+                 WHERE NOT p.provisional AND p.source <> :source
+                   AND coalesce(p.number_total = i.number_total, true)
+                   AND coalesce(p.marketplace_product_id = i.marketplace_product_id, true)
+                   AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
+            ) AS pairs WHERE theirs = 1 AND ours = 1
+        """),
+        {"source": source},
+    )
+    sets = ", ".join(f"{name} = coalesce(p.{name}, i.{name})" for name in _FILLED)
+    lacks = " OR ".join(f"p.{name} IS NULL AND i.{name} IS NOT NULL" for name in _FILLED)
+    filled = await run(
+        session,
+        f"""
+            UPDATE product p SET {sets}, vanished_at = NULL
+              FROM told t JOIN incoming i ON i.identity = t.identity
+             WHERE p.id = t.id AND ({lacks} OR p.vanished_at IS NOT NULL)
+        """,
+        {},
+    )
+    await session.execute(text("DELETE FROM incoming i USING told t WHERE t.identity = i.identity"))
+    return filled
+
+
+async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str) -> int:
+    """Mark the products of this source that stand in none of its rows any more, in the sets that
+    it names: a file may hold some sets only.
+    """
+    named = keyed.select("game", "set_key", "identity")
+    await session.execute(
+        text("CREATE TEMP TABLE named (game text, set_key text, identity text) ON COMMIT DROP")
+    )
+    await copy_in(session, "named", named.columns, await asyncio.to_thread(encode, named))
+    await session.execute(text("ANALYZE named"))
+    return await run(
+        session,
+        """
+            UPDATE product p SET vanished_at = :now
+             WHERE p.source = :source AND p.vanished_at IS NULL
+               AND (p.game, p.set_key) IN (SELECT DISTINCT game, set_key FROM named)
+               AND p.identity NOT IN (SELECT md5(identity) FROM named)
+        """,
+        {"source": source, "now": clock.now()},
     )
 
 
@@ -267,3 +370,4 @@ async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
              WHERE p.id = i.old_id AND p.provisional AND q.identity = md5(i.identity)
         """)
     )
+    await name_index.renew(session, found)

@@ -1,5 +1,5 @@
 """Tables of the catalog: `product` (shared by all sellers; provisional ones come from inventory
-rows) and `catalog_import`.
+rows), `catalog_import`, and what is derived for searches: names, sets, words and their deletes.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, NOW, Base, Moment
@@ -34,6 +35,13 @@ class Product(Base):
             postgresql_where=text("NOT provisional"),
         ),
         Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
+        Index("ix_product_name", "game", "name_key", "number_key"),
+        Index(
+            "ix_product_provisional_name",
+            "game",
+            "name_key",
+            postgresql_where=text("provisional"),
+        ),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     # The hash covers every identifying text; loading the same catalog twice finds its rows by it.
@@ -59,7 +67,43 @@ class Product(Base):
     finish_key: Mapped[str | None] = mapped_column(Text)
     language_key: Mapped[str | None] = mapped_column(Text)
     sealed: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The catalog that told of it first, and since when that catalog does not name it any more.
+    source: Mapped[str | None] = mapped_column(Text)
+    vanished_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class CatalogName(Base):
+    """A name as it is searched: its words, those of its variants, and how many printings it has."""
+
+    __tablename__ = "catalog_name"
+    __table_args__ = (Index("ix_catalog_name_words", "words", postgresql_using="gin"),)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    name_key: Mapped[str] = mapped_column(Text, primary_key=True)
+    own: Mapped[str] = mapped_column(TSVECTOR)
+    words: Mapped[str] = mapped_column(TSVECTOR)
+    printings: Mapped[int] = mapped_column(server_default=text("0"))
+    provisional: Mapped[bool] = mapped_column(server_default=FALSE)
+
+
+class CatalogSet(Base):
+    __tablename__ = "catalog_set"
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    set_name: Mapped[str] = mapped_column(Text, primary_key=True)
+    words: Mapped[str] = mapped_column(Text)
+
+
+class CatalogWord(Base):
+    __tablename__ = "catalog_word"
+    word: Mapped[str] = mapped_column(Text, primary_key=True)
+
+
+class CatalogTypo(Base):
+    """A word's deletes (`typos.py`), by which a mistyped word finds it."""
+
+    __tablename__ = "catalog_typo"
+    deleted: Mapped[str] = mapped_column(Text, primary_key=True)
+    word: Mapped[str] = mapped_column(Text, primary_key=True)
 
 
 class CatalogImport(Base):
@@ -69,4 +113,7 @@ class CatalogImport(Base):
     rows: Mapped[int]
     added: Mapped[int]
     adopted: Mapped[int]
+    changed: Mapped[int] = mapped_column(server_default=text("0"))
+    vanished: Mapped[int] = mapped_column(server_default=text("0"))
+    skipped: Mapped[int] = mapped_column(server_default=text("0"))
     finished_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import polars as pl
 from sqlalchemy import text
 
+from cardsync.catalog import name_index
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
 from cardsync.catalog.set_names import set_columns
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
-from cardsync.database.session import Database
+from cardsync.database.session import Database, run
 
 # `resolve` needs these columns of each row, beside `row` and `title`.
 ROW_COLUMNS = (
@@ -210,13 +211,17 @@ async def _provisional_chunk(
             ("n", *columns),
             await asyncio.to_thread(encode, rows),
         )
-        await session.execute(
-            text(f"""
+        made = await run(
+            session,
+            f"""
                 INSERT INTO product (identity, {listed}, provisional)
                 SELECT md5(identity), {listed}, true FROM incoming ORDER BY n
                 ON CONFLICT (identity) DO NOTHING
-            """)
+            """,
+            {},
         )
+        if made:
+            await name_index.add_provisional(session, rows)
         data = await copy_chunks(
             session,
             # Each is looked up by itself: without statistics on the temp table a join would read

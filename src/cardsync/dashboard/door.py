@@ -8,10 +8,14 @@ from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
 from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.pages import (
+    account,
     activity,
+    add_cards,
     card,
     cards,
     customers,
+    cycles,
+    exports,
     lists,
     one_list,
     order,
@@ -20,7 +24,9 @@ from cardsync.dashboard.pages import (
     set_up,
     settings,
     styleguide,
+    sync,
     today,
+    uploads,
 )
 from cardsync.dashboard.shell import refused
 from cardsync.web import forms
@@ -28,8 +34,8 @@ from cardsync.web import forms
 pages = Router(
     path="/",
     route_handlers=[
-        cards.cards_page,
-        card.card_page,
+        *cards.ROUTES,
+        *card.ROUTES,
         orders.orders_page,
         order.order_page,
         order.mark_order,
@@ -43,14 +49,21 @@ pages = Router(
         one_list.add_cards,
         one_list.remove_cards,
         selection.add_selected,
+        selection.shelve_selected,
+        selection.pin_selected,
+        selection.unpin_selected,
+        selection.publish_selected,
         selection.export_selected,
         selection.export_cards,
-        today.home,
-        today.today_page,
-        today.request_sync,
-        today.settle_review,
+        *today.ROUTES,
+        *sync.ROUTES,
+        *cycles.ROUTES,
+        *uploads.ROUTES,
+        *add_cards.ROUTES,
         activity.activity_page,
         activity.undo_entry,
+        *account.ROUTES,
+        *exports.ROUTES,
         *settings.ROUTES,
         *set_up.ROUTES,
         styleguide.styleguide,

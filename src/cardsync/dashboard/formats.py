@@ -41,6 +41,11 @@ class Reader:
         text = f"{value:,.{places}f}"
         return text.replace(",", "\0").replace(".", point).replace("\0", thousands)
 
+    def count(self, value: int, what: str) -> str:
+        """Return how many of a thing there are; `what` is its plural."""
+        one = what.removesuffix("ies") + "y" if what.endswith("ies") else what.removesuffix("s")
+        return f"{self.number(value)} {one if value == 1 else what}"
+
     def money(self, amount: Decimal | str | None) -> str:
         """Return dollars and cents; an amount under a cent keeps its places."""
         if amount is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import parse_qs, urlencode
 
 from litestar import MediaType, Request, Response
 from litestar.datastructures import State
@@ -48,6 +48,8 @@ NAVIGATION = [
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
     Place("/lists", "Lists", "list", "l"),
+    Place("/add-cards", "Add cards", "plus", "n"),
+    Place("/sync", "Sync", "refresh-cw", "s"),
     Place("/activity", "Activity", "activity", "a"),
     Place("/settings", "Settings", "settings", "e", owner_only=True),
 ]
@@ -140,11 +142,7 @@ def field(form: Mapping[str, list[str]], name: str) -> str:
 def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
     """Show the API's own sentence; a reader who is not signed in goes to the sign-in page."""
     if isinstance(problem, errors.Unauthorized):
-        back = quote(str(request.url.path), safe="/")
-        where = f"/sign-in?next={back}" if request.method == "GET" else "/sign-in"
-        return Response(
-            "", status_code=303, media_type=MediaType.TEXT, headers=HEADERS | {"Location": where}
-        )
+        return pages.to_sign_in(request, problem)
     values = {
         "heading": HEADINGS.get(problem.status, "This did not work"),
         "message": sentence(problem),

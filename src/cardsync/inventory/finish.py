@@ -15,8 +15,11 @@ from cardsync import clock
 from cardsync.access.activity import Activity
 from cardsync.access.models import Account
 from cardsync.cards.exported import NOTHING, fingerprint
+from cardsync.cards.settled import keep_settled
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
+from cardsync.database.session import run
+from cardsync.figures.keep import keep_figures
 from cardsync.inventory.judge import Verdict
 from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.export import on_sale
@@ -31,7 +34,7 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
-from cardsync.work.jobs import Work
+from cardsync.work.jobs import NETWORK, Work, mark_due
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
 from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
@@ -51,7 +54,8 @@ async def finish(
     """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
     lease together.
 
-    With `reprice`, a run over the stored cards follows, since rules have queries.
+    With `reprice`, a run over the stored cards follows, since rules have queries; it keeps the
+    figures then.
     """
     now = clock.now()
     report = outcome.report
@@ -79,7 +83,9 @@ async def finish(
             await begun_since(session, state, upload.begun_at or upload.received_at, now)
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
+        await keep_settled(session, upload.seller_id)
         await promote(session, upload.seller_id)
+        await mark_due(session, upload.seller_id, NETWORK)
         await note_shown(session, upload.seller_id, now)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint
@@ -87,6 +93,7 @@ async def finish(
             await _snapshot_lines(session, upload, outcome.lines)
         if outcome.new_lines:
             await _enable_lines(session, upload.seller_id, outcome.new_lines)
+        await _keep_sets(session, upload.seller_id, outcome.sets)
         _note(session, upload, report, now)
         if reprice:
             await begin(session, upload.seller_id, "sync", now, upload_id=upload.id)
@@ -109,6 +116,8 @@ async def finish(
         upload_id=upload.id,
         **{k: report[k] for k in COUNTS},
     )
+    if not reprice:
+        await keep_figures(writer.database, upload.seller_id, now)
 
 
 async def let_go(work: Work, lease: Lease) -> None:
@@ -202,6 +211,18 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
             "lines": lines,
         },
     )
+
+
+async def _keep_sets(session: AsyncSession, seller_id: int, sets: list[str]) -> None:
+    """Keep the names of the sets in stock, which completing a search reads."""
+    await run(session, _SETS, {"seller": seller_id, "sets": sets})
+
+
+_SETS = """
+    INSERT INTO seller_set (seller_id, set_name)
+    SELECT :seller, named FROM unnest(CAST(:sets AS text[])) AS named
+    ON CONFLICT (seller_id, set_name) DO NOTHING
+"""
 
 
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:

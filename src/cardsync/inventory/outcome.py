@@ -23,13 +23,14 @@ from cardsync.pricing.export import on_sale
 @dataclass(frozen=True)
 class Outcome:
     """The result of a run that its last transaction stores: the report, what the export holds from
-    now on, the lines that were seen and those that are new to the account.
+    now on, the lines that were seen, those that are new to the account, and the sets in stock.
     """
 
     report: dict[str, Any]
     fingerprint: str
     lines: list[str]
     new_lines: list[str]
+    sets: list[str]
     # Where the run's receipts lie, and whose prices it held.
     receipts: str | None = None
     held: Sequence[int] = ()
@@ -101,6 +102,11 @@ def _report_of(
     }
 
 
+def _sets_of(rows: pl.DataFrame) -> list[str]:
+    named = rows.select("set_name", "gone").filter(~pl.col("gone") & (pl.col("set_name") != ""))
+    return named["set_name"].unique().sort().to_list()
+
+
 def outcome_of(
     parsed: Parsed,
     rows: pl.DataFrame,
@@ -116,6 +122,7 @@ def outcome_of(
         fingerprint_of(exported.write_csv(include_header=False).encode()),
         rows["product_line"].unique().to_list(),
         list(parsed.new_lines),
+        _sets_of(rows),
         held=prices.held,
         confirmed=prices.confirmed,
         sold=prices.sold,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from litestar import MediaType, Router, get, post, put
+from litestar import MediaType, Response, Router, get, post, put
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
-from litestar.params import HeaderParameter
+from litestar.params import HeaderParameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -20,12 +20,14 @@ from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
-from cardsync.inventory import presigned_puts, reviews, uploads
+from cardsync.inventory import mend, presigned_puts, reviews, uploads
 from cardsync.inventory.shown import (
     Accepted,
     InventoryReport,
+    UploadList,
     UploadReport,
     UploadSlot,
+    listed_report,
 )
 from cardsync.inventory.upload_report import report_on
 from cardsync.settings import Settings
@@ -201,6 +203,87 @@ async def read_upload(
     return await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
 
 
+@get(
+    "/uploads",
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
+)
+async def list_uploads(
+    caller: Caller,
+    session: AsyncSession,
+    page: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MOST)] = 1,
+    per_page: Annotated[int, QueryParameter(ge=1, le=limits.UPLOADS_PER_PAGE_MOST)] = (
+        limits.UPLOADS_PER_PAGE
+    ),
+) -> UploadList:
+    """Uploads of inventory and orders, newest first, with what became of them."""
+    rows, total = await mend.page_of_uploads(session, caller, page, per_page)
+    shown = [listed_report(row) for row in rows]
+    return UploadList(shown, total, page, per_page, -(-total // per_page))
+
+
+@get(
+    "/uploads/{upload_id:int}/rejected.csv",
+    media_type="text/csv",
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
+async def rejected_rows(
+    upload_id: int,
+    caller: Caller,
+    database: Database,
+    store: Store,
+) -> Response[bytes]:
+    """The rejected rows with the file's own columns, each with its line and reason: mend them and
+    send them to POST /uploads/{upload_id}/mend.
+    """
+    body = await mend.rejected(database, caller, store, upload_id)
+    name = f'attachment; filename="rejected-{upload_id}.csv"'
+    return Response(body, media_type="text/csv", headers={"Content-Disposition": name})
+
+
+@dataclass
+class _MendedBody(Operation):
+    def __post_init__(self) -> None:
+        self.request_body = RequestBody(
+            required=True,
+            description="The rows of rejected.csv, mended; its column Line says which rows they are.",
+            content={"text/csv": _CSV_FORMS["text/csv"]},
+        )
+
+
+@post(
+    "/uploads/{upload_id:int}/mend",
+    status_code=202,
+    opt=BY_EITHER | UPLOADS,
+    security=[A_SESSION],
+    operation_class=_MendedBody,
+    request_max_body_size=limits.BODY_WIRE_BYTES,
+    responses=problems(
+        *FOR_OWNERS,
+        errors.NotFound,
+        errors.NotTheNewest,
+        errors.PayloadTooLarge,
+        errors.DecompressedTooLarge,
+        errors.InvalidCsv,
+    ),
+)
+async def mend_upload(
+    request: ApiRequest,
+    upload_id: int,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
+) -> Accepted:
+    """Send the upload's file again, with the mended rows in place of the rejected ones."""
+    mended = await request.body()
+    new_id = await mend.mend(database, caller, store, settings, upload_id, mended)
+    return Accepted("accepted", new_id)
+
+
 @post(
     "/uploads/{upload_id:int}/confirm",
     status_code=200,
@@ -278,6 +361,15 @@ async def put_object(
 
 router = Router(
     path="",
-    route_handlers=[request_upload, upload_inventory, read_upload, confirm_upload, discard_upload],
+    route_handlers=[
+        request_upload,
+        upload_inventory,
+        list_uploads,
+        read_upload,
+        rejected_rows,
+        mend_upload,
+        confirm_upload,
+        discard_upload,
+    ],
     tags=["inventory"],
 )

@@ -83,6 +83,35 @@ class InventoryReport(UploadReport, kw_only=True):
     review: list[str]
 
 
+class ListedUpload(msgspec.Struct):
+    """The report in short; GET /uploads/{id} has it in full."""
+
+    id: int
+    stream: str
+    state: str
+    received_at: str
+    finished_at: str | None
+    rows: int
+    applied: int
+    rejected_count: int
+    error: Failure | None
+
+
+class UploadList(msgspec.Struct):
+    uploads: list[ListedUpload]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+def listed_report(upload: Upload) -> ListedUpload:
+    report = report_of(upload)
+    return ListedUpload(
+        **{name: getattr(report, name) for name in ListedUpload.__struct_fields__},
+    )
+
+
 def report_of(upload: Upload) -> UploadReport:
     report = upload.report
     shared: dict[str, Any] = {

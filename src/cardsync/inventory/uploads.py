@@ -20,6 +20,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.inventory.csv_format import accept_check
@@ -49,6 +50,8 @@ class Arrival:
     product_line: str | None
     sync_cycle_id: str | None
     exported_at: datetime
+    # The upload whose rejected rows were mended in this one.
+    mends: int | None = None
 
 
 def arrival(
@@ -293,6 +296,9 @@ async def _accept(
     )
     session.add(upload)
     await session.flush()
+    if came.mends is not None:
+        summary = f"upload {upload.id}: the rejected rows of upload {came.mends}, mended"
+        note(session, caller, "upload.mended", summary, now)
     await mark_due(session, caller.seller_id, "inventory")
     await enqueue(session, drain_inventory, seller_id=caller.seller_id)
     return upload.id

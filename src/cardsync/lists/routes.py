@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from litestar import Request, Router, delete, get, patch, post
+from litestar import Request, Response, Router, delete, get, patch, post
 from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from litestar.response import Redirect
@@ -19,8 +19,11 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
 from cardsync.lists import entries, lists
+from cardsync.lists.as_csv import lists_as_csv
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
 from cardsync.settings import Settings
+from cardsync.web import as_csv
+from cardsync.web.pages import to_sign_in
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
@@ -66,9 +69,21 @@ async def read_lists(
     )
 
 
+@get(
+    "/lists/export.csv",
+    responses={200: as_csv.answer("The lists in their order"), **problems(*BEHIND_A_KEY)},
+)
+async def export_lists(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+    """All lists with their counts, as a CSV."""
+    return as_csv.file(await lists_as_csv(database, caller, settings.read_seconds), "lists")
+
+
 @get("/lists/{list_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_list(
-    caller: Caller, database: Database, settings: Settings, list_id: int
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    list_id: int,
 ) -> CardListBody:
     """One list with its counts; its cards are what its `query` finds."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
@@ -147,7 +162,11 @@ async def add_cards(
     return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
-@get("/lists/{list_id:int}/cards", include_in_schema=False)
+@get(
+    "/lists/{list_id:int}/cards",
+    include_in_schema=False,
+    exception_handlers={errors.Unauthorized: to_sign_in},
+)
 async def open_add_cards_url(request: Request[Any, Any, Any], list_id: int) -> Redirect:
     """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards."""
     given = storable(request.query_params.dict())
@@ -220,6 +239,7 @@ router = Router(
     path="",
     route_handlers=[
         read_lists,
+        export_lists,
         read_list,
         create_list,
         rename_list,

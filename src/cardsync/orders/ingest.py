@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.database.session import Database
+from cardsync.figures.sales import keep_sales
 from cardsync.orders import halves, rows
 from cardsync.orders.apply import Applied, apply, as_indexed
 from cardsync.settings import Settings
@@ -109,6 +110,8 @@ async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     log.info(
         "orders_applied", seller_id=upload.seller_id, upload_id=upload.id, kind=upload.kind, rows=read.count, written=applied.written,
     )  # fmt: skip
+    if upload.kind != "items":
+        await keep_sales(work.database, upload.seller_id, now)
 
 
 def _read(body: bytes, kind: str) -> rows.Rows:

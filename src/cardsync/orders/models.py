@@ -181,8 +181,8 @@ class OrderItem(Base):
         Index(
             "uq_order_item_sku",
             "seller_id",
-            "order_id",
             "sku_id",
+            "order_id",
             unique=True,
             postgresql_where=text("sku_id IS NOT NULL"),
         ),

@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from litestar import Request, Router, get
+from litestar import Request, Response, Router, get
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.params import QueryParameter
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
 from cardsync.orders.customers import customers
 from cardsync.orders.filters import Given, read_filter, read_page
+from cardsync.orders.of_card import SoldPage, orders_of_card, sold_page
 from cardsync.orders.one_order import read_order
 from cardsync.orders.pull_shown import pull_session
 from cardsync.orders.queries import Found, find_orders
@@ -27,7 +32,17 @@ from cardsync.orders.shown import (
     order_body,
     order_in_full,
 )
-from cardsync.web.request import BEHIND_A_KEY, Polled, problems, provide_caller, reading
+from cardsync.settings import Settings
+from cardsync.web import as_csv
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    Polled,
+    problems,
+    provide_caller,
+    provide_database,
+    provide_settings,
+    reading,
+)
 
 # So many items are built into an answer without letting other requests in between.
 _AT_ONCE = 2_000
@@ -80,6 +95,13 @@ _ORDERS = {
     ),
     "items": ("Every item of every order", _words("full")),
 }
+
+
+_OF_EXPORT = [
+    name
+    for name in _ORDERS
+    if name not in (*_PAGE, "sort", "direction", "items_per_order", "items")
+]
 
 
 def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
@@ -147,6 +169,68 @@ async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
     )
 
 
+@dataclass
+class _ExportQuery(Operation):
+    """The export takes the same filter, and no page."""
+
+    def __post_init__(self) -> None:
+        self.parameters = _described({name: _ORDERS[name] for name in _OF_EXPORT})
+
+
+@get(
+    "/orders/export.csv",
+    operation_class=_ExportQuery,
+    responses={
+        200: as_csv.answer("The orders by id"),
+        **problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    },
+)
+async def export_orders(request: Request[Any, Any, State]) -> Response[bytes]:
+    """The seller's orders that a filter finds, all of them, as a CSV that streams."""
+    state = request.app.state
+    parts = await orders_as_csv(
+        provide_database(state),
+        provide_caller(request),
+        read_filter(_given(request)),
+        provide_settings(state).read_seconds,
+    )
+    return as_csv.file(parts, "orders")
+
+
+@get(
+    "/customers/export.csv",
+    responses={
+        200: as_csv.answer("The customers by what their orders add up to"),
+        **problems(*BEHIND_A_KEY),
+    },
+)
+async def export_customers(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[bytes]:
+    """All customers as a CSV that streams."""
+    parts = await customers_as_csv(database, caller, settings.read_seconds)
+    return as_csv.file(parts, "customers")
+
+
+@get(
+    "/cards/{card_id:int}/orders",
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
+)
+async def sold_orders(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+    after: Annotated[int | None, QueryParameter(description="Behind this order")] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=limits.SOLD_ORDERS_MOST)] = 20,
+) -> SoldPage:
+    """The orders that sold the card, newest first."""
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return sold_page(await orders_of_card(reads, caller, card_id, after, limit))
+
+
 @get("/orders/{order_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def order(request: Request[Any, Any, State], order_id: int) -> Polled[OrderInFull]:
     """One order with every item, the places where its cards lie, and its pull sessions."""
@@ -175,4 +259,8 @@ async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     )
 
 
-router = Router(path="", route_handlers=[orders, order, buyers], tags=["orders"])
+router = Router(
+    path="",
+    route_handlers=[orders, export_orders, order, buyers, export_customers, sold_orders],
+    tags=["orders"],
+)

@@ -13,6 +13,8 @@ from cardsync.plans.models import AgentPlan
 
 # Undoing a plan undoes the entries of its actions, the last one first (`activity/undo.py`).
 UNDO: Final = "plan"
+# The actor of what time alone did.
+SWEEP: Final = "sweep"
 
 
 def note_plan(session: AsyncSession, caller: Caller, plan: AgentPlan, now: datetime) -> None:
@@ -38,3 +40,10 @@ def note_plan(session: AsyncSession, caller: Caller, plan: AgentPlan, now: datet
 
 def note_permission(session: AsyncSession, caller: Caller, summary: str, now: datetime) -> None:
     activity.note(session, caller, "plan.permission_changed", summary, now)
+
+
+def note_expired(session: AsyncSession, plan: AgentPlan, now: datetime) -> None:
+    """Write that a plan expired though nobody came by: the service itself tells of it."""
+    summary = f"plan {plan.id}: expired" + (f", risk {plan.risk}" if plan.risk else "")
+    entry = activity.note_by(session, plan.seller_id, SWEEP, "plan.expired", summary, now)
+    entry.risk, entry.outcome = plan.risk or "low", "expired"

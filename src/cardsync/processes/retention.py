@@ -1,5 +1,5 @@
 """Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
-history, activity, ended sessions and full rate limits. Any worker may run it at any moment."""
+history, activity, plans, ended sessions and full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import structlog
 from cardsync import clock
 from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
+from cardsync.accounts import passkeys
 from cardsync.cards import history
+from cardsync.plans import past
 from cardsync.work.jobs import Work
 
 log = structlog.get_logger(__name__)
@@ -40,7 +42,12 @@ async def tidy(work: Work) -> dict[str, int]:
         "activity": await activity.drop_old(
             work.database, now - timedelta(days=settings.activity_retention_days)
         ),
+        "plans_expired": await past.expire(work.database, now),
+        "plans": await past.drop_old(
+            work.database, now - timedelta(days=settings.plan_retention_days)
+        ),
         "sessions": await sessions.drop_past(work.database, settings, now),
+        "passkey_challenges": await passkeys.drop_past(work.database, now),
         "rate_limits": await buckets.drop_past(work.database),
     }
     if any(removed.values()):

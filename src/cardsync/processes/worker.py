@@ -17,8 +17,10 @@ from procrastinate.exceptions import AlreadyEnqueued
 from sqlalchemy import or_, select, text
 
 from cardsync import clock
+from cardsync.accounts import deletion
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
+from cardsync.discovery.offers import refresh_offers
 from cardsync.inventory.drain import drain_inventory
 from cardsync.orders.ingest import drain_orders
 from cardsync.pricing.rollback.apply_imported_prices import move_prices
@@ -26,12 +28,13 @@ from cardsync.pricing.rollback.prepare import prepare_rollback
 from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
+from cardsync.processes.removal import remove_account
 from cardsync.processes.retention import tidy
 from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
-from cardsync.work.jobs import SALES, Work, WorkDue, jobs, turn_of
+from cardsync.work.jobs import NETWORK, SALES, Work, WorkDue, jobs, turn_of
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +48,8 @@ STREAMS = {
     "rollback": prepare_rollback,
     "repricing": move_prices,
     SALES: begin_sale_runs,
+    deletion.STREAM: remove_account,
+    NETWORK: refresh_offers,
 }
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600

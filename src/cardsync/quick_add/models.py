@@ -37,6 +37,11 @@ class QuickAdd(Base):
             postgresql_where=text("status = 'listed'"),
         ),
         Index(
+            "ix_quick_add_rejected",
+            "seller_id",
+            postgresql_where=text("status = 'rejected'"),
+        ),
+        Index(
             "uq_quick_add_contribution",
             "seller_id",
             "contribution_id",

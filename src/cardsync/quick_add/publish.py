@@ -55,4 +55,4 @@ async def publish(
         done += 1
     if done:
         note(session, caller, "quick_add.published", f"{done} listings published", now)
-    return list(found.values()), await note_waiting(session, caller.seller_id, now)
+    return list(found.values()), await note_waiting(session, caller.seller_id, now, at_once=True)

@@ -108,12 +108,13 @@ async def not_sent(
 
 
 class FileReport(NamedTuple):
-    """An agent's report of a file: the marketplace took it except the cards in `rejected`, or
-    `failure` says why it did not.
+    """An agent's report of a file: the marketplace took it except the cards in `rejected` and the
+    entries in `entries`, or `failure` says why it did not.
     """
 
     rejected: Mapping[int, str]
     failure: str | None = None
+    entries: Mapping[int, str] = {}
 
 
 async def settle_file(
@@ -125,8 +126,8 @@ async def settle_file(
 ) -> bool:
     """End what that file held, by what the agent reports of it; False if it held no entries.
 
-    A card is named by the marketplace's id, which a new listing may not have yet: such a row ends
-    as listed, and the next import or the owner corrects it.
+    A card is named by the marketplace's id, or by its entry, as a new listing has no such id yet.
+    What names no entry of this file is nobody's, and changes nothing.
     """
     if sha256 is None:
         return False
@@ -141,7 +142,7 @@ async def settle_file(
         id: report.rejected[listing]
         for id, listing in listings.items()
         if listing is not None and listing in report.rejected
-    }
+    } | {id: why for id, why in report.entries.items() if id in listings}
     await reject(session, seller_id, rejected, now)
     await acknowledge(session, seller_id, [id for id in listings if id not in rejected], now)
     return bool(listings)
@@ -224,7 +225,7 @@ async def settle(
         end(entry, "listed", caller.actor, now)
     what = f"{entry.quantity} listed" if listed else "not listed, served again"
     note(session, caller, "quick_add.settled", f"listing {entry.id}: {what}", now)
-    await note_waiting(session, caller.seller_id, now)
+    await note_waiting(session, caller.seller_id, now, at_once=True)
     return entry
 
 

@@ -14,9 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
-from cardsync.agentwork.tasks import enqueue_task
+from cardsync.agentwork.tasks import LISTINGS, enqueue_task, note_due
 
-KIND = "quick_add_listing"
+KIND = LISTINGS
 # An agent has a served file in hand for so long; after that the seller may settle it as not listed.
 IN_HAND = timedelta(minutes=30)
 
@@ -39,14 +39,24 @@ _TASK = """
 _PAYLOAD = """
     UPDATE agent_task
        SET payload = jsonb_set(payload, '{quick_add_ids}',
-                               (SELECT to_jsonb(CAST(:ids AS bigint[]))))
+                               (SELECT to_jsonb(CAST(:ids AS bigint[])))),
+           created_at = CASE WHEN :at_once THEN least(created_at, CAST(:now AS timestamptz))
+                             ELSE created_at END
      WHERE seller_id = :seller AND id = :task
 """
 
 
-async def note_waiting(session: AsyncSession, seller_id: int, now: datetime) -> int | None:
+async def note_waiting(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    *,
+    at_once: bool = False,
+) -> int | None:
     """Write the mark, and see to it that a task waits while something is published. Returns the
     task's id. The caller has locked the state row.
+
+    `at_once`: a person published, so a task that rests after a failure rests no longer.
     """
     await session.flush()
     await session.execute(text(_WAITS), {"seller": seller_id})
@@ -60,5 +70,8 @@ async def note_waiting(session: AsyncSession, seller_id: int, now: datetime) -> 
     )
     if task is None:
         return await enqueue_task(session, seller_id, KIND, {"quick_add_ids": ids}, now)
-    await session.execute(text(_PAYLOAD), {"seller": seller_id, "task": task, "ids": ids})
+    named = {"seller": seller_id, "task": task, "ids": ids, "at_once": at_once, "now": now}
+    await session.execute(text(_PAYLOAD), named)
+    if at_once:
+        await note_due(session, seller_id)
     return task

@@ -44,4 +44,7 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
         state.rollback_until,
         now,
     )
+    if waiting and not allowed.paid:
+        async with database.tenant(caller.seller_id) as session:
+            waiting = await tasks.wait_for_the_unpaid(session, caller, now)
     return Beat(waiting, allowed.sync_mode, allowed.upload_approved)

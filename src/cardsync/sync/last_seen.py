@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy import select, text
@@ -33,6 +34,14 @@ FLUSH_SQL = text("""
            platform = coalesce(excluded.platform, agent_seen.platform)
      WHERE agent_seen.last_seen_at < excluded.last_seen_at
 """)
+
+
+class Agent(NamedTuple):
+    """The agent as it called last; version and platform are those that it told last."""
+
+    last_seen_at: datetime
+    version: str | None
+    platform: str | None
 
 
 class LastSeen:
@@ -73,6 +82,25 @@ class LastSeen:
         )
         return max(
             (moment for moment in (stored, unwritten and unwritten[0]) if moment), default=None
+        )
+
+    async def agent(self, session: AsyncSession, caller: Caller) -> Agent | None:
+        """Return the newest of what is stored and what is not written yet; None before the first
+        call.
+        """
+        columns = select(AgentSeen.last_seen_at, AgentSeen.version, AgentSeen.platform)
+        row = (
+            await session.execute(columns.where(AgentSeen.seller_id == caller.seller_id))
+        ).one_or_none()
+        stored = Agent(*row) if row else None
+        noted = self._noted.get(caller.seller_id) or self._in_writing.get(caller.seller_id)
+        if noted is None or (stored and stored.last_seen_at >= noted[0]):
+            return stored
+        newest = Agent(*noted)
+        return Agent(
+            newest.last_seen_at,
+            newest.version or (stored.version if stored else None),
+            newest.platform or (stored.platform if stored else None),
         )
 
     async def _write(self, noted: dict[int, tuple[datetime, str | None, str | None]]) -> None:

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import msgspec
 from litestar import MediaType, Response, Router, delete, get, post
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import Parameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
@@ -28,7 +28,8 @@ from cardsync.releases.update import update_fields
 from cardsync.seller_state.kinds import read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync import cancel, request
+from cardsync.sync import cancel, cycles, request
+from cardsync.sync.cycles_shown import Cycle, Cycles, cycle_body
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.sync.heartbeat import heartbeat as beat
 from cardsync.sync.last_seen import LastSeen
@@ -51,6 +52,7 @@ from cardsync.web.request import (
     FOR_AGENTS,
     FOR_EITHER,
     FOR_OWNERS,
+    READ_BY_OWNERS,
     WITH_JSON_BODY,
     ApiRequest,
     Polled,
@@ -239,6 +241,63 @@ async def debug_cycle(
     await keep_screenshot(database, caller, store, settings, data)
 
 
+@get(
+    "/sync/cycles",
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
+)
+async def list_cycles(
+    caller: Caller,
+    session: AsyncSession,
+    page: Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MOST)] = 1,
+    per_page: Annotated[int, QueryParameter(ge=1, le=limits.CYCLES_PER_PAGE_MOST)] = (
+        limits.CYCLES_PER_PAGE
+    ),
+) -> Cycles:
+    """Cycles as their agents logged them, newest first."""
+    rows, total = await cycles.page_of_cycles(session, caller, page, per_page)
+    pictures = await cycles.screenshots_of(session, caller, [row.id for row in rows])
+    shown = [cycle_body(row, pictures.get(row.id, [])) for row in rows]
+    return Cycles(shown, total, page, per_page, -(-total // per_page))
+
+
+@get(
+    "/sync/cycles/{cycle_id:int}",
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
+async def read_cycle(caller: Caller, session: AsyncSession, cycle_id: int) -> Cycle:
+    """One cycle with its steps, its screenshots, and what was told of its prices."""
+    row = await cycles.cycle(session, caller, cycle_id)
+    pictures = await cycles.screenshots_of(session, caller, [cycle_id])
+    return cycle_body(row, pictures.get(cycle_id, []))
+
+
+@get(
+    "/sync/screenshots/{screenshot_id:int}",
+    media_type="image/png",
+    responses=problems(
+        *BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired, errors.NotFound
+    ),
+)
+async def read_screenshot(
+    caller: Caller,
+    session: AsyncSession,
+    store: Store,
+    screenshot_id: int,
+) -> Response[bytes]:
+    """The PNG of a screenshot, for the owner alone."""
+    png = await cycles.picture(session, caller, store, screenshot_id)
+    headers = {
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "private, no-store",
+    }
+    return Response(png, media_type="image/png", headers=headers)
+
+
 router = Router(
     path="",
     route_handlers=[
@@ -250,6 +309,9 @@ router = Router(
         clear_upload_approval,
         log_cycle,
         debug_cycle,
+        list_cycles,
+        read_cycle,
     ],
     tags=["sync"],
 )
+pictures = Router(path="", route_handlers=[read_screenshot], tags=["sync"])

@@ -7,12 +7,14 @@ its own `templates` and is named where the environment is made.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar import MediaType
+from litestar import MediaType, Request, Response
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
@@ -28,13 +30,17 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-ASSETS = {"pages.css": "text/css", "mark.svg": "image/svg+xml"}
+ASSETS = {"mark.svg": "image/svg+xml"}
 
 
-def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
+def templates(
+    *packages: str,
+    asset: Callable[[str], str | None],
+) -> TemplateConfig[JinjaTemplateEngine]:
     """Return Litestar's template engine over the `templates` of web and of these packages.
 
-    Every value is escaped, and a template fails that names a value without getting it.
+    Every value is escaped, and a template fails that names a value without getting it. `asset`
+    gives templates the address of a style or a script.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -44,6 +50,7 @@ def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.globals["asset"] = asset
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 
 
@@ -60,6 +67,16 @@ def page(
         status_code=status,
         media_type=MediaType.HTML,
         headers=HEADERS | (headers or {}),
+    )
+
+
+def to_sign_in(request: Request[Any, Any, Any], _: Exception) -> Response[str]:
+    """Send a reader who is not signed in to the sign-in page, which leads back here."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    back = quote(f"{request.url.path}{query}", safe="/")
+    where = f"/sign-in?next={back}" if request.method == "GET" else "/sign-in"
+    return Response(
+        "", status_code=303, media_type=MediaType.TEXT, headers=HEADERS | {"Location": where}
     )
 
 

@@ -31,6 +31,9 @@ jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 # The stream of a seller's sales: due when the next of them starts or ends
 # (pricing/runs/sale_runs.py).
 SALES = "sales"
+# The stream of a seller's offers in the network: due after everything that changes prices or stock
+# (discovery/offers.py).
+NETWORK = "network"
 
 
 class WorkDue(Base):

@@ -516,7 +516,8 @@ async def test_the_activity_feed_says_who_did_it(a_seller, service):
     opened = await browser.post("/api/pull_sessions")
     await seller.post(f"/api/pull_sessions/{opened.json()['id']}/cancel")
     query = (
-        "SELECT actor, action FROM activity WHERE seller_id = :id AND action LIKE 'pull%'"
+        "SELECT regexp_replace(actor, '^key .*', 'key') AS actor, action FROM activity"
+        " WHERE seller_id = :id AND action LIKE 'pull%'"
         " ORDER BY id"
     )
     assert await service.sql(seller.id, query, id=seller.id) == [

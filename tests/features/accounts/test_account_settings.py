@@ -19,7 +19,8 @@ FIELDS = {
     "automatic_pricing_paused", "planner_opt_in",
     "write_consent", "upload_approved", "tracking_threshold", "direct_program",
     "attribution_logging", "store_name", "network_consent",
-    "network_published", "product_lines",
+    "network_published", "network_consented_at", "network_published_at",
+    "listing_url_template", "postage_steps", "product_lines",
 }  # fmt: skip
 
 
@@ -73,7 +74,8 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         "upload_approved": False,
         "tracking_threshold": "50.00", "direct_program": False, "attribution_logging": True,
         "store_name": None, "network_consent": False,
-        "network_published": False,
+        "network_published": False, "network_consented_at": None, "network_published_at": None,
+        "listing_url_template": None, "postage_steps": None,
     }  # fmt: skip
     assert lines[:3] == [
         {"name": "magic", "enabled": True}, {"name": "pokemon", "enabled": True},
@@ -92,6 +94,8 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         {"write_consent": False},
         {"upload_approved": True}, {"direct_program": True, "attribution_logging": False},
         {"store_name": "Bea's Cards"},
+        {"listing_url_template": "https://shop.example/{marketplace_product_id}"},
+        {"postage_steps": "0:1.27,12:3.20"},
         {"network_consent": True, "network_published": True}, {"tracking_threshold": "35.50"},
     ],
     ids=str,
@@ -100,8 +104,16 @@ async def test_each_field_is_set_kept_and_told_in_the_feed(a_seller, fields):
     seller, other = await a_seller(), await a_seller()
     browser = await signed_in(seller)
     before = (await browser.get(ACCOUNT)).json()
-    assert await change(browser, **fields) == before | fields
-    assert (await browser.get(ACCOUNT)).json() == before | fields
+    after = await change(browser, **fields)
+    # Each switch of the network has its date.
+    dates = {name: value for name, value in after.items() if name.endswith("ed_at")}
+    assert {name for name, value in dates.items() if value} == {
+        f"network_{what}_at"
+        for switch, what in (("consent", "consented"), ("published", "published"))
+        if fields.get(f"network_{switch}")
+    }
+    assert after == before | fields | dates
+    assert (await browser.get(ACCOUNT)).json() == after
     [(actor, summary)] = await feed(seller)
     assert actor == f"member {browser.member_id}"
     assert [part.partition("=")[0] for part in summary.split(", ")] == list(fields)
@@ -123,7 +135,8 @@ async def test_they_act_at_once(a_seller):
     assert (beat["sync_mode"], beat["upload_approved"]) == ("read_only", True)
     assert [line["name"] for line in beat["product_lines"]] == ["pokemon"]
     assert (await seller.http.delete("/api/v1/sync/approve_upload")).status_code == 200
-    assert (await feed(seller))[-1] == ("key", "upload_approved=false")
+    actor, summary = (await feed(seller))[-1]
+    assert (actor.split()[0], summary) == ("key", "upload_approved=false")
     await change(browser, planner_opt_in=True)
     asked = await seller.get("/api/v1/sync/pending", params={"capabilities": "fetch_orders"})
     assert asked.json()["plan"]["error"] == "capability_mismatch: export_inventory@1"
@@ -161,6 +174,11 @@ async def test_null_takes_the_default_and_an_amount_may_be_a_number(a_seller):
         ({"tracking_threshold": "much"}, "tracking_threshold"),
         ({"tracking_threshold": True}, "tracking_threshold"),
         ({"store_name": "x" * 101}, "store_name"), ({"store_name": 7}, "store_name"),
+        ({"listing_url_template": "https://shop.example/"}, "marketplace_product_id"),
+        ({"listing_url_template": "javascript:{marketplace_product_id}"}, "address"),
+        ({"postage_steps": "1:1.27"}, "0:1.27"),
+        ({"postage_steps": "0:1.27,12"}, "0:1.27"),
+        ({"postage_steps": "0:1,5:2,5:3"}, "0:1.27"),
         ({"product_lines": {"magic": False}}, "product_lines"),
         ({"product_lines": [{"name": "magic"}]}, "product_lines"),
         ({"product_lines": [{"name": "chess", "enabled": True}]}, "product_lines"),
@@ -220,7 +238,8 @@ async def test_the_operators_changes_stand_in_the_feed_too(a_seller):
 
 async def test_the_operator_can_set_all_that_the_owner_can_and_more(a_seller):
     """decisions.md, section 10."""
-    assert SETTABLE.keys() >= FIELDS - {"product_lines"}
+    dates = {"network_consented_at", "network_published_at"}
+    assert SETTABLE.keys() >= FIELDS - {"product_lines"} - dates
     assert SETTABLE.keys() >= {
         "plan",
         "trial_ends_at",

@@ -36,6 +36,11 @@ SETTABLE = {
     "network_consent": ("true", True),
     "network_published": ("true", True),
     "store_name": ("The Card House", "The Card House"),
+    "listing_url_template": (
+        "https://shop.example/{marketplace_product_id}",
+        "https://shop.example/{marketplace_product_id}",
+    ),
+    "postage_steps": ("0:1.27, 12:3.20", "0:1.27,12:3.20"),
 }
 
 

@@ -12,6 +12,7 @@ from markupsafe import escape
 from browsers import A_PASSWORD, accept, invited, joined, reset, signed_in
 from cardsync import clock
 from cardsync.asgi import create_app
+from cardsync.dashboard.assets import asset_url
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -53,7 +54,7 @@ def elements(answer) -> Elements:
         assert set((attrs.get("aria-describedby") or "").split()) <= set(ids)
         assert "style" not in attrs
         assert not any(name.startswith("on") for name in attrs)
-    assert not found.all("script")
+    assert all((script.get("src") or "").startswith("/static/") for script in found.all("script"))
     return found
 
 
@@ -84,12 +85,12 @@ async def test_signing_in_leads_to_the_account_and_signing_out_back(a_seller, se
         [token] = [
             field["value"]
             for field in elements(account).all("input")
-            if field["name"] == "csrf_token"
+            if field.get("name") == "csrf_token"
         ]
         out = await http.post("/sign-out", data={"csrf_token": token})
         assert (out.status_code, out.headers["Location"]) == (303, "/sign-in?signed_out=here")
         assert "You are signed out." in (await http.get(out.headers["Location"])).text
-        assert (await http.get("/account")).headers["Location"] == "/sign-in"
+        assert (await http.get("/account")).headers["Location"] == "/sign-in?next=/account"
 
 
 @pytest.mark.parametrize(
@@ -248,11 +249,12 @@ async def test_a_form_that_is_none_is_refused(service, body):
 
 async def test_the_assets_are_there_and_nothing_else(service):
     async with service.client() as http:
-        style, mark = await http.get("/pages/pages.css"), await http.get("/pages/mark.svg")
+        style = await http.get(asset_url("app.css"))
+        mark = await http.get("/pages/mark.svg")
         assert style.headers["Content-Type"].startswith("text/css")
         assert mark.headers["Content-Type"].startswith("image/svg+xml")
         assert not re.search(r"url\(|@import", style.text)
-        for other in ("frame.html", "..%2fpages.py", "x"):
+        for other in ("pages.css", "frame.html", "..%2fpages.py", "x"):
             assert (await http.get(f"/pages/{other}")).status_code == 404
 
 
@@ -265,7 +267,7 @@ async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_selle
     browser = await signed_in(seller)
     empty = await browser.get("/account/credits")
     locked_down(empty)
-    assert "You have 0 credits." in empty.text
+    assert "You have <strong>0</strong> credits." in empty.text
     assert elements(empty).all("table") == []
     await seller.grant(2, "a <b>welcome</b>")
     await seller.set(credits_metering_enabled=True)
@@ -279,10 +281,10 @@ async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_selle
     assert waited.json()["status"] == "charged"
     page = await browser.get("/account/credits")
     locked_down(page)
-    assert "You have 1 credit." in page.text
+    assert "You have <strong>1</strong> credit." in page.text
     assert len(elements(page).all("tr")) == 3
     assert page.text.index("A wait skipped") < page.text.index(
-        "Credits given: a &lt;b&gt;welcome&lt;/b&gt;"
+        "Credits given: <bdi>a &lt;b&gt;welcome&lt;/b&gt;</bdi>"
     )
     assert "not yours" not in page.text
     assert '<a href="/account/credits">' in (await browser.get("/account")).text
@@ -304,9 +306,12 @@ async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
         ("Write to Bea & say <how many>.", "<p>Write to Bea &amp; say &lt;how many&gt;.</p>"),
         (
             "https://pay.example/?a=1&b=2",
-            '<a href="https://pay.example/?a=1&amp;b=2" rel="noopener">',
+            '<a class="button" href="https://pay.example/?a=1&amp;b=2" rel="noopener">',
         ),
-        ("mailto:bea@example.invalid", '<a href="mailto:bea@example.invalid" rel="noopener">'),
+        (
+            "mailto:bea@example.invalid",
+            '<a class="button" href="mailto:bea@example.invalid" rel="noopener">',
+        ),
         ("javascript:alert(1)", "<p>javascript:alert(1)</p>"),
     ],
 )
@@ -327,7 +332,10 @@ async def test_who_is_not_signed_in_is_led_to_sign_in_and_staff_sees_it(a_seller
     seller = await a_seller()
     async with service.client() as http:
         answer = await http.get("/account/credits")
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
+    assert (answer.status_code, answer.headers["Location"]) == (
+        303,
+        "/sign-in?next=/account/credits",
+    )
     staff = await joined(seller, "staff-of-credits@example.invalid")
     assert (await staff.get("/account/credits")).status_code == 200
 

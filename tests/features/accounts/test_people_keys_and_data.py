@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from datetime import timedelta
 
+import polars as pl
 import pytest
 
 from browsers import A_PASSWORD, accept, joined, signed_in
 from builders import a_csv, a_row, an_order
+from cardsync import clock
 from cardsync.accounts import everything
 
 
@@ -35,6 +38,27 @@ async def test_an_owner_invites_changes_and_removes_people(a_seller):
     last = await owner.send("DELETE", f"/api/members/{owner.member_id}")
     assert last.status_code == 422
     assert "only owner" in last.json()["error"]
+
+
+async def test_the_link_for_a_new_password_is_good_once_for_a_day_and_ends_the_sessions(
+    a_seller, monkeypatch
+):
+    seller = await a_seller()
+    owner, bea = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
+    path = f"/api/members/{bea.member_id}/link"
+    token = (await owner.post(path)).json()["invite_url"].rpartition("/")[2]
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now + timedelta(hours=24, seconds=1))
+    late, _ = await accept(seller.service, token, password=A_PASSWORD)
+    assert late.status_code == 404
+    monkeypatch.setattr(clock, "now", lambda: now + timedelta(hours=23, minutes=59))
+    first, _ = await accept(seller.service, token, password="another good password")
+    second, _ = await accept(seller.service, token, password=A_PASSWORD)
+    assert (first.status_code, second.status_code) == (201, 404)
+    monkeypatch.undo()
+    assert not await bea.is_in()
+    await signed_in(seller, f"bea-{seller.email}", "another good password")
+    assert (await bea.post(path)).status_code == 401
 
 
 async def test_members_of_another_account_are_not_there(a_seller):
@@ -96,7 +120,24 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
         sheets = {
             name: list(csv.DictReader(io.StringIO(file.read(name).decode())))
             for name in file.namelist()
+            if name.endswith(".csv")
         }
+        tables = {
+            name.removesuffix(".parquet"): pl.read_parquet(file.read(name))
+            for name in file.namelist()
+            if name.endswith(".parquet")
+        }
+    assert {f"{name}.csv" for name in tables} == set(sheets)
+    for name, rows_of in sheets.items():
+        table = tables[name.removesuffix(".csv")]
+        assert table.height == len(rows_of), name
+        assert rows_of == [] or list(rows_of[0]) == table.columns, name
+    cards = tables["cards"]
+    assert cards["id"].to_list() == [int(card["id"]) for card in sheets["cards.csv"]]
+    assert cards["product_name"].to_list() == [c["product_name"] for c in sheets["cards.csv"]]
+    assert [str(p) for p in cards["price"]] == [card["price"] for card in sheets["cards.csv"]]
+    assert cards.schema["updated_at"] == pl.Datetime("us", "UTC")
+    assert cards.schema["gone"] == pl.Boolean
     assert [int(card["id"]) for card in sheets["cards.csv"]] == sorted(ids)
     assert len(sheets["orders.csv"]) == 3
     assert {row["card_id"] for row in sheets["list_cards.csv"]} == {str(n) for n in ids}

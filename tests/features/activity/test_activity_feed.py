@@ -35,9 +35,12 @@ async def test_an_entry_tells_who_did_what_and_by_which_request(a_seller):
     [entry] = told["activity"]
     assert entry.pop("created_at").endswith("Z")
     number = entry["after"]["id"]
+    kind, _, key_id = entry["actor"].partition(" ")
+    assert (kind, key_id.isdigit()) == ("key", True)
     assert entry == {
         "id": entry["id"],
-        "actor": "key",
+        "actor": f"key {key_id}",
+        "actor_name": "first key",
         "action": "list.created",
         "risk": "low",
         "outcome": "applied",

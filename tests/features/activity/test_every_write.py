@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from browsers import Browser, accept, invited, joined, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
+from passkeys_builder import Device
 from requests_of_routes import ROUTES
 
 UNSAFE = {route for route in ROUTES if route.split(" ")[0] not in ("GET", "HEAD")}
@@ -31,9 +33,14 @@ EXEMPT = {
     "PUT /objects/{key}": AN_UPLOAD,
     "POST /api/session": "a session begins; it is a row of its own",
     "DELETE /api/session": "a session ends",
+    "POST /api/session/passkey": "a session begins; it is a row of its own",
+    "POST /api/session/passkey/options": "it hands out a challenge",
+    "POST /api/passkeys/options": "it hands out a challenge",
     "POST /api/v1/tasks/claim": "a claim and its outcome stand on the task",
     "PATCH /api/v1/tasks/{task_id}": "a claim and its outcome stand on the task",
+    "POST /api/discovery/availability": READS_ONLY,
     "POST /api/pricing/preview": READS_ONLY,
+    "POST /api/v1/pricing/explain/{marketplace_id}/changed": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,
     "POST /api/pricing/preview/draft": READS_ONLY,
     "POST /api/pricing/rule_tests/check": READS_ONLY,
@@ -232,6 +239,13 @@ async def of_review(shop, kind, what):
     return await shop.send("POST", f"{path}/{what}")
 
 
+async def mend_rows(shop):
+    id = (await shop.seller.import_csv(a_csv(a_row(1), a_row(2, quantity="many"))))["id"]
+    rows = (await shop.seller.get(f"/api/v1/uploads/{id}/rejected.csv")).content
+    path = f"/api/v1/uploads/{id}/mend"
+    return await shop.seller.post(path, content=rows.replace(b"many", b"1"))
+
+
 async def cancel_rollback(shop):
     rollback = (await shop.rollback()).json()["id"]
     return await shop.send("POST", f"/api/pricing/rollbacks/{rollback}/cancel")
@@ -314,6 +328,24 @@ async def of_member(shop, method, suffix="", **body):
     return await shop.owner.send(method, f"/api/members/{member.member_id}{suffix}", **options)
 
 
+async def ask_for_deletion(shop):
+    return await shop.owner.post("/api/account/deletion", json={"confirm": shop.seller.email})
+
+
+async def take_deletion_back(shop):
+    await ask_for_deletion(shop)
+    return await (await signed_in(shop.seller)).send("DELETE", "/api/account/deletion")
+
+
+async def add_passkey(shop):
+    return await Device().register(shop.owner)
+
+
+async def remove_passkey(shop):
+    made = (await add_passkey(shop)).json()["id"]
+    return await shop.owner.send("DELETE", f"/api/passkeys/{made}")
+
+
 async def revoke_key(shop):
     key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
@@ -347,8 +379,45 @@ async def restocked(shop):
     return await shop.send("POST", f"/api/returns/{order}/restocked")
 
 
+async def many_pins(shop, what):
+    card = await shop.card()
+    if what == "unpin_many":
+        await shop.send("POST", "/api/pricing/pins/pin_many", card_ids=[card])
+    return await shop.send("POST", f"/api/pricing/pins/{what}", card_ids=[card])
+
+
+async def saved(shop):
+    return await shop.send("POST", "/api/saved_searches", name="Dear", query="price>5")
+
+
+async def of_search(shop, method, **body):
+    search = (await saved(shop)).json()["id"]
+    return await shop.send(method, f"/api/saved_searches/{search}", **body)
+
+
+async def settled(shop):
+    card = await shop.card()
+    async with shop.seller.service.database.shared() as session:
+        product = await session.scalar(text(A_PRODUCT))
+    return await shop.send("POST", f"/api/cards/{card}/match", product_id=product)
+
+
+A_PRODUCT = """
+    INSERT INTO product (identity, game, set_name, product_name, language)
+    VALUES (md5(random()::text), 'magic', 'Alpha', 'Mox', 'en') RETURNING id
+"""
 FAILURE = {"step": "import_prices", "error": {"code": "gone", "message": "no button"}}
 SCENES = {
+    "POST /api/pricing/pins/pin_many": lambda shop: many_pins(shop, "pin_many"),
+    "POST /api/pricing/pins/unpin_many": lambda shop: many_pins(shop, "unpin_many"),
+    "POST /api/saved_searches": saved,
+    "PATCH /api/saved_searches/{search_id}": lambda shop: of_search(shop, "PATCH", name="Dearer"),
+    "DELETE /api/saved_searches/{search_id}": lambda shop: of_search(shop, "DELETE"),
+    "PUT /api/card_columns": lambda shop: shop.send("PUT", "/api/card_columns", columns=["price"]),
+    "PUT /api/card_columns/shop": lambda shop: shop.send(
+        "PUT", "/api/card_columns/shop", columns=["price"]
+    ),
+    "POST /api/cards/{card_id}/match": settled,
     "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
     "PATCH /api/lists/{list_id}": lambda shop: of_list(shop, "PATCH", name="Folder"),
     "DELETE /api/lists/{list_id}": lambda shop: of_list(shop, "DELETE"),
@@ -428,6 +497,10 @@ SCENES = {
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
+    "POST /api/passkeys": add_passkey,
+    "DELETE /api/passkeys/{passkey_id}": remove_passkey,
+    "POST /api/account/deletion": ask_for_deletion,
+    "DELETE /api/account/deletion": take_deletion_back,
     "POST /api/invitations/{token}": invitation,
     "POST /api/v1/sync/request": lambda shop: shop.send("POST", "/api/v1/sync/request"),
     "POST /api/v1/sync/cancel": cancel,
@@ -435,6 +508,7 @@ SCENES = {
     "DELETE /api/v1/sync/approve_upload": approve_upload,
     "POST /api/v1/uploads/{upload_id}/confirm": lambda shop: of_review(shop, "uploads", "confirm"),
     "POST /api/v1/uploads/{upload_id}/discard": lambda shop: of_review(shop, "uploads", "discard"),
+    "POST /api/v1/uploads/{upload_id}/mend": mend_rows,
     "POST /api/v1/repricing_events": lambda shop: shop.report("/api/v1/repricing_events"),
     "POST /api/v1/repricing_events/failure": lambda shop: shop.report(
         "/api/v1/repricing_events/failure", **FAILURE
@@ -473,7 +547,7 @@ async def test_a_write_leaves_an_entry_of_its_request(a_seller, route):
         id=seller.id,
         request=answer.headers["X-Request-Id"],
     )
-    assert any(row["actor"] == "key" or row["actor"].startswith("member ") for row in rows)
+    assert any(row["actor"].startswith(("key ", "member ")) for row in rows)
     assert not any("Some Buyer" in row["summary"] for row in rows)
 
 

@@ -100,7 +100,11 @@ async def test_a_rule_edit_is_taken_back(a_seller, action):
     after = await rules(seller)
     assert after != before
     told = await undone(seller, action)
-    assert (told["action"], told["actor"], told["undoable"]) == ("activity.undone", "key", False)
+    assert (told["action"], told["actor_name"], told["undoable"]) == (
+        "activity.undone",
+        "first key",
+        False,
+    )
     assert await rules(seller) == before
     assert (await newest(seller, action))["undone_by"] == told["id"]
 
@@ -329,3 +333,122 @@ async def test_owners_keys_and_writing_tokens_undo_and_nobody_else(a_seller):
     await a_list(seller)
     told = (await undo(owner, await newest(seller, "list.created"))).json()
     assert told["actor"] == f"member {owner.member_id}"
+
+
+SALE = {
+    "name": "Weekend",
+    "adjust_bp": -1000,
+    "starts_at": "2031-01-01T00:00:00Z",
+    "ends_at": "2031-01-03T00:00:00Z",
+    "query": "price>=5",
+    "floor": "0.25",
+}
+
+
+async def sales(seller):
+    found = (await seller.get("/api/pricing/sales")).json()["sales"]
+    return [{name: value for name, value in sale.items() if name != "updated_at"} for sale in found]
+
+
+async def a_sale(seller, **fields):
+    answer = await seller.post("/api/pricing/sales", json=SALE | fields)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+SALE_EDITS = {
+    "pricing.sale_created": lambda seller, id: a_sale(seller, name="Another"),
+    "pricing.sale_changed": lambda seller, id: seller.http.patch(
+        f"/api/pricing/sales/{id}",
+        json={"adjust_bp": -500, "floor": None, "ends_at": "2031-02-01T00:00:00Z", "query": ""},
+    ),
+    "pricing.sale_deleted": lambda seller, id: seller.http.delete(f"/api/pricing/sales/{id}"),
+}
+
+
+@pytest.mark.parametrize("action", SALE_EDITS)
+async def test_an_edit_of_a_sale_is_taken_back(a_seller, action):
+    seller = await a_seller()
+    sale_id = await a_sale(seller)
+    before = await sales(seller)
+    await SALE_EDITS[action](seller, sale_id)
+    assert await sales(seller) != before
+    told = await undone(seller, action)
+    assert await sales(seller) == before
+    assert (await newest(seller, action))["undone_by"] == told["id"]
+    again = await undo(seller, await newest(seller, action))
+    assert (again.status_code, again.json()["id"]) == (200, told["id"])
+
+
+async def test_a_sale_that_was_changed_since_stays(a_seller):
+    seller = await a_seller()
+    sale_id = await a_sale(seller)
+    await seller.http.patch(f"/api/pricing/sales/{sale_id}", json={"adjust_bp": -500})
+    first = await newest(seller, "pricing.sale_changed")
+    await seller.http.patch(f"/api/pricing/sales/{sale_id}", json={"adjust_bp": -700})
+    answer = await undo(seller, first)
+    assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
+    assert answer.json()["error"] == f"sale {sale_id} “Weekend”: adjust_bp changed since"
+    await seller.http.delete(f"/api/pricing/sales/{sale_id}")
+    assert "was deleted since" in (await undo(seller, first)).json()["error"]
+
+
+async def test_two_undoes_of_a_sale_at_once_are_one(a_seller):
+    seller = await a_seller()
+    await a_sale(seller)
+    entry = await newest(seller, "pricing.sale_created")
+    first, second = await asyncio.gather(undo(seller, entry), undo(seller, entry))
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json()["id"] == second.json()["id"]
+    assert await sales(seller) == []
+
+
+async def test_pricing_settings_are_taken_back(a_seller):
+    seller = await a_seller()
+    before = (await seller.get("/api/pricing/settings")).json()
+    body = {"direct_minimum": "3.5", "minimum_move": "0.07", "max_age_hours": 5}
+    answer = await seller.http.patch("/api/pricing/settings", json=body)
+    assert answer.status_code == 200, answer.text
+    assert (await seller.get("/api/pricing/settings")).json() != before
+    first = await newest(seller, "pricing.settings_changed")
+    await seller.http.patch("/api/pricing/settings", json={"max_age_hours": 6})
+    answer = await undo(seller, first)
+    assert answer.json()["error"] == "pricing settings: max_age_hours changed since"
+    await undone(seller, "pricing.settings_changed")
+    assert (await undo(seller, first)).status_code == 200
+    assert (await seller.get("/api/pricing/settings")).json() == before
+
+
+async def test_account_settings_are_taken_back_by_who_may_change_them(a_seller):
+    seller = await a_seller()
+    owner, bea = await signed_in(seller), await joined(seller, f"undo-{seller.email}")
+    before = (await owner.get("/api/account")).json()
+    body = {
+        "tracking_threshold": "75", "store_name": "A <b>Shop</b>", "quiet_hours": "22:00-06:00",
+        "auto_sync_paused": True, "product_lines": [{"name": "pokemon", "enabled": False}],
+    }  # fmt: skip
+    answer = await owner.send("PATCH", "/api/account", json=body)
+    assert answer.status_code == 200, answer.text
+    entry = await newest(owner, "account.changed")
+    assert entry["undoable"]
+    key = await undo(seller, entry)
+    assert (key.status_code, key.json()["code"]) == (403, "session_required")
+    assert (await undo(bea, entry)).json()["code"] == "owner_required"
+    answer = await undo(owner, entry)
+    assert answer.status_code == 200, answer.text
+    after = (await owner.get("/api/account")).json()
+    assert {**after, "product_lines": None} == {**before, "product_lines": None}
+    enabled = [
+        {line["name"] for line in account["product_lines"] if line["enabled"]}
+        for account in (before, after)
+    ]
+    assert enabled[0] == enabled[1]
+    assert [
+        row["action"] for row in (await owner.get("/api/v1/agent/activity")).json()["activity"]
+    ][:2] == ["activity.undone", "account.changed"]
+
+
+async def test_what_the_operator_changed_is_not_the_owners_to_undo(a_seller):
+    seller = await a_seller()
+    await seller.set(plan="trial")
+    assert not (await newest(seller, "account.changed"))["undoable"]

@@ -119,8 +119,24 @@ async def test_rollbacks_listings_and_backfills_stay_visible(a_seller, kind, cha
     seller = await a_seller()
     await queue(seller, kind)
     await seller.set(**change)
-    assert await told(seller)
+    unpaid = change.get("plan") in ("free", "trial")
+    assert await told(seller) is not (unpaid and kind == "quick_add_listing")
     assert await statuses(seller) == ["pending"]
+
+
+async def test_an_unpaid_accounts_listings_wait_untold_beside_what_it_may_have(a_seller):
+    seller = await a_seller()
+    await queue(seller, "quick_add_listing")
+    await seller.set(plan="free")
+    assert not await told(seller)
+    assert (await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"] == []
+    await queue(seller, "refresh_orders")
+    assert await told(seller)
+    [task] = (await seller.post("/api/v1/tasks/claim", json={"limit": 10})).json()["tasks"]
+    assert task["kind"] == "refresh_orders"
+    assert not await told(seller)
+    await seller.set(plan="paid")
+    assert await told(seller)
 
 
 @pytest.mark.parametrize("change", HELD, ids=str)

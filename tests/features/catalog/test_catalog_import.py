@@ -75,7 +75,8 @@ def test_a_file_of_our_columns_is_loaded(run, tmp_path, a_set, products, form):
     )
     path = tmp_path / f"a catalog.{form}"
     catalog.write_csv(path) if form == "csv" else catalog.write_parquet(path)
-    assert said(run(path)) == f"2 products in a catalog.{form}: 2 new, 0 provisional ones adopted"
+    told = f"2 products in a catalog.{form}: 2 new, 0 changed, 0 provisional ones adopted"
+    assert said(run(path)) == told
     assert [row[1:] for row in products()] == [
         ("Ancestral Recall", "1", "Rare", "en"),
         ("Black Lotus", "2", "Rare", "en"),
@@ -173,11 +174,13 @@ def test_an_unknown_game_does_not_quietly_import_nothing(run, tmp_path, a_set):
     assert "chess" in refused(run(path, "--game", "chess"))
 
 
-def test_a_file_with_one_bad_row_loads_nothing_of_it(run, tmp_path, a_set, products):
+def test_a_bad_row_is_skipped_and_listed(run, tmp_path, a_set, products):
     path = tmp_path / "catalog.csv"
     a_catalog(a_set, "Black Lotus", "King", game=["magic", "chess"]).write_csv(path)
-    refused(run(path))
-    assert products() == []
+    done = run(path)
+    assert said(done).endswith("; 1 record was skipped")
+    assert "skipped row 2: chess is no known product line" in done.stderr
+    assert [row[1] for row in products()] == ["Black Lotus"]
 
 
 def test_a_path_that_does_not_exist_is_a_usage_error(run, tmp_path):

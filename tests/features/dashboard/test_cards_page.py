@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
 from browsers import joined, signed_in
@@ -98,3 +101,146 @@ async def test_files_keep_for_ever_and_others_are_not_there(shop):
     assert "immutable" in style.headers["cache-control"]
     assert (await client.get("/static/app.css")).status_code == 404
     assert (await client.get("/static/../shell.py")).status_code == 404
+
+
+async def sent(browser, path, **fields):
+    data = {"csrf_token": browser.session["csrf_token"], **fields}
+    return await browser.http.post(path, data=data)
+
+
+async def all_cards(browser):
+    return (await browser.get("/api/cards", params={"status": "all"})).json()["cards"]
+
+
+async def test_a_wrong_word_is_marked_where_it_stands(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/cards", params={"search": "lotus prise>1 foil"})
+    assert "<bdi>lotus </bdi><mark><bdi>prise&gt;1</bdi></mark><bdi> foil</bdi>" in page.text
+
+
+async def test_one_card_is_one_card(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/cards", params={"search": "lotus"})
+    assert "1 card<" in page.text
+
+
+async def test_columns_stand_in_the_address_and_are_kept(shop):
+    browser = await signed_in(shop)
+    page = await browser.get(
+        "/cards", params={"columns": "low,marketplace_id,nonsense", "edit": "columns"}
+    )
+    heads = page.text.split("<thead>")[1].split("</thead>")[0]
+    assert "SKU" in heads
+    assert "Market" not in heads
+    assert 'href="/cards?columns=marketplace_id%2Clow&amp;edit=columns"' in page.text
+    assert "sort=price&amp;direction" not in page.text
+    kept = await sent(browser, "/cards/columns", columns="low,marketplace_id", whose="shop")
+    assert kept.status_code == 303
+    staff = await joined(shop, "columns-of-cards@example.invalid")
+    assert "SKU" in (await staff.get("/cards")).text.split("<thead>")[1].split("</thead>")[0]
+    assert 'value="shop"' not in (await staff.get("/cards?edit=columns")).text
+    refused = await sent(staff, "/cards/columns", columns="low", whose="shop")
+    assert refused.status_code == 403
+    assert (await sent(staff, "/cards/columns", columns="price", whose="me")).status_code == 303
+    assert "SKU" not in (await staff.get("/cards")).text.split("<thead>")[1].split("</thead>")[0]
+    assert (await sent(browser, "/cards/columns", columns="secret")).status_code == 422
+
+
+async def test_a_search_is_saved_renamed_moved_and_deleted(shop):
+    browser = await signed_in(shop)
+    for name, search in ((HOSTILE, "price>1"), ("Foils", "is:foil or lotus")):
+        done = await sent(browser, "/cards/searches", name=name, search=search, game="magic")
+        assert done.status_code == 303, done.text
+    page = await browser.get(done.headers["location"])
+    assert "<b onclick" not in page.text
+    first, second = (await browser.get("/api/saved_searches")).json()["saved_searches"]
+    assert (first["query"], second["query"]) == (
+        "price>1 pl:magic",
+        "(is:foil or lotus) pl:magic",
+    )
+    await sent(browser, f"/cards/searches/{second['id']}", action="1")
+    await sent(browser, f"/cards/searches/{second['id']}", action="rename", name="Shiny")
+    names = [
+        one["name"] for one in (await browser.get("/api/saved_searches")).json()["saved_searches"]
+    ]
+    assert names == ["Shiny", HOSTILE.replace("\u202e", "")]
+    assert "<bdi>Shiny</bdi>" in (await browser.get("/cards")).text
+    await sent(browser, f"/cards/searches/{first['id']}", action="delete")
+    assert len((await browser.get("/api/saved_searches")).json()["saved_searches"]) == 1
+    taken = await sent(browser, "/cards/searches", name="SHINY", search="a")
+    assert (taken.status_code, "already" in taken.text) == (422, True)
+    wrong = await sent(browser, "/cards/searches", name="Other", search="prise>1", game="magic")
+    assert wrong.status_code == 422
+
+
+async def test_the_selected_are_shelved_pinned_and_unpinned(shop):
+    browser = await signed_in(shop)
+    cards = await all_cards(browser)
+    page = ",".join(str(card["id"]) for card in cards)
+    shelved = await sent(
+        browser, "/cards/shelve", scope="page", page_ids=page, box="3", start_slot="1", per_slot="2"
+    )
+    assert shelved.headers["location"].startswith("/cards?done=")
+    assert {place["box"] for card in await all_cards(browser) for place in card["locations"]} == {3}
+    wrong = await sent(browser, "/cards/shelve", scope="page", page_ids=page, box="0")
+    assert "box: a number from 1" in wrong.text.lower()
+    await sent(browser, "/cards/pin", scope="all", search="price>0")
+    pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
+    assert pinned == 2
+    await sent(browser, "/cards/unpin", scope="rows", card_ids=str(cards[0]["id"]))
+    pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
+    assert pinned == 1
+
+
+async def test_many_pins_are_undone_together_while_they_stand(shop):
+    browser = await signed_in(shop)
+    await browser.send("PUT", "/api/pricing/pins/1", json={"price": "8.00"})
+    done = await browser.post("/api/pricing/pins/pin_many", json={"search": "price>0"})
+    assert done.json() == {"changed": 2, "requested": 2, "truncated": False}
+    [entry, *_] = (await browser.get("/api/v1/agent/activity")).json()["activity"]
+    undo = f"/api/v1/agent/activity/{entry['id']}/undo"
+    await browser.send("DELETE", "/api/pricing/pins/2")
+    assert (await browser.post(undo)).json()["code"] == "changed_since"
+    price = next(card["price"] for card in await all_cards(browser) if card["marketplace_id"] == 2)
+    await browser.send("PUT", "/api/pricing/pins/2", json={"price": price})
+    assert (await browser.post(undo)).status_code == 200
+    told = (await browser.get("/api/v1/pricing/explain/1")).json()["inputs"]["pin"]
+    assert told == "8.00"
+    pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
+    assert pinned == 1
+
+
+async def test_staff_pins_nothing_and_no_form_goes_without_its_token(shop):
+    staff = await joined(shop, "pinning@example.invalid")
+    page = await staff.get("/cards")
+    assert "/cards/pin" not in page.text
+    for path in ("/cards/pin", "/cards/unpin"):
+        assert (await sent(staff, path, scope="all", search="price>0")).status_code == 403
+    for path in ("pin", "unpin", "shelve", "publish", "searches", "columns", "searches/1"):
+        answer = await staff.http.post(f"/cards/{path}", data={"scope": "all", "search": "a"})
+        assert answer.status_code == 403, path
+
+
+async def test_own_contributions_are_shown_to_everybody_together(shop):
+    staff = await joined(shop, "showing@example.invalid")
+    body = {"name": "Mine", "set": "Alpha", "condition": "NM", "quantity": 1}
+    made = [(await staff.post("/api/contributions", json=body)).json()["id"] for _ in range(2)]
+    ids = ",".join(map(str, [*made, (await all_cards(staff))[0]["id"]]))
+    await sent(staff, "/cards/publish", scope="page", page_ids=ids)
+    owner = await signed_in(shop)
+    assert {card["id"] for card in await all_cards(owner)} >= set(made)
+
+
+async def test_scrolling_goes_on_behind_the_last_row(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 62))))
+    browser = await signed_in(seller)
+    page = await browser.get("/cards", params={"search": "card", "columns": "low"})
+    address = html.unescape(page.text.split('data-hx-get="/cards/more')[1].split('"')[0])
+    more = await browser.get(f"/cards/more{address}")
+    shown = re.findall(r'href="/cards/(\d+)"', page.text + more.text)
+    whole = (await browser.get("/api/cards", params={"search": "card", "per_page": 100})).json()
+    assert shown == [str(card["id"]) for card in whole["cards"]]
+    assert 'data-label="Low"' in more.text
+    assert "data-hx-get" not in more.text
+    assert (await browser.get("/cards/more", params={"behind": "x"})).status_code == 422

@@ -136,3 +136,77 @@ async def test_a_file_without_its_token_or_of_staff_is_refused(a_seller):
         answer = await owner.http.post("/set-up/prices", data=token, files=wrong)
         assert answer.status_code == 422
         assert "Error: " in answer.text
+
+
+async def form(browser, path, **fields):
+    return await browser.http.post(
+        path, data={"csrf_token": browser.session["csrf_token"], **fields}
+    )
+
+
+async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    browser = await signed_in(seller)
+    assert "There are no cards yet" in (await browser.get("/set-up/presets")).text
+    rows = [a_row(n, name=f"<b>Card</b> {n}", price="1.00", market="9.00") for n in range(1, 14)]
+    await seller.import_csv(a_csv(*rows))
+    page = await browser.get("/set-up/presets")
+    assert "<b>Card" not in page.text
+    compared = (await browser.get("/api/pricing/presets")).json()["presets"]
+    assert [each["preset"] for each in compared] == ["premium", "competitive", "move", "buy-box"]
+    sections = re.findall(r'<section class="sheet".*?</section>', page.text, re.S)
+    for each, section in zip(compared, sections, strict=True):
+        told = each["preview"]
+        for name in ("up", "down", "held"):
+            assert f"<dt>{name.title()}</dt><dd>{told[name]}</dd>" in section
+        assert f"${told['listed_value_after']}" in section
+        assert len(re.findall("<li>", section)) == len(told["largest"]) <= 10
+    rules = [{"name": "Premium", "price_source": "market", "fallback_sources": ["low"]}]
+    rules[0] |= {"adjust_bp": 500, "never_lower": True, "priority": 1000}
+    rules[0]["cap"] = {"up_bp": 1500, "down_bp": 1500, "period": "day"}
+    rules[0]["cap"]["small"] = {"below": "5.00", "up_bp": 1000, "down_bp": 1000}
+    alone = await browser.post("/api/pricing/preview", json={"rules": rules})
+    same = ("up", "down", "held", "listed_value_before", "listed_value_after")
+    assert [alone.json()[name] for name in same] == [compared[0]["preview"][n] for n in same]
+    chosen = await form(browser, "/set-up/presets", preset="premium")
+    assert chosen.headers["location"].startswith("/set-up/agent")
+    assert "being priced" in (await browser.get("/set-up/agent")).text
+    await seller.service.run_jobs()
+    assert "in force" in (await browser.get("/set-up/presets")).text
+    assert "Download the price file" in (await browser.get("/set-up/agent")).text
+    file = await browser.get("/api/pricing/updates.csv")
+    assert file.text == (await seller.export()).text
+    assert len(file.text.splitlines()) == 14
+    assert (await form(browser, "/set-up/presets", preset="none")).status_code == 404
+
+
+async def test_the_agents_command_is_shown_once_and_its_first_heartbeat_turns_it_green(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    assert "No agent has reported yet" in (await browser.get("/set-up/agent")).text
+    assert (await form(browser, "/set-up/agent", name=" ")).status_code == 422
+    made = await form(browser, "/set-up/agent", name="Laptop")
+    key = re.findall(r"CARDSYNC_AGENT_KEY=(csk_\w+) cardsync-agent run", made.text)[0]
+    assert key not in (await browser.get("/set-up/agent")).text
+    http = seller.service.client(Authorization=f"Bearer {key}")
+    assert (await http.post("/api/v1/heartbeat", json={})).status_code == 200
+    assert "The agent has reported" in (await browser.get("/set-up/agent")).text
+
+
+@pytest.mark.parametrize("path", ["/set-up/presets", "/set-up/agent"])
+async def test_the_steps_are_the_owners_and_need_the_forms_token(a_seller, path):
+    seller = await a_seller()
+    owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
+    fields = {"preset": "premium", "name": "Laptop"}
+    assert (await staff.get(path)).status_code == 403
+    assert (await form(staff, path, **fields)).status_code == 403
+    assert (await owner.http.post(path, data=fields)).status_code == 403
+    free = await signed_in(await a_seller(plan="free"))
+    assert "A new key needs a paid plan" in (await free.get("/set-up/agent")).text
+
+
+async def test_staff_gets_no_price_file_and_no_comparison(a_seller):
+    seller = await a_seller()
+    staff = await joined(seller, f"staff-{seller.email}")
+    for path in ("/api/pricing/presets", "/api/pricing/updates.csv"):
+        assert (await staff.get(path)).json()["code"] == "owner_required"

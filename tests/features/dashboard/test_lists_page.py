@@ -5,6 +5,7 @@ empty one.
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 
@@ -108,6 +109,21 @@ async def test_the_add_cards_url_of_the_api_opens_the_page_that_adds(shop):
     assert "all 3 cards" in page.text
     answer = await send(staff, f"/lists/{list_id}/add", scope="all", search="bolt price>2")
     assert len(await on(staff, list_id)) == 3
+
+
+async def test_whoever_is_signed_out_signs_in_and_comes_back(shop):
+    list_id = await made(await signed_in(shop))
+    stranger = shop.service.client()
+    address = f"/api/lists/{list_id}/cards"
+    asked = await stranger.get(address, params={"search": "bolt price>2"})
+    assert asked.status_code == 303
+    form = await stranger.get(asked.headers["location"])
+    fields = {"email": shop.email, "password": shop.password}
+    fields["next"] = html.unescape(form.text.split('name="next" value="')[1].split('"')[0])
+    back = await stranger.post("/sign-in", data=fields)
+    assert back.status_code == 303
+    opened = await stranger.get(back.headers["location"])
+    assert opened.headers["location"] == f"/lists/{list_id}/add?search=bolt+price%3E2"
 
 
 async def test_staff_makes_and_fills_a_list_and_does_no_more(shop):

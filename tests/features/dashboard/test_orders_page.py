@@ -72,7 +72,7 @@ async def test_the_table_and_the_tabs_show_what_the_api_answers(shop, query):
     for status, count in answer["status_counts"].items():
         assert f'<bdi>{status}</bdi> <span class="muted">{count}</span>' in page.text
     if links:
-        assert f"{answer['total']} orders" in page.text
+        assert f"{answer['total']} order{'s' * (answer['total'] != 1)}" in page.text
 
 
 async def test_links_keep_the_filters(shop):

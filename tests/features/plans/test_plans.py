@@ -1,12 +1,14 @@
 """Plans of assistants over HTTP: proposed, applied at once or after a member's click, refused."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.plans import past
 from plans_builder import (
     PERMISSIONS,
     PLANS,
@@ -473,3 +475,29 @@ async def test_a_new_order_of_rules_waits_for_its_click_like_all_else(a_seller):
     assert (done["drift"], done["limit"], done["error"]) == ([], None, None)
     rules = (await seller.get("/api/pricing/rules")).json()["rules"]
     assert [rule["id"] for rule in rules] == [two, one, rule_id]
+
+
+async def test_the_sweep_writes_expiry_once_and_drops_what_was_decided_long_ago(a_seller):
+    seller, rule_id = await a_plain_shop(a_seller)
+    plan = await planned(seller, lowered(rule_id, 1500))
+    at = f"{PLANS}/{plan['plan_id']}"
+    clock.shift(timedelta(hours=25))
+    assert (await seller.get(at)).json()["status"] == "expired"
+    first, second = await asyncio.gather(
+        past.expire(seller.service.database, clock.now()),
+        past.expire(seller.service.database, clock.now()),
+    )
+    assert first + second >= 1
+    found = await seller.get("/api/v1/agent/activity", params={"action": "plan.expired"})
+    [entry] = found.json()["activity"]
+    assert (entry["actor"], entry["outcome"], entry["undoable"]) == ("sweep", "expired", False)
+    told = (await seller.get(at)).json()
+    assert (told["status"], told["decided_at"]) == ("expired", plan["expires_at"])
+    days = timedelta(days=seller.service.work.settings.plan_retention_days)
+    await past.drop_old(seller.service.database, clock.now() - days)
+    assert (await seller.get(at)).status_code == 200
+    clock.shift(days)
+    waiting = await planned(seller, lowered(rule_id, 1500))
+    await past.drop_old(seller.service.database, clock.now() - days)
+    assert (await seller.get(at)).status_code == 404
+    assert (await seller.get(f"{PLANS}/{waiting['plan_id']}")).status_code == 200

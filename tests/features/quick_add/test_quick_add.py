@@ -300,6 +300,33 @@ async def test_the_marketplaces_reason_stands_on_the_entry_that_it_refused(shop)
     assert event == {"rejected": [{"id": 77, "message": "price too low"}], "paused": [77]}
 
 
+async def test_a_new_listing_that_was_refused_is_named_by_its_entry(shop):
+    seller, owner, _ = shop
+    [listed, refused], sha256 = await a_served_file(
+        seller, owner, JAGUAR, JAGUAR | {"condition": "LP"}
+    )
+    [elsewhere] = await published(owner, JAGUAR | {"condition": "MP"})
+    told = [{"entry_id": id, "message": "no photo"} for id in (refused, elsewhere, 999_999)]
+    await imported(seller, sha256, rejected=told)
+    assert (await entry_of(owner, listed))["status"] == "listed"
+    entry = await entry_of(owner, refused)
+    assert (entry["status"], entry["reason"]) == ("rejected", "no photo")
+    assert (await entry_of(owner, elsewhere))["status"] == "published"
+
+
+@pytest.mark.parametrize("row", [{}, {"entry_id": 1, "marketplace_id": 1}], ids=str)
+async def test_a_refused_row_is_named_in_one_way(shop, row):
+    seller, owner, _ = shop
+    [entry], sha256 = await a_served_file(seller, owner, JAGUAR)
+    body = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1, "file_sha256": sha256}
+    answer = await seller.post("/api/v1/repricing_events", json=body | {"rejected": [row]})
+    assert (answer.status_code, answer.json()["error"]) == (
+        422,
+        "rejected[0]: give marketplace_id or entry_id",
+    )
+    assert (await entry_of(owner, entry))["status"] == "pending"
+
+
 async def test_a_file_that_the_marketplace_did_not_take_is_served_again(shop):
     seller, owner, _ = shop
     [entry_id], sha256 = await a_served_file(seller, owner, JAGUAR)
@@ -322,3 +349,65 @@ async def test_a_tasks_result_ends_entries_row_by_row(shop):
     assert (await entry_of(owner, first))["status"] == "listed"
     entry = await entry_of(owner, second)
     assert (entry["status"], entry["reason"]) == ("rejected", "no such condition")
+
+
+async def failed_for_good(seller):
+    [task] = (await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"]
+    told = {
+        "status": "failed",
+        "claim_token": task["claim_token"],
+        "error": {"code": "no_button", "message": "the page has no button"},
+    }
+    answer = await seller.http.patch(f"/api/v1/tasks/{task['id']}", json=told)
+    assert (answer.status_code, answer.json()["status"]) == (200, "failed"), answer.text
+    return task
+
+
+async def waits(seller):
+    return (await seller.post("/api/v1/heartbeat", json={})).json()["has_pending_tasks"]
+
+
+async def test_a_listings_task_that_failed_for_good_is_offered_again_after_a_rest(shop):
+    seller, owner, _ = shop
+    [entry] = await published(owner, JAGUAR)
+    await failed_for_good(seller)
+    assert len(await waiting_tasks(seller)) == 1
+    assert not await waits(seller)
+    assert (await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"] == []
+    clock.shift(timedelta(minutes=29))
+    assert not await waits(seller)
+    clock.shift(timedelta(minutes=2))
+    assert await waits(seller)
+    again = await failed_for_good(seller)
+    assert again["payload"] == {"quick_add_ids": [entry]}
+    assert len(await waiting_tasks(seller)) == 1, "never twice at once"
+
+
+async def test_what_a_person_publishes_ends_the_rest_of_a_failed_task(shop):
+    seller, owner, _ = shop
+    [first] = await published(owner, JAGUAR)
+    await failed_for_good(seller)
+    [second] = await published(owner, JAGUAR | {"condition": "LP"})
+    assert await waits(seller)
+    [task] = (await seller.post("/api/v1/tasks/claim", json={"limit": 10})).json()["tasks"]
+    assert task["payload"] == {"quick_add_ids": [first, second]}
+
+
+async def test_a_failed_listings_task_of_which_nothing_is_published_is_not_offered(shop):
+    seller, owner, _ = shop
+    await published(owner, JAGUAR)
+    await served(seller)
+    await failed_for_good(seller)
+    assert await waiting_tasks(seller) == []
+
+
+async def test_the_last_claim_that_runs_out_is_a_failure_for_good_too(shop):
+    seller, owner, _ = shop
+    await published(owner, JAGUAR)
+    for _ in range(5):
+        assert len((await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"]) == 1
+        clock.shift(timedelta(minutes=11))
+    assert (await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"] == []
+    assert len(await waiting_tasks(seller)) == 1
+    clock.shift(timedelta(minutes=31))
+    assert len((await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"]) == 1

@@ -8,6 +8,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync import limits
+from cardsync.dashboard.assets import asset_url
 from cardsync.web import late_bodies
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")
@@ -24,7 +25,7 @@ async def test_no_browser_guesses_what_an_answer_is(a_seller):
         await seller.get("/healthz"),
         await seller.get("/openapi/openapi.json"),
         await seller.get("/sign-in"),
-        await seller.get("/pages/pages.css"),
+        await seller.get("/pages/mark.svg"),
         await seller.get("/nothing"),
         await seller.get("/nothing", headers={"Accept": "text/html"}),
         await seller.http.delete("/api/v1/status"),
@@ -35,12 +36,12 @@ async def test_no_browser_guesses_what_an_answer_is(a_seller):
         assert answer.headers.get_list(NOSNIFF[0]) == [NOSNIFF[1]], (answer.url, answer.status_code)
 
 
-async def test_an_error_page_is_locked_down_as_the_sign_in_page_is(service):
+async def test_an_error_page_is_locked_down_as_a_strangers_page_is(service):
     async with service.client(Accept="text/html") as http:
         page, error, style = (
-            await http.get("/sign-in"),
+            await http.get("/invitations/nobodys"),
             await http.get("/nothing"),
-            await http.get("/pages/pages.css"),
+            await http.get("/pages/mark.svg"),
         )
     assert error.status_code == 404
     for name in (
@@ -54,7 +55,7 @@ async def test_an_error_page_is_locked_down_as_the_sign_in_page_is(service):
     # No style of its own, which the policy would refuse; the sheet that it names is there.
     assert "<style" not in error.text
     assert "style=" not in error.text
-    assert 'href="/pages/pages.css"' in error.text
+    assert f'href="{asset_url("app.css")}"' in error.text
     assert style.status_code == 200
     assert "There is no such page" in error.text
     assert error.headers["X-Request-Id"] in error.text

@@ -46,11 +46,14 @@ OUTCOME_SHADES = {
 
 @get("/activity", opt=BY_FORM)
 async def activity_page(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Template:
     given = dict(request.query_params.multi_items())
     day = str(given.get("since", ""))
-    wanted = _wanted(given, _since(day, zone_of(caller.account.time_zone)))
+    wanted = wanted_of(given, zone_of(caller.account.time_zone))
     now = clock.now()
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -80,7 +83,8 @@ async def activity_page(
     )
 
 
-def _wanted(given: dict[str, Any], since: str) -> Wanted:
+def wanted_of(given: dict[str, Any], zone: tzinfo) -> Wanted:
+    """Read the address's filters. Raises InvalidPayload."""
     return read_wanted(
         given.get("page"),
         given.get("per_page"),
@@ -88,7 +92,7 @@ def _wanted(given: dict[str, Any], since: str) -> Wanted:
         given.get("action"),
         given.get("outcome"),
         given.get("risk"),
-        since,
+        _since(str(given.get("since", "")), zone),
     )
 
 

@@ -1,22 +1,33 @@
-"""The page of one card: its printing, prices of all sources with their age, history, places and
-lists, and why it asks what it asks.
+"""The page of one card: its printing, prices of all sources with their age, history, orders, places
+and lists, its match, and why it asks what it asks; and the page that settles a match.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
 
-from litestar import get
+from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.bulk_selection import read_id
+from cardsync.cards.matches import match_body, read_match
 from cardsync.cards.queries import read_card
-from cardsync.cards.shown import with_history
-from cardsync.dashboard.shell import PageRequest, show
+from cardsync.cards.settled import settle_match
+from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
+from cardsync.contributions.add import publish
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
+from cardsync.orders.of_card import orders_of_card, sold_page
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.what_if import WhatIf, what_if
+from cardsync.pricing.rules import sale_sets
+from cardsync.quick_add.type_ahead import products_like
 from cardsync.settings import Settings
 from cardsync.storage import Store
 
@@ -24,8 +35,66 @@ SERIES = {
     "Price": "price",
     "Market": "market_price",
     "Low": "low_price",
+    "Low with shipping": "low_price_with_shipping",
     "Direct low": "direct_low",
 }
+# A source as rules name it, as the card has it, and as people call it.
+SOURCES = (
+    ("market", "market_price", "Market"),
+    ("low", "low_price", "Low"),
+    ("low_with_shipping", "low_price_with_shipping", "Low with shipping"),
+    ("direct_low", "direct_low", "Direct low"),
+    ("current", "price", "Own price"),
+)
+SOLD = 10
+# The fields of a rule that the page lets one try, as its address has them.
+CHANGES = ("price_source", "percent", "adjust_amount", "floor", "ceiling")
+
+
+class Source(NamedTuple):
+    """`since` is the time from which on the amount was seen; `unused` says why the rule passes the
+    source over.
+    """
+
+    name: str
+    amount: str | None
+    since: str | None
+    in_force: bool
+    unused: str
+
+
+def sources_of(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> list[Source]:
+    """Return the price sources side by side. Pure."""
+    told = next((step for step in steps if step["name"] == "price_source"), {})
+    unused = {one["source"]: one["reason"] for one in told.get("unused_sources", ())}
+    return [
+        Source(
+            name,
+            getattr(card, key),
+            seen_since(card.history, key),
+            told.get("source") == source,
+            str(unused.get(source, "")).replace("_", " "),
+        )
+        for source, key, name in SOURCES
+    ]
+
+
+def seen_since(history: Sequence[Observation], key: str) -> str | None:
+    """Return when the present amount was first seen without a break; the newest comes first.
+    Pure.
+    """
+    since = None
+    for seen in history:
+        if getattr(seen, key) != getattr(history[0], key):
+            break
+        since = seen.observed_at
+    return since
+
+
+def binding_step(steps: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the place of the step that decides the price: the last one that changes it. Pure."""
+    moving = [place for place, step in enumerate(steps) if step["input"] != step["output"]]
+    return moving[-1] if moving else None
 
 
 @get("/cards/{card_id:int}", opt=BY_FORM)
@@ -37,22 +106,196 @@ async def card_page(
     settings: Settings,
     card_id: int,
 ) -> Template:
+    after = read_id(str(request.query_params.get("sold_after", "")))
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        match = match_body(await read_match(reading, caller, card_id))
+        sold = sold_page(await orders_of_card(reading, caller, card_id, after, SOLD))
         row, history = await read_card(reading, caller, card_id)
     card = with_history(row, history)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        why: dict[str, Any] | None = None
-        if card.contribution is None:
-            try:
-                why = await explain_card(
-                    session, caller.seller_id, store, card.marketplace_id, clock.now()
-                )
-            except errors.NotFound:
-                why = None
-    points = [
-        (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
-        for seen in card.history
-    ]
+    why = await _why(database, caller, store, card)
+    changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
+    changed, problem = await _changed(database, caller, settings, card, changes)
+    steps = why["steps"] if why else []
+    receipt = (why["historical_breakdown"] or {}).get("steps", []) if why else []
     return show(
-        request, caller, "card.html", card=card, why=why, points=points, series=list(SERIES)
+        request,
+        caller,
+        "card.html",
+        card=card,
+        why=why,
+        match=match,
+        sold=sold,
+        first_sold=after is None,
+        sources=sources_of(card, steps),
+        binding=binding_step(steps),
+        changes=changes,
+        changed=changed,
+        change_problem=problem,
+        bound_if=binding_step(changed.steps) if changed else None,
+        bound_then=binding_step(receipt),
+        points=[
+            (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
+            for seen in card.history
+        ],
+        stock=[(seen.observed_at, {"In stock": seen.quantity}) for seen in card.history],
+        series=[
+            name
+            for name, key in SERIES.items()
+            if name == "Price" or any(getattr(seen, key) for seen in card.history)
+        ],
     )
+
+
+async def _why(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    card: CardWithHistory,
+) -> dict[str, Any] | None:
+    """Return the explanation; a contribution has none."""
+    if card.contribution is not None:
+        return None
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        try:
+            return await explain_card(
+                session, caller.seller_id, store, card.marketplace_id, clock.now()
+            )
+        except errors.NotFound:
+            return None
+
+
+async def _changed(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    card: CardWithHistory,
+    changes: Mapping[str, str],
+) -> tuple[WhatIf | None, str]:
+    """Return what the card would ask with the address's changes of its rule, or why that cannot be
+    told.
+    """
+    if caller.role != "owner" or not any(changes.values()):
+        return None, ""
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        try:
+            body = body_of(changes)
+            return await what_if(session, caller, card.marketplace_id, body, clock.now()), ""
+        except (errors.InvalidRule, errors.NotFound) as e:
+            return None, sentence(e)
+
+
+def body_of(changes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the changed fields of a rule: per cent become basis points. Pure. Raises
+    InvalidRule.
+    """
+    body: dict[str, Any] = {
+        name: value for name, value in changes.items() if value and name != "percent"
+    }
+    if percent := changes["percent"]:
+        try:
+            points = Decimal(percent.replace(",", ".")) * 100
+        except InvalidOperation as e:
+            raise errors.InvalidRule("percent: a number like -5 or 2.5") from e
+        if not points.is_finite() or points != points.to_integral_value():
+            raise errors.InvalidRule("percent: at most two decimals")
+        body["adjust_bp"] = int(points)
+    return body
+
+
+@post("/cards/{card_id:int}/pin", opt=BY_FORM | WRITES)
+async def pin_card(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+) -> Response[str]:
+    price = field(await read_form(request), "price")
+    number = await _marketplace_id(database, caller, settings, card_id)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        await sale_sets.pin(session, caller, number, {"price": price}, clock.now())
+    return see(f"/cards/{card_id}", done="The price is pinned. The next run asks it.")
+
+
+@post("/cards/{card_id:int}/unpin", opt=BY_FORM | WRITES)
+async def unpin_card(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+) -> Response[str]:
+    await read_form(request)
+    number = await _marketplace_id(database, caller, settings, card_id)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        await sale_sets.unpin(session, caller, number, clock.now())
+    return see(f"/cards/{card_id}", done="The price is pinned no more; rules price the card again.")
+
+
+async def _marketplace_id(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    card_id: int,
+) -> int:
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        row, _ = await read_card(reading, caller, card_id)
+    return row.marketplace_id
+
+
+@post("/cards/{card_id:int}/publish", opt=BY_FORM | WRITES)
+async def publish_card(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+) -> Response[str]:
+    """Let everybody of the shop see a contribution."""
+    await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        await publish(session, caller, card_id, clock.now())
+    return see(f"/cards/{card_id}", done="Everybody of the shop sees the card now.")
+
+
+@get("/cards/{card_id:int}/match", opt=BY_FORM)
+async def match_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+) -> Template:
+    """Show products of the catalog that the card may be."""
+    seconds = settings.read_seconds
+    async with database.readings.of(caller.seller_id, seconds) as reading:
+        match = match_body(await read_match(reading, caller, card_id))
+        row, _ = await read_card(reading, caller, card_id)
+    card = card_body(row)
+    typed = str(request.query_params.get("typed", card.product_name))[: limits.SEARCH_CHARACTERS]
+    async with database.bounded(caller.seller_id, seconds) as session:
+        found = await products_like(session, caller, typed, None, limits.TYPE_AHEAD_MOST)
+    return show(
+        request, caller, "card_match.html", card=card, match=match, typed=typed, products=found
+    )
+
+
+@post("/cards/{card_id:int}/match", opt=BY_FORM | WRITES)
+async def settle(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
+) -> Response[str]:
+    product_id = read_id(field(await read_form(request), "product_id"))
+    if product_id is None or abs(product_id) > limits.LARGEST_ID:
+        raise errors.InvalidPayload("product_id: choose the product that the card is")
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        await settle_match(session, caller, card_id, product_id, clock.now())
+    told = "The match is settled, and later imports keep it. Activity can take it back."
+    return see(f"/cards/{card_id}", done=told)
+
+
+ROUTES = [card_page, pin_card, unpin_card, publish_card, match_page, settle]

@@ -1,52 +1,82 @@
-"""The page of cards: the address's search, filter and order come in; a table of one page of the
-shop's cards, with the search as chips, goes out.
+"""The page of cards: the address's search, filter, order and columns come in; a table of one page
+of the shop's cards, with the search as chips and the saved searches, goes out.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from litestar import get
+from litestar import Response, get, post
 from litestar.response import Template
 
+from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards import saved_searches
+from cardsync.cards.bulk_selection import read_id
+from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import card_body
-from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.cards.queries import cards_behind, search_cards
+from cardsync.cards.shown import card_body, cards_behind_body
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
+from cardsync.database.session import Database
 from cardsync.lists.lists import names_of_lists
+from cardsync.search.chips import Chip, chips_of, with_part
 from cardsync.search.fields import QueryError
-from cardsync.search.parser import parse
-from cardsync.search.tree import And, Tree, all_of, print_query
-from cardsync.web.request import provide_settings, reading
+from cardsync.settings import Settings
+from cardsync.web.request import provide_database, provide_settings, reading
 
-SORTS = ("name", "set", "number", "price", "target", "quantity", "updated", "location")
-
-
-@dataclass(frozen=True)
-class Chip:
-    """One part of a search, and the search without it."""
-
-    text: str
-    without: str
-
-
-def chips_of(search: str) -> list[Chip]:
-    """Return the parts that all must hold, as chips. Pure. Raises QueryError."""
-    tree = parse(search)
-    parts = tree.parts if isinstance(tree, And) else (tree,)
-    return [
-        Chip(print_query(part), print_query(_without(parts, index)))
-        for index, part in enumerate(parts)
-    ]
+NAMES = {
+    "set": "Set", "number": "Number", "rarity": "Rarity", "condition": "Condition",
+    "printing": "Printing", "language": "Language", "quantity": "Stock", "price": "Price",
+    "target": "Target", "change": "Change", "market": "Market", "low": "Low",
+    "low_with_shipping": "Low with shipping", "direct_low": "Direct low", "location": "Place",
+    "lists": "Lists", "game": "Game", "marketplace_id": "SKU", "updated": "Updated",
+}  # fmt: skip
+# Parts that one click adds to a search or takes away.
+FILTERS = (
+    ("is:foil", "Foil"),
+    ("is:pinned", "Pinned"),
+    ("is:held", "Held"),
+    ("is:underpriced", "Underpriced"),
+    ("is:overpriced", "Overpriced"),
+    ("is:unpriced", "Without a target"),
+    ("is:unshelved", "Not on a shelf"),
+    ("is:custom", "Custom"),
+)
 
 
-def _without(parts: tuple[Tree, ...], index: int) -> Tree:
-    return all_of([part for at, part in enumerate(parts) if at != index])
+class Filter(NamedTuple):
+    """A part that the search has or has not, and the search with it changed."""
+
+    name: str
+    on: bool
+    search: str
+
+
+class Fault(NamedTuple):
+    """A search that cannot be read, cut at the word that is wrong."""
+
+    message: str
+    before: str
+    word: str
+    after: str
+
+
+def filters_of(search: str) -> list[Filter]:
+    """Return the quick filters of a search. Pure. Raises QueryError."""
+    has = {chip.text for chip in chips_of(search)}
+    return [Filter(name, part in has, with_part(search, part)) for part, name in FILTERS]
+
+
+def fault_of(search: str, message: str, at: int) -> Fault:
+    """Cut a search at the word that begins at an offset. Pure."""
+    rest = search[at:]
+    word = rest.split(None, 1)[0] if rest.strip() else ""
+    return Fault(message, search[:at], word, rest[len(word) :])
 
 
 @get("/cards", opt=BY_FORM)
@@ -54,15 +84,19 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
     settings = provide_settings(request.app.state)
-    chips = list[Chip]()
+    asked = read_columns((given.get("columns") or [""])[-1])
+    chips, quick = list[Chip](), list[Filter]()
     with suppress(QueryError):
-        chips = chips_of(wanted.search)
+        chips, quick = chips_of(wanted.search), filters_of(wanted.search)
     async with reading(request) as reads:
         lists = await names_of_lists(reads, caller)
+        columns = asked or await chosen_columns(reads, caller)
         answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+        searches = await saved_searches.saved_searches(session, caller)
     found = answer.found
-    problem, at = answer.problems[0] if answer.problems else ("", 0)
-    address = partial(address_of, wanted, page)
+    fault = fault_of(wanted.search, *answer.problems[0]) if answer.problems else None
+    address = partial(address_of, wanted, page, asked)
     return show(
         request,
         caller,
@@ -73,19 +107,93 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         else None,
         cards=[card_body(row) for row in found.cards],
         total=found.total,
+        more=_more(wanted, page, asked, found.cards[-1].id)
+        if found.total > page.offset + len(found.cards) > 0
+        else "",
         total_pages=-(-found.total // page.per_page),
         page=page,
         wanted=wanted,
         chips=chips,
-        search_problem=problem,
-        before_problem=wanted.search[:at],
+        quick=quick,
+        fault=fault,
         games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
         address=address,
         lists=[(str(list_id), name) for list_id, name in lists],
+        searches=searches,
+        columns=columns,
+        asked=",".join(asked),
+        editing=(given.get("edit") or [""])[-1] == "columns",
+        choices=choices_of(columns),
+        others=[name for name in COLUMNS if name not in columns],
+        names=NAMES,
     )
 
 
-def address_of(wanted: CardFilter, shown: CardPage, /, **changed: Any) -> str:
+def _more(
+    wanted: CardFilter,
+    page: CardPage,
+    columns: tuple[str, ...],
+    behind: int | None,
+) -> str:
+    """Return the address of the rows behind a card; empty if there are none."""
+    if behind is None:
+        return ""
+    address = address_of(wanted, page, columns, behind=behind)
+    return address.replace("/cards?", "/cards/more?", 1)
+
+
+@get("/cards/more", opt=BY_FORM)
+async def more_cards(request: PageRequest, caller: Caller) -> Template:
+    """Show the rows behind a card, which scrolling adds to the table."""
+    given = request.query_params.dict()
+    wanted, page = read_filter(given), read_page(given)
+    asked = read_columns((given.get("columns") or [""])[-1])
+    behind = read_id((given.get("behind") or [""])[-1])
+    if behind is None:
+        raise errors.InvalidPayload("behind: the id of a card")
+    async with reading(request) as reads:
+        columns = asked or await chosen_columns(reads, caller)
+        found = cards_behind_body(await cards_behind(reads, caller, wanted, page, behind), page)
+    more = _more(wanted, page, asked, found.behind)
+    return show(request, caller, "cards_more.html", cards=found.cards, columns=columns, more=more)
+
+
+class Choice(NamedTuple):
+    """A column, and the columns with it earlier, later or away; empty where that cannot be."""
+
+    name: str
+    earlier: str
+    later: str
+    away: str
+
+
+def choices_of(columns: tuple[str, ...]) -> list[Choice]:
+    """Return what can be done with each column. Pure."""
+    last = len(columns) - 1
+    return [
+        Choice(
+            name,
+            _moved(columns, place, place - 1) if place else "",
+            _moved(columns, place, place + 1) if place < last else "",
+            ",".join(one for one in columns if one != name),
+        )
+        for place, name in enumerate(columns)
+    ]
+
+
+def _moved(columns: tuple[str, ...], place: int, to: int) -> str:
+    moved = list(columns)
+    moved.insert(to, moved.pop(place))
+    return ",".join(moved)
+
+
+def address_of(
+    wanted: CardFilter,
+    shown: CardPage,
+    columns: tuple[str, ...] = (),
+    /,
+    **changed: Any,
+) -> str:
     """Return the address of the same page with other parameters."""
     query = {
         "search": wanted.search,
@@ -93,6 +201,72 @@ def address_of(wanted: CardFilter, shown: CardPage, /, **changed: Any) -> str:
         "status": "" if wanted.status == "active" else wanted.status,
         "sort": "" if shown.sort == "name" else shown.sort,
         "direction": "" if shown.direction == "asc" else shown.direction,
+        "columns": ",".join(columns),
         "page": None,
     }
     return url("/cards", **query | changed)
+
+
+@post("/cards/columns", opt=BY_FORM | WRITES)
+async def keep_columns(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    form = await read_form(request)
+    shop = field(form, "whose") == "shop"
+    columns = [name for name in field(form, "columns").split(",") if name]
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        await choose_columns(session, caller, columns, clock.now(), shop=shop)
+    told = "Everybody sees these columns now." if shop else "You see these columns from now on."
+    return see("/cards", done=told, search=field(form, "search"))
+
+
+@post("/cards/searches", opt=BY_FORM | WRITES)
+async def save_search(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    form = await read_form(request)
+    search, game = field(form, "search"), field(form, "game")
+    try:
+        query = with_part(search, f'game:"{game}"') if game else search
+    except QueryError as e:
+        raise errors.InvalidQuery(f"query: {e}") from e
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        row = await saved_searches.save_search(
+            session, caller, field(form, "name"), query, clock.now()
+        )
+    return see("/cards", done=f"The search “{row.name}” is saved.", search=row.query)
+
+
+@post("/cards/searches/{search_id:int}", opt=BY_FORM | WRITES)
+async def change_search(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    search_id: int,
+) -> Response[str]:
+    """Rename, move or delete a saved search, as the form's button says."""
+    form = await read_form(request)
+    action, now = field(form, "action"), clock.now()
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        if action == "delete":
+            await saved_searches.delete_search(session, caller, search_id, now)
+            told = "The saved search is deleted. Activity can take it back."
+        elif action.isascii() and action.isdigit():
+            place = {"position": int(action[:9])}
+            await saved_searches.change_search(session, caller, search_id, place, now)
+            told = "The saved search has its new place."
+        else:
+            change = {"name": field(form, "name")}
+            await saved_searches.change_search(session, caller, search_id, change, now)
+            told = "The saved search has its new name."
+    return see("/cards", done=told, search=field(form, "search"))
+
+
+ROUTES = [cards_page, more_cards, keep_columns, save_search, change_search]

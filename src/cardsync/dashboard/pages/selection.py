@@ -5,22 +5,27 @@ match come in; they are put on a list, or come out as a CSV.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from litestar import Response, get, post
 from litestar.response import Stream
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.filters import read_filter
+from cardsync.contributions.add import publish
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.lists import entries
+from cardsync.pricing.rules.pin_many import Pinned, pin_many, unpin_many
 from cardsync.settings import Settings
+from cardsync.shelving.many import put_many
+from cardsync.shelving.place import Place
 
 Form = Mapping[str, list[str]]
 
@@ -62,7 +67,10 @@ def added_sentence(done: entries.Added) -> str:
 
 @post("/cards/add", opt=BY_FORM | WRITES)
 async def add_selected(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     list_id = read_id(field(form, "list_id"))
@@ -74,6 +82,94 @@ async def add_selected(
             session, caller, list_id, selected(form), clock.now(), seconds
         )
     return see(f"/lists/{list_id}", done=added_sentence(done))
+
+
+@post("/cards/shelve", opt=BY_FORM | WRITES)
+async def shelve_selected(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    form = await read_form(request)
+    selection = selected(form)
+    start = Place(_number(form, "box"), _number(form, "start_slot"))
+    per_slot = _number(form, "per_slot")
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        done = await put_many(session, caller, selection, start, per_slot, clock.now(), seconds)
+    told = "Nothing of the selected was left to put."
+    if done.first and done.last:
+        told = f"{done.quantity:,} copies lie in {done.first.code} to {done.last.code}."
+        told += " There are more: put them next." if done.truncated else ""
+    return _back(form, told)
+
+
+def _number(form: Form, name: str) -> int:
+    text = field(form, name)
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not 1 <= number <= limits.SHELF_NUMBER:
+        raise errors.InvalidPayload(f"{name}: a number from 1 to {limits.SHELF_NUMBER:,}")
+    return number
+
+
+@post("/cards/pin", opt=BY_FORM | WRITES)
+async def pin_selected(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    form = await read_form(request)
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        done = await pin_many(session, caller, selected(form), clock.now(), seconds)
+    return _back(form, _pinned(done, "pinned at the price that they have"))
+
+
+@post("/cards/unpin", opt=BY_FORM | WRITES)
+async def unpin_selected(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    form = await read_form(request)
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        done = await unpin_many(session, caller, selected(form), clock.now(), seconds)
+    return _back(form, _pinned(done, "pinned no more"))
+
+
+def _pinned(done: Pinned, what: str) -> str:
+    told = f"{done.changed:,} of the {done.requested:,} selected are {what}."
+    return f"{told} There are more: do it again." if done.truncated else told
+
+
+@post("/cards/publish", opt=BY_FORM | WRITES)
+async def publish_selected(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    """Let everybody of the shop see the caller's own contributions among the ticked ones."""
+    form = await read_form(request)
+    ids = chosen(form).card_ids or []
+    done = 0
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        for card_id in ids:
+            with suppress(errors.NotFound):
+                await publish(session, caller, card_id, clock.now())
+                done += 1
+    return _back(form, f"{done:,} of the selected are contributions that everybody sees.")
+
+
+def _back(form: Form, told: str) -> Response[str]:
+    """Return to the search from which the form was sent."""
+    kept = {name: field(form, name) for name in ("search", "game", "status")}
+    kept["status"] = "" if kept["status"] == "active" else kept["status"]
+    return see("/cards", done=told, **kept)
 
 
 @post("/cards/export.csv", opt=BY_FORM)
@@ -89,7 +185,10 @@ async def export_selected(request: PageRequest, caller: Caller) -> Response[str]
 
 @get("/cards/export.csv", opt=BY_FORM)
 async def export_cards(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[bytes]:
     wanted = read_filter(request.query_params.dict())
     parts = await as_csv.cards_as_csv(database, caller, wanted, settings.read_seconds)

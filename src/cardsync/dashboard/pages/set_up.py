@@ -1,7 +1,8 @@
-"""The first run: the page that makes the first seller, while there is none; then one that takes a
-pricing export, and one that tells what became of it.
+"""The first run: the page that makes the first seller, while there is none; then the owner's steps:
+a pricing export and what became of it, the presets on the shop's own cards, the price file or the
+agent. Each step is an address of its own, so it can be left and come back to.
 
-Only this machine's own browser, or who has the set-up token, is let in.
+Only this machine's own browser, or who has the set-up token, makes the first seller.
 """
 
 from __future__ import annotations
@@ -21,15 +22,21 @@ from cardsync import clock, errors, limits
 from cardsync.access import tokens
 from cardsync.access.admission import BY_FORM, session_token
 from cardsync.access.caller import Caller, header
-from cardsync.accounts import first_run
+from cardsync.accounts import first_run, own_keys
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.upload_report import report_on
+from cardsync.pricing.preview import presets, preview
+from cardsync.pricing.rules import rule_sets
+from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs.run_reads import newest_runs
+from cardsync.pricing.runs.shown import run_body
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.sync.last_seen import LastSeen
 from cardsync.web.forms import form_of, go
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
@@ -39,6 +46,12 @@ _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields stand around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
 _CHUNK: Final = 1 << 18
+PRESETS_MEAN: Final = {
+    "premium": "Five per cent above the market, and never lowered: for rare cards and patience.",
+    "competitive": "One per cent under the market, and never lowered: the usual choice.",
+    "move": "At the lowest listing, and lower the longer a card lies: for stock that shall go.",
+    "buy-box": "Two per cent under the lowest price with shipping: to be the first offer.",
+}
 
 
 @get("/set-up")
@@ -142,5 +155,106 @@ async def upload_page(
     return show(request, caller, "set_up_report.html", report=report)
 
 
+@get("/set-up/presets", opt=BY_FORM)
+async def presets_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    return await _presets(request, caller, database, settings)
+
+
+async def _presets(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    async with preview.reading(database, caller, settings) as session:
+        found = await presets.compare(session, caller, clock.now())
+    return show(
+        request,
+        caller,
+        "set_up_presets.html",
+        status,
+        presets=found,
+        meant=PRESETS_MEAN,
+        **values,
+    )
+
+
+@post("/set-up/presets", opt=BY_FORM)
+async def choose_preset(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    preset = field(await read_form(request), "preset")
+    now = clock.now()
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            await rule_sets.apply_preset(session, caller, preset, now)
+            await reprice.request(session, caller, now)
+    except errors.MutexHeld as e:
+        why = sentence(e)
+        return await _presets(request, caller, database, settings, e.status, problem=why)
+    return see("/set-up/agent", "The rule is chosen, and your cards are being priced by it.")
+
+
+@get("/set-up/agent", opt=BY_FORM)
+async def agent_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _agent(request, caller, session)
+
+
+async def _agent(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    caller.must_be_owner()
+    now = clock.now()
+    seen: LastSeen = request.app.state.last_seen
+    runs = await newest_runs(session, caller)
+    given = {"made": "", "name": ""} | values
+    return show(
+        request,
+        caller,
+        "set_up_agent.html",
+        status,
+        run=run_body(runs[0]) if runs else None,
+        seen=await seen.at(session, caller),
+        why_none=own_keys.why_none(caller, now),
+        keys=await own_keys.listed(session, caller),
+        origin=request.app.state.settings.origin,
+        review=caller.account.sync_mode == "read_only",
+        **given,
+    )
+
+
+@post("/set-up/agent", opt=BY_FORM)
+async def make_key(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    name = field(await read_form(request), "name")
+    try:
+        minted = await own_keys.mint(session, caller, name, clock.now())
+    except errors.InvalidPayload as e:
+        why = sentence(e)
+        return await _agent(request, caller, session, e.status, name=name, problem=why)
+    return await _agent(request, caller, session, made=minted.api_key)
+
+
 STRANGERS: Final = [set_up_page, set_up]
-ROUTES: Final = [prices_page, upload_prices, upload_page]
+ROUTES: Final = [
+    prices_page,
+    upload_prices,
+    upload_page,
+    presets_page,
+    choose_preset,
+    agent_page,
+    make_key,
+]

@@ -13,17 +13,20 @@ from zoneinfo import available_timezones
 
 from litestar import Response, get, post
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form, account_settings, own_keys, people
+from cardsync.accounts import account_form, account_settings, deletion, own_keys, passkeys, people
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
-from cardsync.accounts.shown import keys_body, members_body
+from cardsync.accounts.browser_session import cookie_of
+from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.sync import request as sync_request
+from cardsync.web.forms import go
 
 # The sections' tabs: address, name, and whether an owner alone has it.
 TABS: Final = [
@@ -31,8 +34,9 @@ TABS: Final = [
     ("/settings/sync", "Sync", True),
     ("/settings/people", "People", True),
     ("/settings/keys", "Keys", True),
-    ("/account/credits", "Credits", True),
+    ("/account/credits", "Credits", False),
     ("/settings/data", "Data", True),
+    ("/settings/sign-in", "Sign-in", False),
     ("/settings/appearance", "Appearance", False),
 ]
 
@@ -91,9 +95,13 @@ HEADINGS: Final = {"shop": "Shop", "sync": "Sync"}
 def _show(
     request: PageRequest, caller: Caller, template: str, status: int = 200, /, **values: Any
 ) -> Template:
+    return show(request, caller, template, status, tabs=tabs_of(caller), **values)
+
+
+def tabs_of(caller: Caller) -> list[tuple[str, str]]:
+    """Return the sections that the caller may open."""
     owner = caller.role == "owner"
-    tabs = [(path, name) for path, name, owners in TABS if owner or not owners]
-    return show(request, caller, template, status, tabs=tabs, **values)
+    return [(path, name) for path, name, owners in TABS if owner or not owners]
 
 
 @get("/settings", opt=BY_FORM)
@@ -310,10 +318,75 @@ async def revoke_key(
     return see("/settings/keys", "The key is revoked.")
 
 
+async def _data(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    found = deletion_body(await deletion.asked(session, caller))
+    return _show(request, caller, "settings_data.html", status, deletion=found, **values)
+
+
 @get("/settings/data", opt=BY_FORM)
-async def data_page(request: PageRequest, caller: Caller) -> Template:
-    caller.must_be_owner()
-    return _show(request, caller, "settings_data.html")
+async def data_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _data(request, caller, session)
+
+
+@post("/settings/data/delete", opt=BY_FORM)
+async def delete_account(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Template | Response[str]:
+    typed = field(await read_form(request), "confirm")
+    try:
+        await deletion.ask(session, caller, typed, clock.now())
+    except errors.InvalidPayload as e:
+        return await _data(request, caller, session, e.status, problem=sentence(e))
+    return go("/sign-in?signed_out=deletion", cookie_of(settings, ""))
+
+
+@post("/settings/data/keep", opt=BY_FORM)
+async def keep_account(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+) -> Response[str]:
+    await read_form(request)
+    await deletion.take_back(session, caller, clock.now())
+    return see("/settings/data", "The account stays. Make new keys for your agents.")
+
+
+@get("/settings/sign-in", opt=BY_FORM)
+async def sign_in_ways(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Template:
+    """Every member has the own ways in here."""
+    own = [passkey_body(row) for row in await passkeys.listed(session, caller)]
+    try:
+        passkeys.place_of(settings, request.headers.get("host"))
+        why_none = ""
+    except errors.InvalidPayload as e:
+        why_none = sentence(e)
+    return _show(request, caller, "settings_sign_in.html", passkeys=own, why_none=why_none)
+
+
+@post("/settings/sign-in/{passkey_id:int}/remove", opt=BY_FORM)
+async def remove_passkey(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    passkey_id: int,
+) -> Response[str]:
+    await read_form(request)
+    await passkeys.remove(session, caller, passkey_id, clock.now())
+    return see("/settings/sign-in", "The passkey is removed.")
 
 
 @get("/settings/appearance", opt=BY_FORM)
@@ -333,5 +406,9 @@ ROUTES: Final = [
     make_key,
     revoke_key,
     data_page,
+    delete_account,
+    keep_account,
+    sign_in_ways,
+    remove_passkey,
     appearance_page,
 ]

@@ -36,5 +36,6 @@ async def styleguide(request: PageRequest, caller: Caller, settings: Settings) -
         "styleguide.html",
         moments=[clock.rfc3339(now - age) for age in ages],
         points=points,
+        days=[(moment[:10], {"Listed": values["Price"]}) for moment, values in points],
         hostile=HOSTILE,
     )

@@ -1,39 +1,47 @@
-"""Today: the sync as it stands, with its request and cancel, and the work that waits for somebody,
-each line with its one next step.
+"""Today: the work that waits for somebody, each line with its one next step; the sync as it stands
+with its request, its wait and its cancel; and the shop's figures.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import secrets
+from datetime import datetime
+from typing import Literal
 
 from litestar import Response, get, post
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.agentwork.listing import page_of_tasks
+from cardsync.access.rate_limits.groups import SYNC_REQUEST
+from cardsync.credits import skip_wait as credits
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.inventory import reviews
-from cardsync.plans.reads import page_of as page_of_plans
-from cardsync.pricing.export.price_updates import run_waits
-from cardsync.quick_add.settle import pending
 from cardsync.seller_state.kinds import KINDS, read_kind
 from cardsync.settings import Settings
+from cardsync.sync import cancel
 from cardsync.sync import request as requests
 from cardsync.sync.last_seen import LastSeen
-from cardsync.sync.shown import status_body
-from cardsync.sync.status import status_of
+from cardsync.today import work
+from cardsync.today.shown import TodayBody
+from cardsync.web.request import reading
 
-
-class Waiting(NamedTuple):
-    """A line of the work list: `kind` is bad, warn or info."""
-
-    kind: str
-    text: str
-    path: str
-    label: str
+KIND_NAMES = {"full": "Everything", "pricing": "Inventory and prices"}
+SHIPPING_NAMES = {"pwe": "Plain envelope", "tracked": "Tracked", "expedited": "Expedited"}
+# The period of the chart, in days.
+CHART_DAYS = 90
+# Conditions that the page's own forms settle, and where these go.
+REVIEWS = {"upload_in_review": "/today/review", "run_in_review": "/today/runs"}
+# In these phases there is something to cancel.
+RUNNING = ("collecting", "queued", "importing", "repricing")
+SKIPPED = {
+    "charged": "A credit was spent: the agent begins a sync at its next poll.",
+    "replayed": "This credit was spent before: the agent begins the sync at its next poll.",
+    "no_charge_needed": "Nothing was spent, because a sync waits already or there is no wait.",
+    "sync_in_flight": "Nothing was spent, because a sync is running.",
+}
 
 
 @get("/", opt=BY_FORM)
@@ -47,61 +55,137 @@ async def today_page(
     caller: Caller,
     session: AsyncSession,
     settings: Settings,
+    days: str = "7",
 ) -> Template:
     now = clock.now()
+    period = 30 if days == "30" else 7
     seen: LastSeen = request.app.state.last_seen
-    current = await status_of(session, caller, run_waits, now, settings)
-    status = status_body(current, caller.state.last_sync_at, await seen.at(session, caller))
+    async with reading(request) as reads:
+        listed = await work.listed_value(reads, caller, CHART_DAYS, now)
+        movers = await work.movers(reads, caller, period)
+        today = await work.today_of(session, caller, reads, seen, now, settings)
     return show(
         request,
         caller,
         "today.html",
-        status=status,
-        kinds=[(kind, kind.title()) for kind in KINDS],
-        waiting=await _waiting(session, caller),
-        review_upload_id=caller.state.review_upload_id if caller.role == "owner" else None,
+        today=today,
+        listed=listed,
+        movers=movers,
+        kinds=[(kind, KIND_NAMES.get(kind, kind.title())) for kind in KINDS],
+        shipping_names=SHIPPING_NAMES,
+        points=[
+            (f"{one.day}", {"Listed": one.value, "At market prices": one.market_value})
+            for one in reversed(listed.days)
+        ],
+        reviews=[one for one in today.conditions if one.kind in REVIEWS],
+        review_paths=REVIEWS,
+        next_at_once=_is_due(today, now),
+        wait_words=_wait(today.sync.cooldown_seconds),
+        can_cancel=caller.role == "owner" and today.sync.phase in RUNNING,
+        # The form's own key: sent twice, it is charged once.
+        wait_key=secrets.token_urlsafe(18) if _may_skip(caller, today) else "",
     )
 
 
-async def _waiting(session: AsyncSession, caller: Caller) -> list[Waiting]:
-    now = clock.now()
-    lines: list[Waiting] = []
-    if caller.role != "owner":
-        return lines
-    plans = await page_of_plans(session, caller, "pending_review", 1, 1, now)
-    if plans.total:
-        text = f"{plans.total} plans of assistants wait for your click."
-        lines.append(Waiting("warn", text, "/activity", "See the plans"))
-    failed = await page_of_tasks(session, caller, "failed", None, 1, 1, now)
-    if failed.total:
-        text = f"{failed.total} tasks of the agent have failed."
-        lines.append(Waiting("bad", text, "/activity?action=task", "See them"))
-    unanswered = await pending(session, caller)
-    if unanswered:
-        text = f"{len(unanswered)} new listings were sent and not answered yet."
-        lines.append(Waiting("info", text, "/cards", "Compare with your stock"))
-    return lines
+def _is_due(today: TodayBody, now: datetime) -> bool:
+    """Whether the agent's next poll begins a sync."""
+    due = clock.read_moment(today.sync.next_sync_at)
+    return due is not None and due <= now
 
 
-@post("/today/sync", opt=BY_FORM)
+def _wait(seconds: int) -> str:
+    """Return how long the wait after the last sync still is, in words."""
+    if seconds < 60:
+        return f"{seconds} s until the next sync may be requested"
+    return f"{-(-seconds // 60)} min until the next sync may be requested"
+
+
+def _may_skip(caller: Caller, today: TodayBody) -> bool:
+    return caller.role == "owner" and today.sync.cooldown == "metered"
+
+
+@post("/today/sync", opt=BY_FORM | SYNC_REQUEST)
 async def request_sync(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     kind = read_kind(field(form, "kind") or "full")
     await requests.request_sync(session, caller, kind, clock.now(), settings)
     return see(
-        "/today", done=f"Requested: a sync of kind {kind}. The agent begins it at its next poll."
+        "/today",
+        done=f"Requested: a sync of kind {kind}. The agent begins it at its next poll.",
     )
+
+
+@post("/today/cancel", opt=BY_FORM)
+async def cancel_sync(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+) -> Response[str]:
+    await read_form(request)
+    status = await cancel.cancel_sync(session, caller, clock.now())
+    done = "is cancelled" if status == "cancelled" else "stops as soon as what it writes is whole"
+    return see("/today", done=f"The sync {done}.")
+
+
+@post("/today/skip_wait", opt=BY_FORM | SYNC_REQUEST)
+async def skip_wait(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Response[str]:
+    form = await read_form(request)
+    key = field(form, "key")
+    credits.check_key(key, "key")
+    skipped = await credits.skip_wait(session, caller, key, clock.now(), settings)
+    return see("/today", done=SKIPPED[skipped.status])
 
 
 @post("/today/review/{upload_id:int}", opt=BY_FORM)
 async def settle_review(
-    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    upload_id: int,
 ) -> Response[str]:
-    form = await read_form(request)
-    decision: Literal["confirmed", "discarded"] = (
-        "confirmed" if field(form, "decision") == "confirmed" else "discarded"
-    )
+    decision = _decision(await read_form(request))
     await reviews.settle_upload(session, caller, upload_id, decision, clock.now())
     return see("/today", done=f"The upload is {decision}.")
+
+
+@post("/today/runs/{run_id:int}", opt=BY_FORM)
+async def settle_run(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    run_id: int,
+) -> Response[str]:
+    decision = _decision(await read_form(request))
+    await reviews.settle_run(session, caller, run_id, decision, clock.now())
+    return see("/today", done=f"The price run is {decision}.")
+
+
+def _decision(form: dict[str, list[str]]) -> Literal["confirmed", "discarded"]:
+    """Raises InvalidPayload."""
+    given = field(form, "decision")
+    if given == "confirmed":
+        return "confirmed"
+    if given == "discarded":
+        return "discarded"
+    raise errors.InvalidPayload("decision: must be confirmed or discarded")
+
+
+ROUTES = [
+    home,
+    today_page,
+    request_sync,
+    cancel_sync,
+    skip_wait,
+    settle_review,
+    settle_run,
+]

@@ -48,6 +48,19 @@ class DraftPreview(Preview):
     shadowed_by: list[int]
 
 
+class PresetShown(msgspec.Struct):
+    """A preset with its preview; `in_force` says that the live rules hold its rule."""
+
+    preset: str
+    name: str
+    in_force: bool
+    preview: Preview
+
+
+class PresetsShown(msgspec.Struct):
+    presets: list[PresetShown]
+
+
 class BacktestDay(msgspec.Struct):
     """A day that has a snapshot: what was in stock at its last one and what it would have been
     listed for; price changes of the day.

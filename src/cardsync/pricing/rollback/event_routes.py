@@ -32,9 +32,12 @@ class ImportedRow(msgspec.Struct):
 
 
 class RejectedRow(msgspec.Struct):
-    """A card of the file that the marketplace refused."""
+    """A card of the file that the marketplace refused: by its marketplace id, or, of a file of
+    listings, by the entry that X-Quick-Add-Ids named for its row.
+    """
 
-    marketplace_id: CardId
+    marketplace_id: CardId | None = None
+    entry_id: CardId | None = None
     message: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
 
 
@@ -80,14 +83,14 @@ async def record_import(
     done. Told again it is the same event.
     """
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
-    rejected = [(row.marketplace_id, row.message) for row in data.rejected or ()]
+    refused = [(row.marketplace_id, row.entry_id, row.message) for row in data.rejected or ()]
     report = repricing_events.report_of_import(
         data.imported_at,
         data.row_count,
         data.sync_cycle_id,
         data.file_sha256,
         rows,
-        rejected,
+        refused,
         data.paused or [],
     )
     work = Work(settings, database, store)

@@ -47,6 +47,8 @@ class Report:
     # out of later files.
     rejected: dict[int, str] = field(default_factory=dict)
     paused: list[int] = field(default_factory=list)
+    # The same of new listings, which the marketplace gave no id, by their quick-add entries.
+    refused_entries: dict[int, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -96,12 +98,15 @@ def report_of_import(
     sync_cycle_id: str | None,
     file_sha256: str | None,
     rows: list[tuple[int, Any, Any]],
-    rejected: list[tuple[int, str]],
+    refused: list[tuple[int | None, int | None, str]],
     paused: list[int],
 ) -> Report:
     """Return the report of a file that was imported. Raises InvalidPayload."""
     moment = _moment(imported_at)
     sha256 = file_sha256 and file_sha256.lower()
+    for place, (card, entry, _) in enumerate(refused):
+        if (card is None) == (entry is None):
+            raise errors.InvalidPayload(f"rejected[{place}]: give marketplace_id or entry_id")
     return Report(
         "imported",
         moment,
@@ -109,8 +114,9 @@ def report_of_import(
         sync_cycle_id,
         sha256,
         moved_rows(rows),
-        rejected=dict(rejected),
+        rejected={card: why for card, _, why in refused if card is not None},
         paused=paused,
+        refused_entries={entry: why for _, entry, why in refused if entry is not None},
     )
 
 
@@ -177,7 +183,11 @@ async def record(
         rows=report.rows or None,
         step=report.step,
         error=report.error,
-        rejected=[{"id": id, "message": why} for id, why in report.rejected.items()] or None,
+        rejected=[
+            *({"id": id, "message": why} for id, why in report.rejected.items()),
+            *({"entry_id": id, "message": why} for id, why in report.refused_entries.items()),
+        ]
+        or None,
         paused=report.paused or None,
         imported_at=min(report.imported_at, now),
         recorded_at=now,
@@ -197,7 +207,7 @@ async def record(
             {"step": report.step, **(report.error or {})},
         )
     failure = (report.error or {}).get("message") if report.outcome == "failed" else None
-    told = FileReport(report.rejected, failure)
+    told = FileReport(report.rejected, failure, report.refused_entries)
     listings = rollback is None and await settle_file(
         session,
         caller.seller_id,
@@ -214,7 +224,8 @@ async def record(
     else:
         event.settled_at = now
     of = f"rollback {rollback.id}" if rollback else "listings" if listings else "price updates"
-    refused = f", {len(report.rejected)} refused" if report.rejected else ""
+    count = len(report.rejected) + len(report.refused_entries)
+    refused = f", {count} refused" if count else ""
     paused = f", {len(report.paused)} paused" if report.paused else ""
     note(
         session,

@@ -10,14 +10,17 @@ from typing import Any
 
 import msgspec
 from litestar import Router, delete, get, patch, post, put
+from litestar.di import Provide
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.bulk_selection import Selection
 from cardsync.money import dollars
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
+from cardsync.pricing.rules.pin_many import pin_many, unpin_many
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import (
     PinnedCard,
@@ -32,6 +35,7 @@ from cardsync.pricing.rules.shown import (
     saved_rule,
     settings_body,
 )
+from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,
@@ -39,6 +43,7 @@ from cardsync.web.request import (
     WITH_JSON_BODY,
     Deleted,
     problems,
+    provide_bounded_session,
 )
 
 Body = dict[str, Any]
@@ -354,6 +359,54 @@ async def unpin_card(caller: Caller, session: AsyncSession, marketplace_id: int)
     return Deleted(True)
 
 
+class PinnedMany(msgspec.Struct):
+    """`requested` counts the selected cards. `truncated`: the same request again takes more."""
+
+    changed: int
+    requested: int
+    truncated: bool
+
+
+OF_MANY = problems(*FOR_OWNERS, *WITH_JSON_BODY)
+BOUNDED = {"session": Provide(provide_bounded_session)}
+
+
+@post(
+    "/pins/pin_many",
+    status_code=200,
+    opt=WRITES,
+    responses=OF_MANY,
+    dependencies=BOUNDED,
+)
+async def pin_cards(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Selection,
+) -> PinnedMany:
+    """Pin the selected cards at the price that they have."""
+    seconds = settings.read_seconds
+    return PinnedMany(*await pin_many(session, caller, data, clock.now(), seconds))
+
+
+@post(
+    "/pins/unpin_many",
+    status_code=200,
+    opt=WRITES,
+    responses=OF_MANY,
+    dependencies=BOUNDED,
+)
+async def unpin_cards(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Selection,
+) -> PinnedMany:
+    """The rules price the selected cards again."""
+    seconds = settings.read_seconds
+    return PinnedMany(*await unpin_many(session, caller, data, clock.now(), seconds))
+
+
 router = Router(
     path="/pricing",
     route_handlers=[
@@ -376,6 +429,8 @@ router = Router(
         change_pricing_settings,
         pin_card,
         unpin_card,
+        pin_cards,
+        unpin_cards,
     ],
     tags=["pricing"],
 )

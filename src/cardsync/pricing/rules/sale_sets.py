@@ -4,7 +4,7 @@ written values come out. Writes go one at a time, under the lock of the seller's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -20,16 +20,22 @@ from cardsync.access.models import Account
 from cardsync.limits import RULE_PRIORITY, SALES
 from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing.engine.rules import InvalidRule, Sale
-from cardsync.pricing.export.on_sale import note_until
 from cardsync.pricing.models import PinnedPrice, PricingSale
 from cardsync.pricing.rules import json
 from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
 from cardsync.pricing.rules.rule_file import SETTING_FIELDS
+from cardsync.pricing.rules.sale_put_back import (
+    AMOUNTS,
+    SETTINGS,
+    kept,
+    plain_settings,
+    times_changed,
+    undo_of,
+)
 from cardsync.pricing.runs.sale_runs import set_timer
 from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.models import SyncState
 
 
 async def read_sales(session: AsyncSession, caller: Caller) -> list[PricingSale]:
@@ -55,7 +61,6 @@ _PIN = """
     ON CONFLICT (seller_id, marketplace_id)
     DO UPDATE SET price = excluded.price, created_at = excluded.created_at
 """
-_AMOUNTS = ("direct_minimum", "minimum_move")
 
 
 async def create_sale(
@@ -90,6 +95,7 @@ async def create_sale(
         f"sale {row.id} “{sale.name}” made",
         now,
         after=json.told(sale_of(row)),
+        undo=undo_of(row.id, None, kept(row)),
     )
     return row
 
@@ -110,12 +116,12 @@ async def change_sale(
     if sale.query != row.query:
         await need_readable(session, caller.seller_id, sale.query)
     if sale != sale_of(row):
-        was = json.told(sale_of(row))
+        was, kept_before = json.told(sale_of(row)), kept(row)
         for name, value in _columns(sale).items():
             setattr(row, name, value)
         row.updated_at = now
         await session.flush()
-        await _times_changed(session, state, now)
+        await times_changed(session, state, now)
         note(
             session,
             caller,
@@ -124,6 +130,7 @@ async def change_sale(
             now,
             before=differing(was, json.told(sale)),
             after=differing(json.told(sale), was),
+            undo=undo_of(sale_id, kept_before, kept(row)),
         )
     return row
 
@@ -135,7 +142,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     await session.delete(row)
     await session.flush()
-    await _times_changed(session, state, now)
+    await times_changed(session, state, now)
     note(
         session,
         caller,
@@ -143,15 +150,8 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
         f"sale {sale_id} “{row.name}” deleted",
         now,
         before=json.told(sale_of(row)),
+        undo=undo_of(sale_id, kept(row), None),
     )
-
-
-async def _times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Note new times: the export's fingerprint may hold until another time, and the timer goes off
-    at another.
-    """
-    await note_until(session, state.seller_id, now)
-    await set_timer(session, state, now)
 
 
 def _columns(sale: Sale) -> dict[str, Any]:
@@ -183,10 +183,11 @@ async def change_settings(
         )
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e
-    was = _plain(account, values)
+    was = plain_settings(account, values)
     for name, value in values.items():
-        setattr(account, name, from_units(value) if name in _AMOUNTS else value)
+        setattr(account, name, from_units(value) if name in AMOUNTS else value)
     if values:
+        became = plain_settings(account, values)
         note(
             session,
             caller,
@@ -194,18 +195,10 @@ async def change_settings(
             f"changed: {', '.join(values)}",
             now,
             before=was,
-            after=_plain(account, values),
+            after=became,
+            undo={"kind": SETTINGS, "was": was, "became": became},
         )
     return account
-
-
-def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
-    """Return settings as the activity feed tells them."""
-    values = {name: getattr(account, name) for name in names}
-    return {
-        name: dollars(to_units(value)) if name in _AMOUNTS else value
-        for name, value in values.items()
-    }
 
 
 async def pin(

@@ -29,6 +29,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards import write
 from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, importable
+from cardsync.figures.keep import keep_figures
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceChange, PriceRun
@@ -241,6 +242,8 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     )
     told = asdict(engine.summary(priced))
     counts: dict[str, Any] = {name: told[name] for name in ("cards", "priced", "held", "blocked")}
+    # The rules that govern a card, so that Today can name those that govern none.
+    counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
     confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
     if full and confirmed is None and await _must_stop(work, lease, run, priced):
@@ -411,6 +414,7 @@ async def _end(
         )
         await session.flush()
         await sync_state.release_lease(session, lease)
+    await keep_figures(work.database, lease.seller_id, now)
 
 
 RUNS = runner.Stream[PriceRun, Lease](

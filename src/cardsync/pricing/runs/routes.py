@@ -17,14 +17,24 @@ from cardsync.access.admission import A_READING_TOKEN, A_SESSION, A_TOKEN, BY_AN
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.clock import rfc3339
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
-from cardsync.pricing.preview import preview, rule_analysis
+from cardsync.pricing.export import price_updates
+from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.draft import Draft, preview_draft
-from cardsync.pricing.preview.shown import Backtest, DraftPreview, Preview
+from cardsync.pricing.preview.shown import (
+    Backtest,
+    DraftPreview,
+    PresetShown,
+    PresetsShown,
+    Preview,
+)
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs.as_csv import runs_as_csv
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import (
     Explanation,
@@ -36,6 +46,7 @@ from cardsync.pricing.runs.shown import (
 )
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web import as_csv
 from cardsync.web.leaving import while_there
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
@@ -55,6 +66,16 @@ async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     """The newest runs first."""
     return PriceRuns([run_body(run) for run in await newest_runs(session, caller)])
+
+
+@get(
+    "/runs/export.csv",
+    responses={200: as_csv.answer("The runs, newest first"), **problems(*BEHIND_A_KEY)},
+)
+async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+    """All price runs as a CSV that streams."""
+    parts = await runs_as_csv(database, caller, settings.read_seconds)
+    return as_csv.file(parts, "price_runs")
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -105,6 +126,40 @@ async def preview_prices(
             return Response(table, media_type=preview.FORMATS[format])
         told = await preview.told(session, caller, stock, out)
     return Response(msgspec.convert(told, Preview))
+
+
+@get(
+    "/presets",
+    responses=problems(*READ_BY_OWNERS, errors.InvalidQuery),
+)
+async def compare_presets(caller: Caller, database: Database, settings: Settings) -> PresetsShown:
+    """Preview the four presets on the seller's own cards, with ten examples each. Nothing is
+    written.
+    """
+    async with preview.reading(database, caller, settings) as session:
+        found = await presets.compare(session, caller, clock.now())
+    return PresetsShown([msgspec.convert(each._asdict(), PresetShown) for each in found])
+
+
+@get(
+    "/updates.csv",
+    media_type="text/csv",
+    responses=problems(*READ_BY_OWNERS),
+)
+async def price_file(caller: Caller, database: Database) -> Response[bytes]:
+    """Download the price changes that the agent would get, for an import by hand; header-only if
+    there are none. Nothing is marked as served.
+    """
+    caller.must_be_owner()
+    now = clock.now()
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        updates = await price_updates.export(session, caller, now)
+    name = f"price-updates-{rfc3339(now)[:10]}.csv"
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
+    return Response(updates.body, media_type="text/csv", headers=headers)
 
 
 @post(
@@ -197,14 +252,39 @@ async def explain_price(
     return msgspec.convert(told, Explanation)
 
 
+@post(
+    "/pricing/explain/{marketplace_id:int}/changed",
+    status_code=200,
+    opt=BY_ANY | READS,
+    security=[A_SESSION, A_READING_TOKEN],
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
+)
+async def price_if_changed(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    marketplace_id: int,
+    data: dict[str, Any],
+) -> WhatIf:
+    """The price that the card would ask if the rule that governs it had these fields (those of a
+    rule that say how it prices). Nothing is written.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await what_if(session, caller, marketplace_id, data, clock.now())
+
+
 router = Router(
     path="/pricing",
     route_handlers=[
         preview_prices,
         preview_draft_rule,
+        compare_presets,
+        price_file,
         backtest_prices,
         request_reprice,
         list_runs,
+        export_runs,
         read_run,
         confirm_run,
         discard_run,
@@ -212,4 +292,4 @@ router = Router(
     ],
     tags=["pricing"],
 )
-explaining = Router(path="", route_handlers=[explain_price], tags=["pricing"])
+explaining = Router(path="", route_handlers=[explain_price, price_if_changed], tags=["pricing"])

@@ -14,3 +14,17 @@ async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
     of_seller = select(PriceRun).where(PriceRun.seller_id == caller.seller_id)
     statement = of_seller.order_by(PriceRun.id.desc()).limit(RUNS_SHOWN)
     return list(await session.scalars(statement))
+
+
+async def runs_before(
+    session: AsyncSession,
+    caller: Caller,
+    before: int | None,
+    limit: int,
+) -> list[PriceRun]:
+    """Return the runs before one, newest first."""
+    those = [PriceRun.seller_id == caller.seller_id]
+    if before is not None:
+        those.append(PriceRun.id < before)
+    page = select(PriceRun).where(*those).order_by(PriceRun.id.desc()).limit(limit)
+    return list(await session.scalars(page))

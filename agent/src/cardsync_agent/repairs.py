@@ -1,0 +1,99 @@
+"""Repairs, for adapters that work on a marketplace's pages: a step whose selector finds nothing asks
+the server for another one, tries it once, and tells how that went.
+
+What a try came to is written down first and sent then, so that a kill -9 or an outage loses none;
+`send_waiting` sends what is left. The server counts a repeated confirmation once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cardsync_agent import durable
+from cardsync_agent.client import Client, Gone, Lost, Refused, Repair, TryAgain
+
+T = TypeVar("T")
+_NAME = "repairs.json"
+MOST_ERROR = 500
+# The server takes this much of a page.
+MOST_SNIPPET_BYTES = 64_000
+
+
+class NotFound(Exception):
+    """A selector finds no element; the message names it."""
+
+
+class Repairs:
+    def __init__(self, home: Path, client: Client) -> None:
+        self._file = home / _NAME
+        self._client = client
+
+    def find(
+        self,
+        look: Callable[[str], T],
+        lost: Callable[[], Lost],
+        selector: str,
+        screenshot: Callable[[], bytes] | None = None,
+    ) -> T:
+        """Return what `look` finds by the selector or, where that raises NotFound, by the server's
+        repair. Raises NotFound with both reasons, and the client's exceptions.
+        """
+        try:
+            return look(selector)
+        except NotFound as missing:
+            repair = self._client.heal(_cut(lost()), screenshot and screenshot())
+            if isinstance(repair, Gone):
+                raise NotFound(f"{missing}; no repair: {repair.reason}") from missing
+            return self._tried(look, repair, missing)
+
+    def _tried(self, look: Callable[[str], T], repair: Repair, missing: NotFound) -> T:
+        try:
+            found = look(repair.selector)
+        except NotFound as still:
+            self._tell({"correction_id": repair.correction_id, "error": str(still)[:MOST_ERROR]})
+            raise NotFound(f"{missing}; the repair failed too: {still}") from still
+        if not repair.known:
+            self._tell({"correction_id": repair.correction_id, "selector": repair.selector})
+        return found
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """Return the outcomes that the server has not heard of, oldest first."""
+        try:
+            told: list[dict[str, Any]] = json.loads(self._file.read_bytes())
+        except (OSError, ValueError):
+            return []
+        return told
+
+    def send_waiting(self) -> int:
+        """Send what waits; return how many are left because the server is away."""
+        waiting = self.waiting()
+        while waiting:
+            try:
+                self._send(waiting[0])
+            except TryAgain:
+                return len(waiting)
+            except Refused:
+                # The server dropped the correction: there is nothing to tell of it any more.
+                pass
+            waiting = waiting[1:]
+            durable.write(self._file, json.dumps(waiting).encode())
+        return 0
+
+    def _tell(self, outcome: dict[str, Any]) -> None:
+        durable.write(self._file, json.dumps([*self.waiting(), outcome]).encode())
+        self.send_waiting()
+
+    def _send(self, outcome: dict[str, Any]) -> None:
+        correction_id = int(outcome["correction_id"])
+        if "selector" in outcome:
+            self._client.confirm_repair(correction_id, str(outcome["selector"]))
+        else:
+            self._client.report_failed_repair(correction_id, str(outcome["error"]))
+
+
+def _cut(lost: Lost) -> Lost:
+    content = lost.dom_snippet.encode()[:MOST_SNIPPET_BYTES].decode(errors="ignore")
+    return Lost(lost.workflow, lost.step_name, lost.selector, lost.page_url, content)

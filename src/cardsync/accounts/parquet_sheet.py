@@ -1,0 +1,81 @@
+"""A table as Parquet beside its CSV: the parts of the CSV and the types of its columns go in; one
+file comes out.
+
+Each part becomes a file of its own, and the files are joined by streaming, so that memory holds a
+part and never a table. Amounts are decimals, times are UTC; a type that Parquet lacks is text.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+_CHUNK: Final = 1 << 18
+_PLAIN: Final[Mapping[str, pl.DataType]] = {
+    "int2": pl.Int64(),
+    "int4": pl.Int64(),
+    "int8": pl.Int64(),
+    "float4": pl.Float64(),
+    "float8": pl.Float64(),
+}
+# The most digits that a decimal of Parquet holds.
+_DIGITS: Final = 38
+
+
+class ParquetSheet:
+    """A Parquet file that grows by parts in a folder of its own."""
+
+    def __init__(self, folder: Path, columns: Mapping[str, tuple[str, int | None]]) -> None:
+        """`columns` has each column's type in PostgreSQL and, of an amount, its decimal places."""
+        self._folder = folder
+        self._columns = columns
+        self._parts = list[Path]()
+
+    def add(self, part: bytes, *, head: bool) -> None:
+        """Add rows of CSV; `head` says that names of columns stand above them."""
+        if not part:
+            return
+        names = list(self._columns)
+        frame = pl.read_csv(
+            io.BytesIO(part),
+            has_header=head,
+            new_columns=None if head else names,
+            schema_overrides=dict.fromkeys(names, pl.String)
+            if head
+            else [pl.String()] * len(names),
+        )
+        typed = frame.select(_typed(name, *told) for name, told in self._columns.items())
+        path = self._folder / f"{len(self._parts)}.parquet"
+        typed.write_parquet(path)
+        self._parts.append(path)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Join the parts, and yield the file's bytes."""
+        whole = self._folder / "whole.parquet"
+        pl.scan_parquet(self._parts).sink_parquet(whole, row_group_size=100_000)
+        with whole.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+
+def _typed(name: str, kind: str, places: int | None) -> pl.Expr:
+    column = pl.col(name)
+    if kind in _PLAIN:
+        return column.cast(_PLAIN[kind])
+    if kind == "bool":
+        return column == "t"
+    if kind == "date":
+        return column.str.to_date("%Y-%m-%d")
+    if kind == "timestamptz":
+        # The session's zone is UTC: PostgreSQL writes the offset as +00.
+        stamp = column.str.strip_suffix("+00")
+        return stamp.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us").dt.replace_time_zone(
+            "UTC"
+        )
+    if kind == "numeric" and places is not None:
+        return column.cast(pl.Decimal(_DIGITS, places))
+    return column

@@ -1,0 +1,50 @@
+"""The activity feed as a CSV that streams: a filter comes in, encoded parts of the file go out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from cardsync.access.activity import Activity
+from cardsync.access.caller import Caller
+from cardsync.activity.feed import feed_before
+from cardsync.activity.filters import Wanted
+from cardsync.activity.shown import entry_body
+from cardsync.database.session import Database
+from cardsync.web.as_csv import PART, streamed
+
+COLUMNS: Final = (
+    "id", "created_at", "actor", "action", "risk", "outcome", "summary", "request_id", "before",
+    "after", "undone_by",
+)  # fmt: skip
+
+
+async def activity_as_csv(
+    database: Database,
+    caller: Caller,
+    wanted: Wanted,
+    seconds: float,
+) -> AsyncIterator[bytes]:
+    """Return the entries that a filter finds, newest first."""
+
+    async def read(before: int | None) -> list[Activity]:
+        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+            return await feed_before(session, caller, wanted, before, PART)
+
+    async def following(row: Activity) -> list[Activity]:
+        return await read(row.id)
+
+    return streamed(COLUMNS, await read(None), following, partial(_line, caller))
+
+
+def _line(caller: Caller, row: Activity) -> Sequence[Any]:
+    # The file keeps the actors by their ids alone.
+    body = entry_body(caller, row, {})
+    told = {name: getattr(body, name) for name in COLUMNS}
+    return [_text(told[name]) for name in COLUMNS]
+
+
+def _text(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value

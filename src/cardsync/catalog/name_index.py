@@ -1,0 +1,152 @@
+"""The catalog as it is searched by name: products that were written come in; their names, sets and
+words go into the tables that discovery reads.
+
+A name's row has the words of all its products, faces and variants included, and how many printings
+it has. All of it is derived: `renew` computes the named rows anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog.names import folded
+from cardsync.catalog.typos import SHORTEST, deletes
+from cardsync.database.copy import copy_in, encode
+
+_AT_ONCE = 20_000
+
+
+async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
+    """Renew the names and sets of these products; `rows` has game, set_name, name_key, back_key
+    and variant_key. Nothing is written that stands there already.
+    """
+    named = rows.select("game", "name_key").filter(pl.col("name_key").fill_null("") != "").unique()
+    if named.is_empty():
+        return
+    await _temporary(session, "renewed", named.sort("game", "name_key"))
+    # The order of the rows is the same for everybody, so two writers cannot block each other.
+    await session.execute(
+        text("""
+            INSERT INTO catalog_name AS n (game, name_key, own, words, printings, provisional)
+            SELECT r.game, r.name_key, array_to_tsvector(string_to_array(r.name_key, ' ')),
+                   p.words, p.printings, p.provisional
+              FROM renewed r CROSS JOIN LATERAL (
+                   SELECT array_to_tsvector(array_remove(string_to_array(string_agg(DISTINCT
+                              concat_ws(' ', name_key, back_key, variant_key), ' '), ' '), ''))
+                              AS words,
+                          count(*) FILTER (WHERE NOT provisional) AS printings,
+                          bool_or(provisional AND adopted_by IS NULL) AS provisional
+                     FROM product WHERE game = r.game AND name_key = r.name_key) AS p
+             WHERE p.words IS NOT NULL
+             ORDER BY r.game, r.name_key
+            ON CONFLICT (game, name_key) DO UPDATE
+               SET words = excluded.words, printings = excluded.printings,
+                   provisional = excluded.provisional
+             WHERE (n.words, n.printings, n.provisional)
+                   IS DISTINCT FROM (excluded.words, excluded.printings, excluded.provisional)
+        """)
+    )
+    await session.execute(text("DROP TABLE renewed"))
+    await _sets(session, rows)
+    await _words(session, rows)
+
+
+async def add_provisional(session: AsyncSession, rows: pl.DataFrame) -> None:
+    """Add the names and sets of new provisional products, with the columns that `renew` takes.
+
+    Their words are no suggestions for typos: those come from catalogs alone.
+    """
+    names = (
+        rows.filter(pl.col("name_key").fill_null("") != "")
+        .select(
+            "game",
+            "name_key",
+            pl.concat_str("name_key", "back_key", "variant_key", separator=" ", ignore_nulls=True)
+            .str.strip_chars()
+            .alias("words"),
+        )
+        .group_by("game", "name_key")
+        .agg(pl.col("words").str.join(" "))
+        .sort("game", "name_key")
+    )
+    if names.is_empty():
+        return
+    await session.execute(
+        text("""
+            INSERT INTO catalog_name AS n (game, name_key, own, words, printings, provisional)
+            SELECT game, name_key, array_to_tsvector(string_to_array(name_key, ' ')),
+                   array_to_tsvector(array_remove(string_to_array(words, ' '), '')), 0, true
+              FROM unnest(CAST(:games AS text[]), CAST(:names AS text[]), CAST(:words AS text[]))
+                   AS given (game, name_key, words)
+             ORDER BY 1, 2
+            ON CONFLICT (game, name_key) DO UPDATE
+               SET words = n.words || excluded.words, provisional = true
+             WHERE NOT n.provisional OR n.words || excluded.words <> n.words
+        """),
+        {
+            "games": names["game"].to_list(),
+            "names": names["name_key"].to_list(),
+            "words": names["words"].to_list(),
+        },
+    )
+    await _sets(session, rows)
+
+
+async def _temporary(session: AsyncSession, name: str, frame: pl.DataFrame) -> None:
+    columns = ", ".join(f"{column} text" for column in frame.columns)
+    await session.execute(text(f"CREATE TEMP TABLE {name} ({columns}) ON COMMIT DROP"))
+    await copy_in(session, name, frame.columns, await asyncio.to_thread(encode, frame))
+    await session.execute(text(f"ANALYZE {name}"))
+
+
+async def _sets(session: AsyncSession, rows: pl.DataFrame) -> None:
+    sets = rows.select("game", "set_name").unique().with_columns(words=folded(pl.col("set_name")))
+    await session.execute(
+        text("""
+            INSERT INTO catalog_set AS s (game, set_name, words)
+            SELECT * FROM unnest(CAST(:games AS text[]), CAST(:names AS text[]),
+                                 CAST(:words AS text[])) AS given (game, set_name, words)
+             ORDER BY 1, 2
+            ON CONFLICT (game, set_name) DO UPDATE SET words = excluded.words
+             WHERE s.words <> excluded.words
+        """),
+        {
+            "games": sets["game"].to_list(),
+            "names": sets["set_name"].to_list(),
+            "words": sets["words"].to_list(),
+        },
+    )
+
+
+async def _words(session: AsyncSession, rows: pl.DataFrame) -> None:
+    """Store the words that are new, and what is left of them without a letter or two."""
+    parts = pl.concat([rows[name] for name in ("name_key", "back_key", "variant_key")])
+    words = parts.drop_nulls().unique().str.split(" ").explode().unique()
+    words = words.filter(words.str.len_chars() >= SHORTEST).sort()
+    if words.is_empty():
+        return
+    await _temporary(session, "spelled", words.to_frame("word"))
+    new = (
+        await session.scalars(
+            text("""
+                INSERT INTO catalog_word (word) SELECT word FROM spelled ORDER BY word
+                ON CONFLICT (word) DO NOTHING RETURNING word
+            """)
+        )
+    ).all()
+    await session.execute(text("DROP TABLE spelled"))
+    for at in range(0, len(new), _AT_ONCE):
+        pairs = [(left, word) for word in new[at : at + _AT_ONCE] for left in sorted(deletes(word))]
+        frame = pl.DataFrame(pairs, schema={"deleted": pl.String, "word": pl.String}, orient="row")
+        await _temporary(session, "spelled", frame)
+        await session.execute(
+            text("""
+                INSERT INTO catalog_typo (deleted, word) SELECT deleted, word FROM spelled
+                 ORDER BY deleted, word ON CONFLICT DO NOTHING
+            """)
+        )
+        await session.execute(text("DROP TABLE spelled"))

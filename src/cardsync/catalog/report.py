@@ -1,0 +1,36 @@
+"""The skipped records of a catalog's import: lines for a person, and a CSV file of all of them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cardsync.catalog.sources.printing import Broken
+from cardsync.errors import CommandError
+
+_SHOWN = 20
+
+
+def skipped_lines(broken: Sequence[Broken]) -> Iterator[str]:
+    """Yield one line for each of the first skipped records."""
+    for one in broken[:_SHOWN]:
+        yield f"skipped {one.where}: {one.reason}"
+    if len(broken) > _SHOWN:
+        yield f"skipped {len(broken) - _SHOWN:,} more; --skipped FILE writes them all"
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
+    """Write a CSV file. Raises CommandError where the disk refuses it."""
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            writer.writerows(rows)
+    except OSError as e:
+        raise CommandError(f"{path.name} cannot be written: {e.strerror}") from e
+
+
+def write_skipped(path: Path, broken: Sequence[Broken]) -> None:
+    """Write every skipped record with its reason."""
+    write_csv(path, Broken._fields, iter(broken))

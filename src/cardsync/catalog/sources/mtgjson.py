@@ -1,0 +1,90 @@
+"""MTGJSON's AllPrintings: one object of sets, each with its cards, tokens and sealed products.
+
+A card has one product id for its finishes; only an etched foil is a product of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from cardsync.catalog.condition import LANGUAGES
+from cardsync.catalog.sources import json_file
+from cardsync.catalog.sources.printing import (
+    Broken,
+    Found,
+    Printing,
+    Record,
+    each,
+    id_or_none,
+    named_by,
+    part,
+    text_in,
+    text_or_none,
+)
+
+GAME = "magic"
+FINISHES = {"nonfoil": "Normal", "foil": "Foil", "etched": "Foil"}
+
+
+def read(path: Path, _: str | None) -> Found:
+    for code, found in json_file.pairs(path, "data"):
+        if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+            yield Broken(f"set {code}", "its name is missing")
+            continue
+        named = named_by("name", "number")
+        cards = chain(_list(found, "cards"), _list(found, "tokens"))
+        boxes = _list(found, "sealedProduct")
+        for answer in chain(
+            each(cards, partial(_card, found), named),
+            each(boxes, partial(_box, found), named),
+        ):
+            if isinstance(answer, Broken):
+                yield Broken(f"set {code}, {answer.where}", answer.reason)
+            else:
+                yield answer
+
+
+def _list(record: Record, field: str) -> list[object]:
+    value = record.get(field)
+    return value if isinstance(value, list) else []
+
+
+def _card(of: Record, card: Record) -> Iterator[Printing]:
+    # The faces of one card stand in the file one by one; the first one stands for the card.
+    if card.get("side") not in (None, "a") or card.get("isOnlineOnly") is True:
+        return
+    ids = part(card, "identifiers")
+    product_id = id_or_none(ids.get("tcgplayerProductId"))
+    etched_id = id_or_none(ids.get("tcgplayerEtchedProductId"))
+    name, number = text_in(card, "name"), text_in(card, "number")
+    for finish in card.get("finishes") or ["nonfoil"]:
+        etched = finish == "etched"
+        yield Printing(
+            GAME,
+            text_in(of, "name"),
+            text_or_none(of, "code"),
+            f"{name} (Foil Etched)" if etched and etched_id else name,
+            number,
+            text_or_none(card, "rarity"),
+            FINISHES.get(finish),
+            LANGUAGES.get(str(card.get("language", "English")), "en"),
+            etched_id or product_id if etched else product_id,
+        )
+
+
+def _box(of: Record, box: Record) -> Iterator[Printing]:
+    ids = part(box, "identifiers")
+    yield Printing(
+        GAME,
+        text_in(of, "name"),
+        text_or_none(of, "code"),
+        text_in(box, "name"),
+        None,
+        None,
+        "Sealed",
+        "en",
+        id_or_none(ids.get("tcgplayerProductId")),
+    )

@@ -1,0 +1,76 @@
+"""Our own columns as CSV or Parquet: slices of the file come out as frames of COLUMNS, with the
+rows that cannot be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from cardsync.catalog.product_lines import NAMES
+from cardsync.catalog.sources.printing import Broken, CatalogError, Printing
+
+REQUIRED = ("game", "set_name", "product_name")
+COLUMNS = Printing._fields
+SCHEMA = dict.fromkeys(COLUMNS, pl.String()) | {"product_id": pl.Int64()}
+_ROWS_AT_ONCE = 50_000
+_TEXTS = COLUMNS[:-1]
+
+
+def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
+    """Yield the file's rows, slice by slice, typed. Raises CatalogError."""
+    try:
+        # Each text is read as it stands: a number like 006 is no integer.
+        scan = pl.scan_parquet(path) if form == "parquet" else pl.scan_csv(path, infer_schema=False)
+        names = scan.collect_schema().names()
+        scan = _complete(scan, names, path, game)
+        first = 1
+        for rows in scan.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True):
+            yield _usable(rows.with_row_index("row", first))
+            first += rows.height
+    except (pl.exceptions.PolarsError, OSError) as e:
+        raise CatalogError(f"{path.name} cannot be read as {form}: {e}") from e
+
+
+def _complete(scan: pl.LazyFrame, names: list[str], path: Path, game: str | None) -> pl.LazyFrame:
+    if game is not None and "game" not in names:
+        scan, names = scan.with_columns(game=pl.lit(game)), [*names, "game"]
+    missing = [name for name in REQUIRED if name not in names]
+    if missing:
+        raise CatalogError(
+            f"{path.name} lacks the columns {', '.join(missing)};"
+            f" a catalog has {', '.join(COLUMNS)}"
+        )
+    return scan.select(
+        *(
+            pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
+            if name in names
+            else pl.lit(None, pl.String).alias(name)
+            for name in COLUMNS
+        )
+    )
+
+
+def _usable(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Broken]]:
+    number = pl.col("product_id").cast(pl.Int64, strict=False)
+    reason = (
+        pl.when(~pl.col("game").fill_null("").is_in(NAMES))
+        .then(pl.format("{} is no known product line", pl.col("game").fill_null("(nothing)")))
+        .when(pl.col("set_name").is_null())
+        .then(pl.lit("set_name is missing"))
+        .when(pl.col("set_name").str.len_chars() > 500)
+        .then(pl.lit("set_name is longer than 500 characters"))
+        .when(pl.col("product_name").is_null())
+        .then(pl.lit("product_name is missing"))
+        .when(pl.col("product_id").is_not_null() & number.is_null())
+        .then(pl.lit("product_id is no number"))
+    )
+    rows = rows.with_columns(reason.alias("reason"))
+    broken = rows.filter(pl.col("reason").is_not_null()).select("row", "reason")
+    good = rows.filter(pl.col("reason").is_null())
+    return (
+        good.select(*_TEXTS, number).with_columns(pl.col("language").fill_null("en")),
+        [Broken(f"row {row}", why) for row, why in broken.iter_rows()],
+    )

@@ -1,0 +1,106 @@
+"""One printing as every source of a catalog describes it, and the record that could not be used.
+
+Adapters yield these two, record by record; `catalog/load.py` writes the printings and lists the
+broken records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from cardsync.errors import CommandError
+
+
+class CatalogError(CommandError):
+    """The file is no catalog; the message is one sentence."""
+
+
+class Unfit(ValueError):
+    """One record cannot be used; the message is the reason."""
+
+
+class Printing(NamedTuple):
+    """The columns of a catalog, in their order; `product_id` is the marketplace's."""
+
+    game: str
+    set_name: str
+    set_code: str | None
+    product_name: str
+    number: str | None
+    rarity: str | None
+    finish: str | None
+    language: str
+    product_id: int | None
+
+
+class Broken(NamedTuple):
+    """A record that was skipped: its place in the file, in a person's words, and the reason."""
+
+    where: str
+    reason: str
+
+
+Record = Mapping[str, Any]
+Found = Iterator[Printing | Broken]
+
+# No set, name or number of a real card is longer.
+_LONGEST = 500
+
+
+def text_in(record: Record, field: str) -> str:
+    """Return a text that must be there. Raises Unfit."""
+    value = record.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise Unfit(f"{field} is missing")
+    if len(value) > _LONGEST:
+        raise Unfit(f"{field} is longer than {_LONGEST} characters")
+    return value.strip()
+
+
+def text_or_none(record: Record, field: str) -> str | None:
+    """Return a text or a number as text, or None where there is none. Raises Unfit."""
+    value = record.get(field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, str):
+        raise Unfit(f"{field} is no text")
+    return value.strip()
+
+
+def part(record: Record, field: str) -> Record:
+    """Return an object inside the record, empty where there is none."""
+    value = record.get(field)
+    return value if isinstance(value, dict) else {}
+
+
+def id_or_none(value: object) -> int | None:
+    """Return a marketplace's id, which some sources write as a text."""
+    digits = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def each(
+    records: Iterable[object],
+    printings: Callable[[Record], Iterable[Printing]],
+    named: Callable[[Record], str],
+) -> Found:
+    """Yield the printings of each record, or the reason why the record has none."""
+    for at, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            yield Broken(f"record {at}", "it is no object")
+            continue
+        try:
+            yield from list(printings(record))
+        except Unfit as e:
+            yield Broken(f"record {at} ({named(record) or 'without an id'})", str(e))
+        except (TypeError, AttributeError, KeyError, ValueError) as e:
+            # A field holds another shape than its source documents.
+            yield Broken(f"record {at} ({named(record) or 'without an id'})", f"its form: {e}")
+
+
+def named_by(*fields: str) -> Callable[[Record], str]:
+    """Return a function that names a record for a person."""
+    return lambda record: " ".join(str(record[field])[:80] for field in fields if field in record)

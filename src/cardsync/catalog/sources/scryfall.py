@@ -1,0 +1,48 @@
+"""Scryfall's bulk data: one list of card objects, each a printing with its finishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cardsync.catalog.sources import json_file
+from cardsync.catalog.sources.mtgjson import FINISHES, GAME
+from cardsync.catalog.sources.printing import (
+    Found,
+    Printing,
+    Record,
+    each,
+    id_or_none,
+    named_by,
+    text_in,
+    text_or_none,
+)
+
+# Scryfall's codes of Chinese; the others are the ISO codes.
+_LANGUAGES = {"zhs": "zh", "zht": "zh"}
+
+
+def read(path: Path, _: str | None) -> Found:
+    yield from each(json_file.items(path, "item", "data.item"), _card, named_by("name", "id"))
+
+
+def _card(card: Record) -> Iterator[Printing]:
+    if card.get("digital") is True:
+        return
+    language = text_or_none(card, "lang") or "en"
+    product_id = id_or_none(card.get("tcgplayer_id"))
+    etched_id = id_or_none(card.get("tcgplayer_etched_id"))
+    name = text_in(card, "name")
+    for finish in card.get("finishes") or ["nonfoil"]:
+        etched = finish == "etched"
+        yield Printing(
+            GAME,
+            text_in(card, "set_name"),
+            (text_or_none(card, "set") or "").upper() or None,
+            f"{name} (Foil Etched)" if etched and etched_id else name,
+            text_in(card, "collector_number"),
+            text_or_none(card, "rarity"),
+            FINISHES.get(finish),
+            _LANGUAGES.get(language, language),
+            etched_id or product_id if etched else product_id,
+        )

@@ -1,0 +1,45 @@
+"""Typos: words that differ in a letter or two share what is left when letters are taken away. Pure.
+
+Every known word is stored under its deletes; a mistyped word is looked up by its own. Short words
+may differ in one letter, words from six letters in two. Only the beginning of a long word counts,
+which bounds the deletes of a word to about thirty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rapidfuzz.distance import OSA
+
+# Words under three letters have too many neighbours to mean one of them.
+SHORTEST = 3
+LONG = 6
+BEGINNING = 7
+
+
+def distance_of(word: str) -> int:
+    """Return how many letters may differ."""
+    return 0 if len(word) < SHORTEST else 1 if len(word) < LONG else 2
+
+
+def deletes(word: str) -> set[str]:
+    """Return the beginning of the word with none, one or two letters taken away."""
+    found = left = {word[:BEGINNING]}
+    for _ in range(distance_of(word)):
+        left = {shorter for one in left for shorter in _one_less(one)}
+        found = found | left
+    return found
+
+
+def _one_less(word: str) -> Iterator[str]:
+    for at in range(len(word)):
+        yield word[:at] + word[at + 1 :]
+
+
+def near(typed: str, word: str) -> bool:
+    """Return whether `word` may be meant: the letters that differ are few for its length.
+
+    A word that is still being typed may be the beginning of a longer one.
+    """
+    most = min(distance_of(typed), distance_of(word))
+    return OSA.distance(typed, word, score_cutoff=most) <= most

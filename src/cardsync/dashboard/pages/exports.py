@@ -1,0 +1,73 @@
+"""The files that the pages offer: a table's address comes in, the whole table as a CSV goes out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import cast
+
+from litestar import Response, get
+from litestar.response import Stream
+
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.activity.as_csv import activity_as_csv
+from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.pages.activity import wanted_of
+from cardsync.dashboard.shell import HEADERS, PageRequest
+from cardsync.database.session import Database
+from cardsync.lists.as_csv import lists_as_csv
+from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
+from cardsync.orders.filters import read_filter
+from cardsync.pricing.runs.as_csv import runs_as_csv
+from cardsync.settings import Settings
+from cardsync.web.as_csv import headers
+
+
+def _file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
+    answer = Stream(parts, media_type="text/csv", headers=HEADERS | headers(name))
+    return cast("Response[bytes]", answer)
+
+
+@get("/orders/export.csv", opt=BY_FORM)
+async def export_orders(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[bytes]:
+    wanted = read_filter(request.query_params.dict())
+    return _file(await orders_as_csv(database, caller, wanted, settings.read_seconds), "orders")
+
+
+@get("/customers/export.csv", opt=BY_FORM)
+async def export_customers(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[bytes]:
+    return _file(await customers_as_csv(database, caller, settings.read_seconds), "customers")
+
+
+@get("/lists/export.csv", opt=BY_FORM)
+async def export_lists(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+    return _file(await lists_as_csv(database, caller, settings.read_seconds), "lists")
+
+
+@get("/activity/export.csv", opt=BY_FORM)
+async def export_activity(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[bytes]:
+    given = dict(request.query_params.multi_items())
+    wanted = wanted_of(given, zone_of(caller.account.time_zone))
+    return _file(await activity_as_csv(database, caller, wanted, settings.read_seconds), "activity")
+
+
+@get("/pricing/runs/export.csv", opt=BY_FORM)
+async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+    return _file(await runs_as_csv(database, caller, settings.read_seconds), "price_runs")
+
+
+ROUTES = [export_orders, export_customers, export_lists, export_activity, export_runs]

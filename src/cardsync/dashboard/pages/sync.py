@@ -1,0 +1,256 @@
+"""The page Sync: how the sync stands, its request, cancel and skipped wait, the agent and its tasks,
+and the file of prices with its one-time approval.
+
+`steering` and `sync_steering.html` may stand on other pages, too; `back` says which page a form of
+theirs leads back to.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final, get_args
+
+from litestar import Response, get, post
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import SYNC_REQUEST
+from cardsync.accounts import account_settings
+from cardsync.agentwork import tasks
+from cardsync.agentwork.listing import Status, page_of_tasks
+from cardsync.agentwork.shown import tasks_body
+from cardsync.credits import skip_wait
+from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.pricing.export import price_updates
+from cardsync.pricing.rollback import rollbacks
+from cardsync.pricing.rollback.shown import rollback_body
+from cardsync.quick_add import settle
+from cardsync.releases.offer import Installation
+from cardsync.releases.update import update_fields
+from cardsync.seller_state.kinds import KINDS, read_kind
+from cardsync.settings import Settings
+from cardsync.sync import cancel, cooldown
+from cardsync.sync import request as requests
+from cardsync.sync.last_seen import LastSeen
+from cardsync.sync.shown import status_body
+from cardsync.sync.status import status_of
+
+TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+TASKS_SHOWN: Final = 20
+ROWS_SHOWN: Final = 500
+ASKED: Final = (
+    ("refresh_orders", "Fetch the new orders"),
+    ("backfill_orders", "Fetch the orders of all years"),
+    ("refresh_account", "Read the account anew"),
+)
+TASK_NAMES: Final = dict(ASKED) | {
+    "backfill_sales_report": "Fetch a month's sales report",
+    "apply_price_updates": "Bring the prices to the marketplace",
+    "apply_rollback": "Bring a rollback's prices to the marketplace",
+    "quick_add_listing": "List the cards that were added",
+}
+# Why a file of prices is empty, for people.
+EMPTY: Final = {
+    "no_updates": "No price differs from the marketplace's.",
+    "not_entitled": "The plan of this account holds no price uploads.",
+    "consent_missing": "Allow in Settings, Sync that prices are written to the marketplace.",
+    "past_due": "A payment is due. Prices are uploaded again once it is paid.",
+    "apply_in_progress": "The agent brings prices to the marketplace at this moment.",
+    "automatic_pricing_paused": "Price uploads are paused in Settings, Sync.",
+    "awaiting_review": "A price run waits for your review first.",
+    "rollback_preparing": "A rollback is being prepared.",
+    "drafts_only": "Only rules that are drafts would change a price.",
+}
+BACK: Final = ("/sync", "/today")
+
+
+async def steering(
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, back: str
+) -> dict[str, Any]:
+    """Return what `sync_steering.html` shows."""
+    now = clock.now()
+    seen: LastSeen = request.app.state.last_seen
+    current = await status_of(session, caller, price_updates.run_waits, now, settings)
+    span = timedelta(seconds=settings.sync_cooldown_seconds)
+    remaining = cooldown.remaining_seconds(caller.state.last_pricing_at, span, now)
+    binds = cooldown.meets(
+        remaining,
+        metering=caller.account.credits_metering_enabled,
+        paid=caller.entitlements(now).paid,
+    )
+    return {
+        "status": status_body(current, caller.state.last_sync_at, await seen.at(session, caller)),
+        "kinds": [(kind, kind.title()) for kind in KINDS],
+        "requested_kind": caller.state.requested_kind,
+        "cooldown_binds": binds,
+        "cooldown_until": clock.rfc3339(now + timedelta(seconds=remaining)),
+        "credit_balance": caller.account.credit_balance,
+        "skip_key": secrets.token_urlsafe(24),
+        "back": back,
+    }
+
+
+@get("/sync", opt=BY_FORM)
+async def sync_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Template:
+    now = clock.now()
+    asked_for = request.query_params.get("tasks", "")
+    wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
+    values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": []}
+    if caller.role == "owner":
+        found = await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now)
+        newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
+        values = {
+            "shown_tasks": tasks_body(found, now),
+            "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
+        }
+    return show(
+        request,
+        caller,
+        "sync.html",
+        **await steering(request, caller, session, settings, "/sync"),
+        **values,
+        **await _agent(request, caller, session, settings),
+        task_status=wanted or "",
+        task_statuses=[("", "All"), *((name, name.title()) for name in TASK_STATUSES)],
+        task_names=TASK_NAMES,
+        asked=ASKED,
+        allowed=caller.entitlements(now),
+        unanswered=len(await settle.pending(session, caller)),
+    )
+
+
+async def _agent(
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+) -> dict[str, Any]:
+    """Return the agent as it was seen last, and the release that waits for it."""
+    seen: LastSeen = request.app.state.last_seen
+    agent = await seen.agent(session, caller)
+    if agent is None or agent.version is None:
+        return {"agent": agent, "update": {"update_available": False}}
+    asks = Installation(str(caller.seller_id), agent.version, agent.platform)
+    origin = settings.origin_for(request.headers.get("host"))
+    known = request.app.state.releases
+    return {"agent": agent, "update": update_fields(known, "agent", asks, clock.now(), origin)}
+
+
+def _back(form: Mapping[str, list[str]]) -> str:
+    given = field(dict(form), "back")
+    return given if given in BACK else BACK[0]
+
+
+@post("/sync/request", opt=BY_FORM | SYNC_REQUEST)
+async def request_sync(
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+) -> Response[str]:
+    form = await read_form(request)
+    kind = read_kind(field(form, "kind") or "full")
+    await requests.request_sync(session, caller, kind, clock.now(), settings)
+    done = f"Requested: a sync of kind {kind}. The agent begins it at its next poll."
+    return see(_back(form), done)
+
+
+@post("/sync/cancel", opt=BY_FORM)
+async def cancel_sync(request: PageRequest, caller: Caller, session: AsyncSession) -> Response[str]:
+    form = await read_form(request)
+    status = await cancel.cancel_sync(session, caller, clock.now())
+    ended = "The sync is cancelled."
+    ending = "The sync is being cancelled. It stops at its next boundary."
+    return see(_back(form), ended if status == "cancelled" else ending)
+
+
+@post("/sync/skip-wait", opt=BY_FORM | SYNC_REQUEST)
+async def skip_the_wait(
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+) -> Response[str]:
+    form = await read_form(request)
+    key = field(form, "key")
+    skip_wait.check_key(key, "key")
+    skipped = await skip_wait.skip_wait(session, caller, key, clock.now(), settings)
+    told = {
+        "charged": f"One credit is spent, {skipped.balance:,} are left. The sync begins soon.",
+        "replayed": "This credit is spent already. The sync begins soon.",
+        "no_charge_needed": "No credit was needed.",
+        "sync_in_flight": "A sync runs already. No credit was spent.",
+    }
+    return see(_back(form), told[skipped.status])
+
+
+@post("/sync/tasks", opt=BY_FORM)
+async def request_task(
+    request: PageRequest, caller: Caller, session: AsyncSession
+) -> Response[str]:
+    form = await read_form(request)
+    kind = field(form, "kind")
+    if kind not in dict(ASKED):
+        raise errors.InvalidPayload(f"kind: takes {', '.join(dict(ASKED))}")
+    _, made = await tasks.request_task(session, caller, kind, clock.now())
+    done = "The agent has a new task." if made else "Such a task waits for the agent already."
+    return see("/sync", done)
+
+
+@get("/sync/prices", opt=BY_FORM)
+async def prices_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    export = await _export(caller, database)
+    header, *rows = csv.reader(io.StringIO(export.body.decode()))
+    places = {name: place for place, name in enumerate(header)}
+    allowed = caller.entitlements(clock.now())
+    return show(
+        request,
+        caller,
+        "sync_prices.html",
+        places=places,
+        rows=rows[:ROWS_SHOWN],
+        total=len(rows),
+        reasons=[EMPTY[name] for name in (export.empty_reason or "").split(",") if name],
+        allowed=allowed,
+    )
+
+
+@get("/sync/prices.csv", opt=BY_FORM)
+async def prices_file(caller: Caller, database: Database) -> Response[bytes]:
+    export = await _export(caller, database)
+    headers = HEADERS | {"Content-Disposition": 'attachment; filename="price-updates.csv"'}
+    return Response(export.body, media_type="text/csv", headers=headers)
+
+
+async def _export(caller: Caller, database: Database) -> price_updates.Export:
+    caller.must_be_owner()
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        return await price_updates.export(session, caller, clock.now())
+
+
+@post("/sync/approve", opt=BY_FORM)
+async def approve(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
+    """Approve one upload of prices in Review Mode, or take the approval back."""
+    form = await read_form(request)
+    given = field(form, "approved") == "true"
+    async with database.tenant(caller.seller_id) as session:
+        values = {"upload_approved": given}
+        await account_settings.change(session, caller, values, {}, clock.now())
+    done = "Approved: the agent uploads the file once." if given else "The approval is taken back."
+    return see("/sync", done)
+
+
+ROUTES: Final = [
+    sync_page,
+    request_sync,
+    cancel_sync,
+    skip_the_wait,
+    request_task,
+    prices_page,
+    prices_file,
+    approve,
+]

@@ -1,0 +1,133 @@
+"""The pages of uploads: what became of each, its review, and its rejected rows to be mended and
+sent again.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from litestar import Response, get, post
+from litestar.datastructures import UploadFile
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access import tokens
+from cardsync.access.admission import BY_FORM, session_token
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.inventory import mend, reviews, uploads
+from cardsync.inventory.shown import listed_report
+from cardsync.inventory.upload_report import report_on
+from cardsync.settings import Settings
+from cardsync.storage import Store
+
+# The form's other fields stand around the file.
+MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + 100_000
+UNDER_WAY: Final = ("queued", "processing")
+
+
+def page_number(request: PageRequest) -> int:
+    """Return the page that the address names; one that cannot be read is the first."""
+    text = request.query_params.get("page", "")[:9]
+    return max(1, int(text)) if text.isascii() and text.isdigit() else 1
+
+
+@get("/sync/uploads", opt=BY_FORM)
+async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    page = page_number(request)
+    rows, total = await mend.page_of_uploads(session, caller, page, limits.UPLOADS_PER_PAGE)
+    return show(
+        request,
+        caller,
+        "uploads.html",
+        uploads=[listed_report(row) for row in rows],
+        total=total,
+        page=page,
+        total_pages=-(-total // limits.UPLOADS_PER_PAGE),
+    )
+
+
+@get("/sync/uploads/{upload_id:int}", opt=BY_FORM)
+async def upload_page(
+    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+) -> Template:
+    return await _shown(request, caller, session, upload_id)
+
+
+async def _shown(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    upload_id: int,
+    problem: errors.Problem | None = None,
+) -> Template:
+    now = clock.now()
+    report = await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
+    return show(
+        request,
+        caller,
+        "upload.html",
+        problem.status if problem else 200,
+        report=report,
+        under_way=report.state in UNDER_WAY,
+        problem=sentence(problem) if problem else "",
+    )
+
+
+@post("/sync/uploads/{upload_id:int}/review", opt=BY_FORM)
+async def settle_review(
+    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+) -> Response[str]:
+    decision = field(await read_form(request), "decision")
+    if decision not in ("confirmed", "discarded"):
+        raise errors.InvalidPayload("decision: confirmed or discarded")
+    word: Literal["confirmed", "discarded"] = (
+        "confirmed" if decision == "confirmed" else "discarded"
+    )
+    await reviews.settle_upload(session, caller, upload_id, word, clock.now())
+    return see(f"/sync/uploads/{upload_id}", f"The upload is {word}.")
+
+
+@get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
+async def rejected_rows(
+    caller: Caller, database: Database, store: Store, upload_id: int
+) -> Response[bytes]:
+    body = await mend.rejected(database, caller, store, upload_id)
+    name = f'attachment; filename="rejected-{upload_id}.csv"'
+    headers = HEADERS | {"Content-Disposition": name}
+    return Response(body, media_type="text/csv", headers=headers)
+
+
+@post(
+    "/sync/uploads/{upload_id:int}/mend",
+    opt=BY_FORM | UPLOADS,
+    request_max_body_size=MENDED_BYTES,
+)
+async def mend_upload(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
+    upload_id: int,
+) -> Template | Response[str]:
+    form = await request.form()
+    token = session_token(request.scope)
+    if token is None or not tokens.csrf_is_right(token, str(form.get("csrf_token", ""))):
+        raise errors.CsrfFailed("this form is not of your session; load the page again")
+    file = form.get("file")
+    try:
+        if not isinstance(file, UploadFile):
+            raise errors.InvalidCsv("choose the mended file first")
+        mended = await file.read()
+        new = await mend.mend(database, caller, store, settings, upload_id, mended)
+    except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:
+        async with database.tenant(caller.seller_id) as session:
+            return await _shown(request, caller, session, upload_id, e)
+    return see(f"/sync/uploads/{new}", "The mended rows are sent, with the rest of the file.")
+
+
+ROUTES: Final = [uploads_page, upload_page, settle_review, rejected_rows, mend_upload]

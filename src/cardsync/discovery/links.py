@@ -1,0 +1,36 @@
+"""A buyer's link to a listing: templates and a product come in, the address goes out. Pure.
+
+A seller's own link is wrapped by the operator's affiliate template, and is never changed again.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlsplit
+
+PRODUCT = "{marketplace_product_id}"
+WRAPPED = "{url}"
+_LONGEST = 500
+
+
+def listing_url_template(value: str) -> str:
+    """Return a seller's template. Raises ValueError with what it takes."""
+    text = value.strip()
+    parts = urlsplit(text.replace(PRODUCT, "1"))
+    if len(text) > _LONGEST or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"an address like https://shop.example/product/{PRODUCT}, or nothing")
+    if PRODUCT not in text or PRODUCT in (parts.netloc or ""):
+        raise ValueError(f"an address that holds {PRODUCT}, or nothing")
+    return text
+
+
+def buy_url(
+    product_id: int | None,
+    of_seller: str | None,
+    of_marketplace: str,
+    affiliate: str | None,
+) -> str | None:
+    """Return the link, or None for a product that the marketplace has no number for."""
+    if product_id is None:
+        return None
+    link = (of_seller or of_marketplace).replace(PRODUCT, str(product_id))
+    return affiliate.replace(WRAPPED, quote(link, safe="")) if affiliate else link

@@ -1,0 +1,43 @@
+"""Tables of the network, shared by all sellers: `network_seller` has what a buyer may see of each,
+`network_offer` every seller's cheapest price and quantity by product and condition.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import BigInteger, Index, Integer, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import FALSE, Base, Moment, Money
+
+
+class NetworkSeller(Base):
+    """`exposed` says that both switches are on. An answer also asks for `suspended` and
+    `paid_until` when it is given, so a change holds for the next answer.
+    """
+
+    __tablename__ = "network_seller"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    exposed: Mapped[bool] = mapped_column(server_default=FALSE)
+    suspended: Mapped[bool] = mapped_column(server_default=FALSE)
+    # Null stands for a plan without an end; a plan that is not paid ended when it was set.
+    paid_until: Mapped[datetime | None] = mapped_column(Moment)
+    store_name: Mapped[str | None] = mapped_column(Text)
+    listing_url_template: Mapped[str | None] = mapped_column(Text)
+    postage_steps: Mapped[str | None] = mapped_column(Text)
+    refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class NetworkOffer(Base):
+    """A null price says that the seller holds the card and asks no price for it."""
+
+    __tablename__ = "network_offer"
+    __table_args__ = (Index("ix_network_offer_seller", "seller_id"),)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # The code of the condition, or an empty text where the label could not be read.
+    condition: Mapped[str] = mapped_column(Text, primary_key=True)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    quantity: Mapped[int] = mapped_column(Integer)

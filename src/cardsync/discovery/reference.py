@@ -1,0 +1,171 @@
+"""References to cards as buyers and assistants write them: a body comes in, comparable parts go
+out. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from cardsync import errors, limits
+from cardsync.catalog.collector_number import number_columns, read_collector_number
+from cardsync.catalog.names import folded, name_columns
+
+GAME: Final = "pokemon"
+FIELDS: Final = ("name", "set", "number", "finish")
+_LONGEST = 300
+# A number behind the name is the reference's own where it gives none: "Snivy - 001/086".
+_BEHIND = re.compile(
+    r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
+)
+# Finishes as people write them, beside the marketplace's words.
+_FINISHES: Final = {
+    "holo": ("holofoil", "foil"),
+    "foil": ("foil", "holofoil"),
+    "holo foil": ("holofoil",),
+    "reverse": ("reverse holofoil",),
+    "reverse holo": ("reverse holofoil",),
+    "reverse foil": ("reverse holofoil",),
+    "rh": ("reverse holofoil",),
+    "nonfoil": ("normal",),
+    "non foil": ("normal",),
+    "non holo": ("normal",),
+    "regular": ("normal",),
+    "first edition": ("1st edition", "1st edition holofoil"),
+    "1st edition": ("1st edition", "1st edition holofoil"),
+    "unlimited": ("unlimited", "unlimited holofoil"),
+}
+
+
+class Asked(NamedTuple):
+    """One reference in comparable form; what was not given is empty or None.
+
+    `words` are those of the name; `full` is the name as one text; `sets`, `code` and `finish` are
+    folded; `finishes` are the marketplace's words that the given finish may mean.
+    """
+
+    query: dict[str, Any]
+    words: tuple[str, ...]
+    full: str
+    sets: str
+    code: str
+    number: str
+    total: str | None
+    finish: str
+    finishes: tuple[str, ...]
+    # For a mistyped name: known words that may be meant in place of each of `words`.
+    meant: tuple[tuple[str, ...], ...] = ()
+
+    def query_text(self) -> str:
+        """Return the name as PostgreSQL's tsquery: each word is the beginning of one."""
+        words = self.meant or ((),) * len(self.words)
+        groups = [
+            " | ".join((f"{_quoted(word)}:*", *map(_quoted, others)))
+            for word, others in zip(self.words, words, strict=True)
+        ]
+        # A name of punctuation alone has no words: no name has this one.
+        return " & ".join(f"({group})" for group in groups) or _quoted("\\")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the name alone was given."""
+        return not (self.sets or self.number or self.finish)
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def references(body: object) -> tuple[str, list[dict[str, Any]]]:
+    """Return the game and the references of a body, as they were sent.
+
+    Raises InvalidPayload, NameTooShort, TooManyReferences.
+    """
+    if not isinstance(body, dict):
+        raise errors.InvalidPayload("the body is no object")
+    game = body.get("game", GAME)
+    if not isinstance(game, str):
+        raise errors.InvalidPayload("game is not a text")
+    cards = body.get("cards")
+    if (cards is None) == (body.get("name") is None):
+        raise errors.InvalidPayload("send either one reference, with its name, or a list of cards")
+    if cards is None:
+        one = {name: body[name] for name in FIELDS if name in body}
+        _check(one, "")
+        return game.strip().lower(), [one]
+    if not isinstance(cards, list) or not cards:
+        raise errors.InvalidPayload("cards is not a list with at least one reference")
+    if len(cards) > limits.REFERENCES:
+        raise errors.TooManyReferences(
+            f"a request takes at most {limits.REFERENCES} references, not {len(cards)}"
+        )
+    for at, card in enumerate(cards):
+        if not isinstance(card, dict):
+            raise errors.InvalidPayload(f"cards[{at}] is no object")
+        _check(card, f"cards[{at}].")
+    return game.strip().lower(), cards
+
+
+def _check(card: dict[str, Any], where: str) -> None:
+    for name in FIELDS:
+        value = card.get(name)
+        if value is None and name != "name":
+            continue
+        if not isinstance(value, str):
+            raise errors.InvalidPayload(f"{where}{name} is not a text")
+        if len(value) > _LONGEST:
+            raise errors.InvalidPayload(f"{where}{name} has more than {_LONGEST} characters")
+    if len(card["name"].strip()) < limits.REFERENCE_NAME:
+        raise errors.NameTooShort(f"{where}name has fewer than {limits.REFERENCE_NAME} characters")
+
+
+def comparable(cards: Sequence[dict[str, Any]]) -> list[Asked]:
+    """Return the references in comparable form, in their order."""
+    split = [_apart(card) for card in cards]
+    frame = pl.DataFrame(
+        {
+            "product_name": [name for name, _ in split],
+            "number": [number for _, number in split],
+            "set": [card.get("set") or "" for card in cards],
+            "finish": [card.get("finish") or "" for card in cards],
+        },
+        schema=dict.fromkeys(("product_name", "number", "set", "finish"), pl.String),
+    )
+    numbered = number_columns(frame["number"])
+    names = name_columns(numbered.with_columns(frame["product_name"]))
+    keyed = frame.select(
+        sets=folded(pl.col("set")), finishes=folded(pl.col("finish")), code=pl.col("set")
+    )
+    found: list[Asked] = []
+    for card, name, other in zip(
+        cards, names.iter_rows(named=True), keyed.iter_rows(named=True), strict=True
+    ):
+        parts = (name["name_key"], name["back_key"], name["variant_key"])
+        full = " ".join(part for part in parts if part)
+        finish = other["finishes"]
+        number = read_collector_number(split[len(found)][1])
+        found.append(
+            Asked(
+                card,
+                tuple(dict.fromkeys(full.split())),
+                full,
+                other["sets"],
+                other["code"].strip().lower(),
+                number.key,
+                number.total,
+                finish,
+                _FINISHES.get(finish, (finish,)) if finish else (),
+            )
+        )
+    return found
+
+
+def _apart(card: dict[str, Any]) -> tuple[str, str]:
+    """Return a reference's name and number; the number may stand behind the name."""
+    name, number = card["name"], card.get("number") or ""
+    if not number.strip() and (found := _BEHIND.match(name)):
+        return found["name"], found["number"]
+    return name, number

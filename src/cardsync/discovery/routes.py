@@ -1,0 +1,58 @@
+"""Discovery over HTTP: stock of consenting sellers, by a card's name, set, number and finish."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import Response, Router, post
+from litestar.openapi.spec import Example
+from litestar.params import Body
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import A_READING_TOKEN, READS
+from cardsync.access.caller import Caller
+from cardsync.discovery.availability import find
+from cardsync.discovery.shown import Discovery, discovery_body
+from cardsync.settings import Settings
+from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
+
+
+@post(
+    "/availability",
+    status_code=200,
+    opt=READS,
+    security=[A_READING_TOKEN],
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NameTooShort,
+        errors.TooManyReferences,
+    ),
+)
+async def find_availability(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Annotated[
+        Any,
+        Body(examples=[Example(value={"name": "Charizard", "number": "4/102"})]),
+    ],
+) -> Response[Discovery]:
+    """Find which consenting sellers have a card. Send one reference (`name`, and `set`, `number`,
+    `finish` where known), or up to 25 as `cards`; `game` is pokemon unless it is given.
+
+    A reference that is not clear gives candidates. Links in the answer are to be shown unchanged.
+    """
+    game, answers = await find(session, caller, data, clock.now())
+    return Response(
+        discovery_body(game, answers, settings),  # type: ignore[arg-type]
+        media_type="application/json",
+    )
+
+
+router = Router(
+    path="/discovery",
+    route_handlers=[find_availability],
+    tags=["discovery"],
+)

@@ -1,0 +1,76 @@
+"""Tables of figures that take a scan, kept so that reading them scans nothing:
+`listed_value` (a row for each product line and day) and `shop_figures` (a row for each seller);
+and `sales_day`, the sums of a day's orders.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, Date, Numeric, Text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import Base, Moment
+
+Sum = Numeric(20, 4)
+
+
+class ListedValue(Base):
+    """A row holds what a product line's stock asked for on a day of the account's zone, as it
+    stood last on that day.
+    """
+
+    __tablename__ = "listed_value"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_line: Mapped[str] = mapped_column(Text, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    cards: Mapped[int]
+    copies: Mapped[int] = mapped_column(BigInteger)
+    listed: Mapped[Decimal] = mapped_column(Sum)
+    # The same copies at the market's price; a card without one counts with its own.
+    market: Mapped[Decimal] = mapped_column(Sum)
+    seen_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class ShopFigures(Base):
+    """The figures of the stock as they stood after the last import or price run."""
+
+    __tablename__ = "shop_figures"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seen_at: Mapped[datetime] = mapped_column(Moment)
+    # Cards whose price is held, what they are listed for, and since when there are any.
+    held: Mapped[int]
+    held_value: Mapped[Decimal] = mapped_column(Sum)
+    held_since: Mapped[datetime | None] = mapped_column(Moment)
+    # Cards that left the stock in the last days without a sale.
+    dropped: Mapped[int]
+    dropped_value: Mapped[Decimal] = mapped_column(Sum)
+    dropped_since: Mapped[datetime | None] = mapped_column(Moment)
+    # Cards whose target differs from their price, and what the difference comes to.
+    asked: Mapped[int]
+    asked_value: Mapped[Decimal] = mapped_column(Sum)
+    asked_since: Mapped[datetime | None] = mapped_column(Moment)
+    # The last completed price run: how many prices rose and fell in it, and by how much in all.
+    run_id: Mapped[int | None] = mapped_column(BigInteger)
+    rises: Mapped[int]
+    rises_value: Mapped[Decimal] = mapped_column(Sum)
+    falls: Mapped[int]
+    falls_value: Mapped[Decimal] = mapped_column(Sum)
+    # For each number of days the cards that moved most: [card, price before, price after] in
+    # ten-thousandths of a dollar.
+    movers: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    movers_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class SalesDay(Base):
+    """The orders of one of the marketplace's days that are not cancelled, and their totals."""
+
+    __tablename__ = "sales_day"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    orders: Mapped[int]
+    gross: Mapped[Decimal] = mapped_column(Sum)
+    seen_at: Mapped[datetime] = mapped_column(Moment)

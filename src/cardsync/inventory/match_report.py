@@ -1,0 +1,80 @@
+"""`cardsync catalog match`: a pricing export comes in; the number of matched rows and a file of the
+other ones, each with its reason, come out. Nothing else is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+
+from cardsync import errors, limits
+from cardsync.catalog.condition import condition_columns
+from cardsync.catalog.match import explained
+from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
+from cardsync.catalog.products import offered, printings
+from cardsync.catalog.report import write_csv
+from cardsync.database.session import Database
+from cardsync.inventory.parse import Parsed, ProductLines, parse
+from cardsync.web import bodies
+
+REASONS = {
+    "several_products": "several products fit, and nothing in the row tells them apart",
+    "set_unknown": "the catalog has no set of this name",
+    "name_unknown": "the set has no product of this name",
+    "number_differs": "the set has this name with another number",
+    "variant_unknown": "the set has this card, but not this variant of it",
+    "language_unknown": "the set has this card, but not in this language",
+    "printing_unknown": "the set has this card, but not in this printing",
+}
+_COLUMNS = ("line", "listing_id", "product_line", "set_name", "product_name", "number")
+
+
+async def examine(
+    database: Database,
+    path: Path,
+    report: Path | None,
+    say: Callable[[str], None],
+) -> str:
+    """Match the file's rows and return the sentence of the result. Raises CommandError."""
+    parsed = await asyncio.to_thread(_parsed, path)
+    rows = parsed.frame.with_row_index("row")
+    say(f"{rows.height:,} rows read, {parsed.rejected_count:,} of them rejected")
+    described = condition_columns(rows["condition_label"])
+    keyed = rows.hstack(described.select("condition", "printing", "language"))
+    catalog = await offered(database, rows.select("product_line", "set_name"))
+    printed = await asyncio.to_thread(printings, keyed)
+    verdicts = await asyncio.to_thread(explained, printed.keyed, catalog)
+    found = rows.select("row", *_COLUMNS).join(
+        printed.spread(verdicts.drop("row")),
+        on="row",
+        maintain_order="left",
+    )
+    counts = dict(found["outcome"].value_counts().iter_rows())
+    if report is not None:
+        left = found.filter(pl.col("outcome") != "matched")
+        write_csv(report, (*_COLUMNS, "outcome", "reason"), _lines(left))
+    reasons = found.filter(pl.col("reason").is_not_null())["reason"].value_counts(sort=True)
+    for reason, count in reasons.iter_rows():
+        say(f"{count:,} rows: {REASONS.get(reason, reason)}")
+    told = ", ".join(f"{counts.get(name, 0):,} {name}" for name in ("matched", "ambiguous"))
+    return f"{rows.height:,} rows in {path.name}: {told}, {counts.get('unmatched', 0):,} unmatched"
+
+
+def _parsed(path: Path) -> Parsed:
+    lines = ProductLines(NAME_BY_LABEL, NAMES, allow_unknown=True)
+    try:
+        return parse(bodies.pieces(path.read_bytes(), limits.BODY_INFLATED_BYTES), lines, None)
+    except bodies.BadGzip as e:
+        raise errors.CommandError(f"{path.name} is damaged gzip: {e}") from e
+    except errors.Problem as e:
+        raise errors.CommandError(f"{path.name} is no pricing export: {e}") from e
+    except OSError as e:
+        raise errors.CommandError(f"{path.name} cannot be read: {e.strerror}") from e
+
+
+def _lines(left: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+    for row in left.select(*_COLUMNS, "outcome", "reason").iter_rows():
+        yield (*row[:-1], REASONS.get(row[-1], row[-1]))

@@ -1,0 +1,111 @@
+"""Mending an upload: its rejected rows come out as a CSV; the same rows, mended, come in and make a
+new upload of the whole file.
+
+The whole file is sent again because an upload that holds a few rows only would count all other
+cards as absent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.inventory import rejected_rows, uploads
+from cardsync.settings import Settings
+from cardsync.storage import ObjectMissing, Store
+from cardsync.web import bodies
+from cardsync.work.uploads import Upload
+
+_CHUNK = 1 << 18
+_NEVER_READ = ("failed", "cancelled", "discarded")
+
+
+async def page_of_uploads(
+    session: AsyncSession,
+    caller: Caller,
+    page: int,
+    per_page: int,
+) -> tuple[list[Upload], int]:
+    """Return uploads of every stream, newest first, and their number. Raises OwnerRequired."""
+    caller.must_be_owner()
+    own = Upload.seller_id == caller.seller_id
+    total = await session.scalar(select(func.count()).select_from(Upload).where(own))
+    query = select(Upload).where(own).order_by(Upload.id.desc())
+    rows = await session.scalars(query.limit(per_page).offset((page - 1) * per_page))
+    return list(rows), total or 0
+
+
+async def rejected(database: Database, caller: Caller, store: Store, upload_id: int) -> bytes:
+    """Return the CSV of the rejected rows that the report lists. Raises OwnerRequired, NotFound."""
+    upload = await _upload(database, caller, upload_id)
+    data = await _content(store, upload)
+    return await asyncio.to_thread(rejected_rows.rejected_csv, data, upload.report["rejected"])
+
+
+async def mend(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    upload_id: int,
+    mended: bytes,
+) -> int:
+    """Accept the upload's file with the mended rows in it; return the new upload's id. Raises
+    OwnerRequired, NotFound, NotTheNewest, InvalidCsv, DecompressedTooLarge.
+    """
+    upload = await _upload(database, caller, upload_id)
+    async with database.tenant(caller.seller_id) as session:
+        newest = await session.scalar(
+            select(func.max(Upload.id)).where(
+                Upload.seller_id == caller.seller_id,
+                Upload.stream == "inventory",
+                Upload.state.not_in(_NEVER_READ),
+            )
+        )
+    if newest is not None and newest > upload_id:
+        raise errors.NotTheNewest(f"upload {newest} is newer than upload {upload_id}")
+    data = await _content(store, upload)
+    told = upload.report["rejected"]
+    whole = await asyncio.to_thread(rejected_rows.merged, data, told, mended)
+    now = clock.now()
+    moment = clock.rfc3339(upload.exported_at)
+    came = uploads.arrival(caller, upload.product_line, None, moment, now)
+    return await uploads.accept_bytes(
+        database,
+        caller,
+        store,
+        settings,
+        _parts(whole),
+        "text/csv",
+        replace(came, mends=upload_id),
+        limits.PRESIGNED_PLAIN_BYTES,
+    )
+
+
+async def _upload(database: Database, caller: Caller, upload_id: int) -> Upload:
+    caller.must_be_owner()
+    async with database.tenant(caller.seller_id) as session:
+        upload = await uploads.upload_of(session, caller.seller_id, upload_id)
+    if upload.stream != "inventory" or not upload.report.get("rejected"):
+        raise errors.NotFound(f"no rejected row of upload {upload_id} is known")
+    return upload
+
+
+async def _content(store: Store, upload: Upload) -> bytes:
+    try:
+        data = await store.read(upload.storage_key)
+    except ObjectMissing:
+        raise errors.NotFound(f"the file of upload {upload.id} is not kept any more") from None
+    return await asyncio.to_thread(bodies.plain, data, limits.BODY_INFLATED_BYTES)
+
+
+async def _parts(whole: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(whole), _CHUNK):
+        yield whole[start : start + _CHUNK]

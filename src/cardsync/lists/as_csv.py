@@ -1,0 +1,27 @@
+"""The lists as a CSV: a caller comes in, the encoded file goes out. There are at most a hundred."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.lists.lists import ListRow, all_lists
+from cardsync.web.as_csv import streamed
+
+COLUMNS: Final = ("id", "name", "slug", "position", "card_count", "active_count", "gone_count")
+
+
+async def lists_as_csv(database: Database, caller: Caller, seconds: float) -> AsyncIterator[bytes]:
+    async with database.readings.of(caller.seller_id, seconds) as reading:
+        found = await all_lists(reading, caller, {})
+    return streamed(COLUMNS, found, _no_more, _line)
+
+
+async def _no_more(_: ListRow) -> list[ListRow]:
+    return []
+
+
+def _line(row: ListRow) -> Sequence[Any]:
+    return [getattr(row, name) for name in COLUMNS]

@@ -1,0 +1,109 @@
+"""Orders and customers as a CSV that streams: a filter comes in, encoded parts of the file go out.
+
+An order that changes meanwhile stands there once, as it was or as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+from psycopg.errors import QueryCanceled
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, all_of, unknown_session
+from cardsync.orders.customers import Customer, customers
+from cardsync.orders.filters import OrderFilter
+from cardsync.orders.pullable import KEEP_WAITING
+from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, moment, order_body
+from cardsync.web.as_csv import PART, streamed
+
+COLUMNS: Final = (
+    "id", "order_number", "buyer_name", "order_date", "order_placed_at", "status", "product_amt",
+    "shipping_amt", "total_amt", "shipping_type", "item_count", "shipped_marked_at",
+    "pull_dismissed_at", "refund_type", "refund_origin", "refund_amt", "refund_reason",
+    "refund_note", "feedback_rating", "feedback_comment",
+)  # fmt: skip
+_MOMENTS: Final = frozenset({"order_placed_at", "shipped_marked_at", "pull_dismissed_at"})
+OF_CUSTOMERS: Final = (
+    "buyer_name", "order_count", "first_order_at", "last_order_at", "lifetime_total",
+)  # fmt: skip
+# Every part adds all orders up again, so there are few parts.
+CUSTOMERS: Final = 50_000
+
+
+async def orders_as_csv(
+    database: Database,
+    caller: Caller,
+    wanted: OrderFilter,
+    seconds: float,
+) -> AsyncIterator[bytes]:
+    """Return the orders that a filter finds, by id. Raises InvalidPayload."""
+
+    async def following(row: OrderRow) -> list[OrderRow]:
+        return await _orders(database, caller, wanted, row.id, seconds)
+
+    try:
+        first = await _orders(database, caller, wanted, 0, seconds)
+    except QueryCanceled as e:
+        raise errors.InvalidPayload(
+            f"search: it takes longer than {seconds:g} s: ask for less"
+        ) from e
+    return streamed(COLUMNS, first, following, _order, PART)
+
+
+async def _orders(
+    database: Database,
+    caller: Caller,
+    wanted: OrderFilter,
+    after: int,
+    seconds: float,
+) -> list[OrderRow]:
+    conditions, more = all_conditions(wanted)
+    statement = (
+        f"SELECT {ORDER_COLUMNS} FROM orders"
+        f" WHERE {all_of(*conditions, 'orders.id > :after')} ORDER BY orders.id LIMIT :limit"
+    )
+    values = {"seller": caller.seller_id, "after": after, "limit": PART, **more}
+    async with database.readings.of(caller.seller_id, seconds) as reading:
+        if isinstance(wanted.pull_session, int):
+            values["pull_session"] = wanted.pull_session
+            if not await reading.rows(KNOWN_SESSION, values):
+                raise unknown_session(wanted.pull_session)
+        if wanted.pull_session == "none":
+            reading.ahead(KEEP_WAITING)
+        [rows] = await reading.together([statement], values, last=True)
+    return [OrderRow._make(row) for row in rows]
+
+
+def _order(row: OrderRow) -> Sequence[Any]:
+    body = order_body(row, ())
+    told = {name: getattr(body, name) for name in COLUMNS}
+    return [moment(told[name]) if name in _MOMENTS else told[name] for name in COLUMNS]
+
+
+async def customers_as_csv(
+    database: Database,
+    caller: Caller,
+    seconds: float,
+) -> AsyncIterator[bytes]:
+    """Return the customers by what their orders add up to."""
+    page = 1
+
+    async def read() -> list[Customer]:
+        async with database.readings.of(caller.seller_id, seconds) as reading:
+            return (await customers(reading, caller, page, CUSTOMERS)).page
+
+    async def following(_: Customer) -> list[Customer]:
+        nonlocal page
+        page += 1
+        return await read()
+
+    return streamed(OF_CUSTOMERS, await read(), following, _customer, CUSTOMERS)
+
+
+def _customer(row: Customer) -> Sequence[Any]:
+    [body] = customer_bodies([row])
+    return [getattr(body, name) for name in OF_CUSTOMERS]

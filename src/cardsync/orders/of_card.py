@@ -1,0 +1,120 @@
+"""Orders that sold a card: its id comes in; a page of them, newest first, goes out. The page goes
+on behind an order, so that a later page costs as much as the first.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+import msgspec
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.cards.visible import VISIBLE
+from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.shown import line_total, moment, money
+
+
+class Sold(NamedTuple):
+    order_id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    order_placed_at: datetime | None
+    status: str
+    refund_amt: Decimal | None
+    quantity: int | None
+    unit_price: Decimal | None
+
+
+class SoldOrders(NamedTuple):
+    """`after` is the order behind which the next page begins; None on the last page."""
+
+    orders: list[Sold]
+    after: int | None
+
+
+# The SKU of a custom listing is the marketplace's own id, as the lines of orders have it.
+_SKU = f"""
+    SELECT CASE WHEN c.custom THEN c.listing_id ELSE c.marketplace_id END FROM card c
+     WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}
+"""
+_SOLD = f"""
+    SELECT orders.id, orders.order_number, orders.buyer_name, orders.order_date, {PLACED_AT},
+           orders.status_group, orders.refund_amt, item.quantity, item.unit_price
+      FROM order_item AS item
+      JOIN orders ON orders.seller_id = :seller AND orders.id = item.order_id
+     WHERE item.seller_id = :seller AND item.sku_id = :sku {{behind}}
+     ORDER BY coalesce(orders.order_date, '-infinity') DESC, orders.id DESC LIMIT :limit
+"""
+_BEHIND = """
+       AND (coalesce(orders.order_date, '-infinity'), orders.id) < (
+           SELECT coalesce(o.order_date, '-infinity'), o.id FROM orders o
+            WHERE o.seller_id = :seller AND o.id = :after)
+"""
+
+
+async def orders_of_card(
+    reading: Reading,
+    caller: Caller,
+    card_id: int,
+    after: int | None,
+    limit: int,
+) -> SoldOrders:
+    """Raises NotFound."""
+    values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
+    found = await reading.rows(_SKU, values)
+    if not found:
+        raise errors.NotFound(f"there is no card {card_id}")
+    statement = _SOLD.format(behind="" if after is None else _BEHIND)
+    values = {
+        "seller": caller.seller_id,
+        "sku": found[0][0],
+        "after": after,
+        "limit": limit + 1,
+    }
+    sold = [Sold._make(row) for row in await reading.rows(statement, values)]
+    more = len(sold) > limit
+    return SoldOrders(sold[:limit], sold[limit - 1].order_id if more else None)
+
+
+class SoldBody(msgspec.Struct):
+    order_id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    order_placed_at: str | None
+    status: str
+    refund_amt: str | None
+    quantity: int | None
+    unit_price: str | None
+    line_total: str | None
+
+
+class SoldPage(msgspec.Struct):
+    """`after` begins the next page; it is null on the last one."""
+
+    orders: list[SoldBody]
+    after: int | None
+
+
+def sold_page(found: SoldOrders) -> SoldPage:
+    return SoldPage([_body(row) for row in found.orders], found.after)
+
+
+def _body(row: Sold) -> SoldBody:
+    return SoldBody(
+        row.order_id,
+        row.order_number,
+        row.buyer_name,
+        row.order_date,
+        moment(row.order_placed_at),
+        row.status,
+        money(row.refund_amt),
+        row.quantity,
+        money(row.unit_price),
+        line_total(row.quantity, row.unit_price),
+    )

@@ -1,0 +1,89 @@
+"""Plans whose time has passed: those that waited in vain are written down as expired, with one entry
+of the activity feed each, and those that were decided long ago go. Seller by seller, and few in a
+transaction.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Seller
+from cardsync.database.session import Database, run
+from cardsync.plans.decide import WAITING
+from cardsync.plans.models import AgentPlan
+from cardsync.plans.noted import note_expired
+from cardsync.seller_state import state as sync_state
+
+AT_ONCE: Final = 1_000
+_DROP = """
+    DELETE FROM agent_plan WHERE seller_id = :seller AND id IN (
+        SELECT id FROM agent_plan
+         WHERE seller_id = :seller AND NOT (status = ANY(CAST(:waiting AS text[])))
+           AND coalesce(decided_at, applied_at, created_at) < :before
+         ORDER BY id LIMIT :most)
+"""
+_ANY_OVER = """
+    SELECT EXISTS (SELECT FROM agent_plan
+                    WHERE seller_id = :seller AND status = ANY(CAST(:waiting AS text[]))
+                      AND expires_at <= :now)
+"""
+
+
+async def expire(database: Database, now: datetime) -> int:
+    """Write down what has expired; return how many plans that were."""
+    expired = 0
+    for seller_id in await _sellers(database):
+        more = True
+        while more:
+            async with database.tenant(seller_id) as session:
+                found = await _expire_some(session, seller_id, now)
+            expired += found
+            more = found == AT_ONCE
+    return expired
+
+
+async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> int:
+    values = {"seller": seller_id, "waiting": list(WAITING), "now": now}
+    if not await session.scalar(text(_ANY_OVER), values):
+        return 0
+    # A member who decides takes this row too, so a plan ends once.
+    await sync_state.locked(session, seller_id)
+    over = await session.scalars(
+        select(AgentPlan)
+        .where(
+            AgentPlan.seller_id == seller_id,
+            AgentPlan.status.in_(WAITING),
+            AgentPlan.expires_at <= now,
+        )
+        .order_by(AgentPlan.id)
+        .limit(AT_ONCE)
+        .execution_options(populate_existing=True)
+    )
+    plans = over.all()
+    for plan in plans:
+        plan.status, plan.decided_at = "expired", plan.expires_at
+        note_expired(session, plan, now)
+    return len(plans)
+
+
+async def drop_old(database: Database, before: datetime) -> int:
+    """Delete every seller's plans that were decided before that moment; return how many."""
+    dropped = 0
+    for seller_id in await _sellers(database):
+        values = {"seller": seller_id, "before": before, "most": AT_ONCE, "waiting": list(WAITING)}
+        more = True
+        while more:
+            async with database.tenant(seller_id) as session:
+                gone = await run(session, _DROP, values)
+            dropped += gone
+            more = gone == AT_ONCE
+    return dropped
+
+
+async def _sellers(database: Database) -> list[int]:
+    async with database.shared() as session:
+        return list(await session.scalars(select(Seller.id).order_by(Seller.id)))

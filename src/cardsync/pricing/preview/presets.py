@@ -1,0 +1,55 @@
+"""The presets on the seller's own cards, side by side: the preview of each comes out, with the
+seller's other rules as they stand.
+
+Nothing is written. Each preset is a preview of its own, so the figures are those of the preview.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.pricing.engine.rules import PRESETS
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.preview import preview
+from cardsync.pricing.rules.json import told
+from cardsync.pricing.rules.rows import all_rows, rule_of
+
+# The largest moves that stand as examples.
+EXAMPLES: Final = 10
+
+
+class PresetPreview(NamedTuple):
+    """`in_force` says that the live rules hold this preset's rule."""
+
+    preset: str
+    name: str
+    in_force: bool
+    preview: dict[str, Any]
+
+
+async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetPreview]:
+    """Preview every preset; the session is that of `preview.reading`. Raises OwnerRequired,
+    InvalidQuery.
+    """
+    caller.must_be_owner()
+    rows = await all_rows(session, PricingRule, caller.seller_id)
+    live = {row.preset for row in rows}
+    own = [
+        told(rule)
+        for row in rows
+        if row.preset is None and row.priority != DEFAULT_PRIORITY
+        if (rule := rule_of(row)).state == "published" and not rule.broken
+    ]
+    found = []
+    for preset, rule in PRESETS.items():
+        body = {"rules": [*own, told(rule)]}
+        stock, out = await preview.priced(session, caller, body, now)
+        shown = await preview.told(session, caller, stock, out)
+        shown["largest"] = shown["largest"][:EXAMPLES]
+        found.append(PresetPreview(preset, rule.name, preset in live, shown))
+    return found

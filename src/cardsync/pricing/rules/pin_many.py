@@ -1,0 +1,173 @@
+"""Pinning many cards at once: a selection comes in; how many cards are pinned at the price that
+they have, or are pinned no more, goes out. One entry of the feed takes all of them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import Selection, run_picked
+from cardsync.database.session import run
+from cardsync.seller_state import state as sync_state
+
+KIND: Final = "pricing.pins"
+
+
+class Pinned(NamedTuple):
+    """`truncated` says that there were more cards than one request takes; the same request again
+    takes the next ones.
+    """
+
+    changed: int
+    requested: int
+    truncated: bool
+
+
+# A pin is whole cents: the marketplace would store another price.
+_PIN = """
+    WITH picked AS MATERIALIZED ({picked}),
+    wanted AS MATERIALIZED (
+        SELECT c.marketplace_id, c.price, old.price AS was
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+               LEFT JOIN pinned_price old
+                      ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
+         WHERE c.contribution IS NULL AND c.price >= 0.01 AND c.price = round(c.price, 2)
+           AND old.price IS DISTINCT FROM c.price
+         ORDER BY p.place, p.id LIMIT :most + 1
+    ),
+    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most),
+    put AS (
+        INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
+        SELECT :seller, marketplace_id, price, :now FROM kept
+        ON CONFLICT (seller_id, marketplace_id)
+           DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+    )
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
+           array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(CAST(price AS text))
+      FROM kept
+"""
+_UNPIN = """
+    WITH picked AS MATERIALIZED ({picked}),
+    wanted AS MATERIALIZED (
+        SELECT c.marketplace_id, old.price AS was
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+               JOIN pinned_price old
+                 ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
+         ORDER BY p.place, p.id LIMIT :most + 1
+    ),
+    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most),
+    gone AS (
+        DELETE FROM pinned_price d USING kept s
+         WHERE d.seller_id = :seller AND d.marketplace_id = s.marketplace_id
+    )
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
+           array_agg(marketplace_id), array_agg(CAST(was AS text)),
+           array_agg(CAST(NULL AS text))
+      FROM kept
+"""
+
+
+async def pin_many(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
+) -> Pinned:
+    """Pin the cards at the price that they have; those without a price stay as they are. Raises
+    OwnerRequired, InvalidPayload.
+    """
+    return await _change(session, caller, selection, _PIN, "pricing.pinned_many", now, seconds)
+
+
+async def unpin_many(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
+) -> Pinned:
+    """Let the rules price the cards again. Raises OwnerRequired, InvalidPayload."""
+    return await _change(session, caller, selection, _UNPIN, "pricing.unpinned_many", now, seconds)
+
+
+async def _change(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    statement: str,
+    action: str,
+    now: datetime,
+    seconds: float,
+) -> Pinned:
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    values = {"most": limits.PINNED_AT_ONCE, "now": now}
+    found = await run_picked(session, caller, selection, statement, values, seconds)
+    [(requested, truncated, cards, was, became)] = found
+    changed = len(cards or ())
+    if changed:
+        done = "pinned" if statement is _PIN else "unpinned"
+        note(
+            session,
+            caller,
+            action,
+            f"{changed:,} cards {done}",
+            now,
+            undo={"kind": KIND, "cards": cards, "was": was, "became": became},
+        )
+    return Pinned(changed, requested, truncated)
+
+
+_NOW = """
+    SELECT w.id FROM unnest(CAST(:cards AS bigint[]), CAST(:became AS numeric[])) AS w (id, price)
+      LEFT JOIN pinned_price p ON p.seller_id = :seller AND p.marketplace_id = w.id
+     WHERE p.price IS DISTINCT FROM w.price LIMIT 1
+"""
+_DROP = """
+    DELETE FROM pinned_price
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:cards AS bigint[]))
+"""
+_AGAIN = """
+    INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
+    SELECT :seller, w.id, w.price, :now
+      FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[])) AS w (id, price)
+     WHERE w.price IS NOT NULL
+"""
+
+
+async def put_pins_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring the pins back to what they were. Raises ChangedSince unless all are as they became."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    values = {
+        "seller": caller.seller_id,
+        "cards": undo["cards"],
+        "was": _amounts(undo["was"]),
+        "became": _amounts(undo["became"]),
+        "now": now,
+    }
+    bound = {name: values[name] for name in ("seller", "cards", "became")}
+    other = await session.scalar(text(_NOW), bound)
+    if other is not None:
+        raise errors.ChangedSince(f"the pin of card {other} was changed since")
+    await run(session, _DROP, values)
+    await run(session, _AGAIN, values)
+
+
+def _amounts(texts: Sequence[str | None]) -> list[Decimal | None]:
+    return [None if amount is None else Decimal(amount) for amount in texts]

@@ -1,0 +1,38 @@
+"""Price runs as a CSV that streams: a caller comes in, encoded parts of the file go out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.pricing.models import PriceRun
+from cardsync.pricing.runs.run_reads import runs_before
+from cardsync.pricing.runs.shown import run_body
+from cardsync.web.as_csv import PART, streamed
+
+COLUMNS: Final = (
+    "id", "trigger", "state", "upload_id", "started_at", "finished_at", "cards", "priced",
+    "changed", "held", "blocked",
+)  # fmt: skip
+
+
+async def runs_as_csv(database: Database, caller: Caller, seconds: float) -> AsyncIterator[bytes]:
+    """Return all runs, newest first."""
+
+    async def read(before: int | None) -> list[PriceRun]:
+        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+            return await runs_before(session, caller, before, PART)
+
+    async def following(row: PriceRun) -> list[PriceRun]:
+        return await read(row.id)
+
+    return streamed(COLUMNS, await read(None), following, _line)
+
+
+def _line(row: PriceRun) -> Sequence[Any]:
+    body = run_body(row)
+    told = {name: getattr(body, name) for name in COLUMNS}
+    told["blocked"] = sum(body.blocked.values())
+    return [told[name] for name in COLUMNS]

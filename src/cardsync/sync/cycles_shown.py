@@ -1,0 +1,84 @@
+"""Cycles as the API shows them: rows in, the JSON's structs out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from cardsync import clock
+from cardsync.sync.models import DebugScreenshot, SyncCycle
+
+
+class CycleStep(msgspec.Struct):
+    name: str
+    status: str
+    duration_ms: int | None = None
+    error: str | None = None
+
+
+class CycleScreenshot(msgspec.Struct):
+    """The picture itself is at GET /sync/screenshots/{id}."""
+
+    id: int
+    step_name: str | None
+    page_url: str | None
+    captured_at: str | None
+    received_at: str
+
+
+class Cycle(msgspec.Struct):
+    """`status` is success, partial, failed or cancelled; with `running` the agent has not logged
+    it yet. `price_events` are what agents told of files of prices.
+    """
+
+    id: int
+    sync_cycle_id: str | None
+    status: str
+    running: bool
+    started_at: str
+    logged_at: str
+    duration_ms: int | None
+    agent_version: str | None
+    platform: str | None
+    steps: list[CycleStep]
+    price_events: list[dict[str, Any]]
+    screenshots: list[CycleScreenshot]
+
+
+class Cycles(msgspec.Struct):
+    cycles: list[Cycle]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+def cycle_body(row: SyncCycle, pictures: Sequence[DebugScreenshot]) -> Cycle:
+    steps = [msgspec.convert(step, CycleStep) for step in row.steps]
+    shots = [
+        CycleScreenshot(
+            shot.id,
+            shot.step_name,
+            shot.page_url,
+            _moment(shot.captured_at),
+            clock.rfc3339(shot.received_at),
+        )
+        for shot in pictures
+    ]
+    same = ("id", "sync_cycle_id", "status", "duration_ms", "agent_version", "platform")
+    return Cycle(
+        **{name: getattr(row, name) for name in same},
+        running=row.placeholder,
+        started_at=clock.rfc3339(row.started_at),
+        logged_at=clock.rfc3339(row.logged_at),
+        steps=steps,
+        price_events=row.price_events,
+        screenshots=shots,
+    )
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return clock.rfc3339(moment) if moment else None

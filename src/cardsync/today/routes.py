@@ -1,0 +1,70 @@
+"""Today over HTTP: the work list with the sync and the sales, the listed value by day, and the
+cards that moved most.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import Request, Router, get
+from litestar.datastructures import State
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.settings import Settings
+from cardsync.sync.last_seen import LastSeen
+from cardsync.today import work
+from cardsync.today.shown import ListedValueBody, MoversBody, TodayBody
+from cardsync.web.request import BEHIND_A_KEY, problems, reading
+
+READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
+
+
+@get("/today", responses=problems(*BEHIND_A_KEY))
+async def today(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> TodayBody:
+    """Show what waits for somebody: each condition with its next step, by urgency; the sync as it
+    stands; sales, listed value, the last run, open orders by shipping, and feedback. Staff get the
+    conditions whose next step they may take.
+    """
+    seen: LastSeen = request.app.state.last_seen
+    async with reading(request) as reads:
+        return await work.today_of(session, caller, reads, seen, clock.now(), settings)
+
+
+@get("/listed_value", responses=READING)
+async def listed_value(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    days: Annotated[
+        int,
+        Parameter(required=False, description=f"1 to {work.DAYS_MOST}, today included"),
+    ] = 90,
+) -> ListedValueBody:
+    """Show what the stock was listed for on each day on which it was seen, oldest first, as the
+    workers keep it after each import and price run.
+    """
+    async with reading(request) as reads:
+        return await work.listed_value(reads, caller, days, clock.now())
+
+
+@get("/movers", responses=READING)
+async def movers(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    days: Annotated[int, Parameter(required=False, description="7 or 30")] = 7,
+) -> MoversBody:
+    """The own cards whose price changed most in 7 or 30 days, by the change times the copies; 20
+    of each direction at most.
+    """
+    async with reading(request) as reads:
+        return await work.movers(reads, caller, days)
+
+
+router = Router(path="", route_handlers=[today, listed_value, movers], tags=["today"])

@@ -1,0 +1,124 @@
+"""The conditions of Today as a table: facts in, the conditions that hold out; shipping deadlines
+and the days that a month is compared with.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from cardsync.today.conditions import (
+    Facts,
+    FailedTask,
+    Some,
+    Waiting,
+    conditions,
+    same_days_before,
+    ship_by,
+)
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+def held(owner: bool = True, **facts) -> list[tuple[str, str]]:
+    return [(one.kind, one.severity) for one in conditions(Facts(NOW, **facts), owner=owner)]
+
+
+CASES = [
+    ({}, []),
+    ({"to_pull": Some(2, NOW - DAY, None, NOW + 3 * DAY)}, [("orders_to_pull", "info")]),
+    ({"to_pull": Some(2, NOW - DAY, None, NOW + HOUR)}, [("orders_to_pull", "warn")]),
+    ({"to_pull": Some(2, NOW - DAY, None, NOW)}, [("orders_to_pull", "bad")]),
+    ({"upload_in_review": Waiting(7, NOW)}, [("upload_in_review", "bad")]),
+    ({"run_in_review": Waiting(7, NOW)}, [("run_in_review", "bad")]),
+    ({"held": Some(3, NOW, Decimal(9))}, [("prices_held", "warn")]),
+    ({"price_file": Some(3, NOW)}, [("price_file_to_approve", "warn")]),
+    (
+        {"failed_tasks": (FailedTask("refresh_orders", NOW), FailedTask("new_kind", NOW))},
+        [("task_failed", "bad")] * 2,
+    ),
+    ({"agent_seen_at": NOW - HOUR}, []),
+    ({"agent_seen_at": NOW - 2 * HOUR}, [("agent_silent", "warn")]),
+    ({"agent_seen_at": NOW - DAY}, [("agent_silent", "bad")]),
+    ({"failed_cycles": Some(1, NOW)}, [("sync_failing", "warn")]),
+    ({"rejected_listings": Some(1, NOW)}, [("listings_rejected", "warn")]),
+    ({"unanswered_listings": Some(1, NOW)}, [("listings_unanswered", "warn")]),
+    ({"plans": Some(1, NOW, None, NOW + HOUR), "plan_id": 5}, [("plans_waiting", "warn")]),
+    ({"broken_rules": ("a",)}, [("rules_broken", "bad")]),
+    ({"idle_rules": ("a", "b")}, [("rules_never_match", "info")]),
+    ({"dropped": Some(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),
+    ({"unpaid": True}, [("plan_unpaid", "warn")]),
+    ({"past_due": True}, [("payment_past_due", "bad")]),
+    ({"no_consent": True}, [("consent_missing", "warn")]),
+    (
+        {"pauses": ("auto_sync", "automatic_pricing")},
+        [("auto_sync_paused", "info"), ("automatic_pricing_paused", "info")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("facts", "expected"), CASES)
+def test_a_condition_holds_as_long_as_its_facts(facts, expected):
+    assert held(**facts) == expected
+
+
+@pytest.mark.parametrize(("facts", "expected"), CASES)
+def test_staff_see_what_they_may_do(facts, expected):
+    shown = {"orders_to_pull", "agent_silent", "sync_failing", "cards_dropped"}
+    assert held(owner=False, **facts) == [one for one in expected if one[0] in shown]
+
+
+def test_they_are_ordered_by_severity_then_deadline_then_money():
+    found = held(
+        to_pull=Some(1, NOW, Decimal(1), NOW + HOUR),
+        held=Some(1, NOW, Decimal(500)),
+        rejected_listings=Some(1, NOW, Decimal(900)),
+        past_due=True,
+        dropped=Some(1, NOW, Decimal(10_000)),
+    )
+    assert [kind for kind, _ in found] == [
+        "payment_past_due",
+        "orders_to_pull",
+        "listings_rejected",
+        "prices_held",
+        "cards_dropped",
+    ]
+
+
+def test_one_and_many_read_well():
+    for number, words in ((1, "1 order waits to be"), (1_200, "1,200 orders wait to be")):
+        [one] = conditions(Facts(NOW, to_pull=Some(number, NOW)), owner=True)
+        assert one.sentence.startswith(words)
+        assert one.count == number
+    [one] = conditions(Facts(NOW, broken_rules=("a", "b", "c", "d")), owner=True)
+    assert "“a”, “b”, “c”, …" in one.sentence
+
+
+@pytest.mark.parametrize(
+    ("placed", "due"),
+    [
+        (date(2026, 11, 23), date(2026, 11, 26)),  # Monday
+        (date(2026, 11, 25), date(2026, 11, 30)),  # Wednesday
+        (date(2026, 11, 27), date(2026, 12, 2)),  # Friday
+        (date(2026, 11, 28), date(2026, 12, 2)),  # Saturday
+        (date(2026, 11, 29), date(2026, 12, 2)),  # Sunday
+    ],
+)
+def test_an_order_leaves_within_three_working_days(placed, due):
+    placed_at = datetime(placed.year, placed.month, placed.day, 9, tzinfo=UTC)
+    assert ship_by(placed_at).date() == due
+
+
+@pytest.mark.parametrize(
+    ("today", "first", "last"),
+    [
+        (date(2026, 11, 23), date(2026, 10, 1), date(2026, 10, 23)),
+        (date(2026, 3, 31), date(2026, 2, 1), date(2026, 2, 28)),
+        (date(2026, 1, 5), date(2025, 12, 1), date(2025, 12, 5)),
+    ],
+)
+def test_a_month_is_compared_with_the_same_days_before(today, first, last):
+    assert same_days_before(today) == (first, last)

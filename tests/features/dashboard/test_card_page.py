@@ -1,0 +1,163 @@
+"""The page of one card over HTTP: what it tells, and the forms that pin it and settle its match."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+from cardsync.dashboard.pages.card import binding_step
+from orders_builder import an_item, an_order
+
+HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
+ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
+
+
+@pytest.fixture
+async def shop(a_seller):
+    seller = await a_seller(lines=["magic"])
+    await seller.import_csv(
+        a_csv(a_row(1, name="Black Lotus", price="5.00", market="9.00"), a_row(2, name=HOSTILE))
+    )
+    return seller
+
+
+async def the_card(http, search="lotus"):
+    return (await http.get("/api/cards", params={"search": search})).json()["cards"][0]
+
+
+async def sent(browser, path, **fields):
+    data = {"csrf_token": browser.session["csrf_token"], **fields}
+    return await browser.http.post(path, data=data)
+
+
+async def a_product(shop, name):
+    async with shop.service.database.shared() as session:
+        return await session.scalar(
+            text("""
+                INSERT INTO product (identity, game, set_name, product_name, number, language,
+                                     name_key, set_key)
+                VALUES (md5(random()::text), 'magic', 'Beta', :name, '7', 'English', 'x', 'beta')
+                RETURNING id
+            """),
+            {"name": name},
+        )
+
+
+async def test_it_tells_prices_reasons_match_and_orders(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    for n in range(12):
+        order = await an_order(shop, order_number=f"N-{n}", buyer_name=HOSTILE)
+        await an_item(shop, order, sku_id=1)
+    page = await browser.get(f"/cards/{card['id']}")
+    assert page.status_code == 200
+    for told in ("Prices side by side", "Market", "$9.00", "in force", "Why this price"):
+        assert told in page.text
+    explained = (await browser.get("/api/v1/pricing/explain/1")).json()
+    for step in explained["steps"]:
+        assert step["summary"].split(",")[0][:20] in page.text.replace("&#39;", "'")
+    assert page.text.count("decides the price") >= 1
+    assert "not in the catalog" in page.text
+    assert ESCAPED in page.text
+    assert "<b onclick" not in page.text
+    told = (await browser.get(f"/api/cards/{card['id']}/orders?limit=10")).json()
+    for order in told["orders"]:
+        assert f'href="/orders/{order["order_id"]}"' in page.text
+    older = await browser.get(f"/cards/{card['id']}", params={"sold_after": told["after"]})
+    assert "N-0" in older.text
+    assert 'rel="next"' not in older.text
+
+
+def test_the_last_step_that_moves_the_price_decides_it():
+    steps = [{"input": a, "output": b} for a, b in (("1", "2"), ("2", "3"), ("3", "3"))]
+    assert binding_step(steps) == 1
+    assert binding_step(steps[2:]) is None
+
+
+async def test_a_wrong_product_is_settled_by_type_ahead(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    path = f"/cards/{card['id']}/match"
+    product = await a_product(shop, "Settled Jaguar")
+    assert f'href="{path}"' in (await browser.get(f"/cards/{card['id']}")).text
+    found = await browser.get(path, params={"typed": "settled jag"})
+    assert f'name="product_id" value="{product}"' in found.text
+    done = await sent(browser, path, product_id=str(product))
+    assert done.status_code == 303
+    page = await browser.get(done.headers["location"])
+    assert "The match is settled" in page.text
+    assert "A member chose this product" in page.text
+    assert (await the_card(browser))["product_id"] == product
+    assert (
+        "The catalog has no such product" in (await browser.get(path, params={"typed": "zz"})).text
+    )
+    wrong = await sent(browser, path, product_id="none")
+    assert wrong.status_code == 422
+
+
+async def test_a_price_is_pinned_and_unpinned(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    path = f"/cards/{card['id']}"
+    assert (await sent(browser, f"{path}/pin", price="7.50")).status_code == 303
+    page = await browser.get(path)
+    assert 'pinned at <span class="money">$7.50</span>' in page.text
+    assert (await sent(browser, f"{path}/unpin")).status_code == 303
+    assert "Rules leave a pinned price alone" in (await browser.get(path)).text
+    assert "price: " in (await sent(browser, f"{path}/pin", price="0")).text.lower()
+
+
+async def test_staff_sees_no_button_of_the_owner_and_is_refused(shop):
+    staff = await joined(shop, "reading-a-card@example.invalid")
+    card = await the_card(staff)
+    page = await staff.get(f"/cards/{card['id']}")
+    for what in ("pin", "match"):
+        assert f'"/cards/{card["id"]}/{what}"' not in page.text
+        answer = await sent(staff, f"/cards/{card['id']}/{what}", price="1.00", product_id="1")
+        assert answer.status_code == 403
+        assert "owner" in answer.text
+    assert 'name="product_id"' not in (await staff.get(f"/cards/{card['id']}/match")).text
+
+
+async def test_forms_without_a_token_are_refused(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    for what in ("pin", "unpin", "match", "publish"):
+        answer = await browser.http.post(f"/cards/{card['id']}/{what}", data={"price": "1.00"})
+        assert answer.status_code == 403
+
+
+async def test_a_private_contribution_is_shown_to_everybody_by_its_member(shop):
+    staff = await joined(shop, "contributing-a-card@example.invalid")
+    body = {"name": "Mine", "set": "Alpha", "condition": "NM", "quantity": 1}
+    card = (await staff.post("/api/contributions", json=body)).json()["id"]
+    owner = await signed_in(shop)
+    assert (await owner.get(f"/cards/{card}")).status_code == 404
+    assert "Show it to everybody" in (await staff.get(f"/cards/{card}")).text
+    assert (await sent(staff, f"/cards/{card}/publish")).status_code == 303
+    assert (await owner.get(f"/cards/{card}")).status_code == 200
+
+
+async def test_a_changed_rule_is_tried_and_not_saved(shop):
+    browser = await signed_in(shop)
+    rule = {"name": "Mine", "state": "published", "price_source": "market"}
+    made = (await browser.post("/api/pricing/rules", json=rule)).json()
+    card = await the_card(browser)
+    path = "/api/v1/pricing/explain/1/changed"
+    told = (await browser.post(path, json={"adjust_bp": -1000})).json()
+    assert (told["rule_id"], told["asks"], told["would_ask"]) == (made["id"], "9.00", "8.10")
+    page = await browser.get(f"/cards/{card['id']}", params={"percent": "-10"})
+    assert 'it would ask <strong><span class="money">$8.10</span></strong>' in page.text
+    assert (await browser.get("/api/pricing/rules")).json()["rules"][0]["adjust_bp"] == 0
+    for wrong in ({"percent": "much"}, {"floor": "-1"}, {"percent": "1.234"}):
+        page = await browser.get(f"/cards/{card['id']}", params=wrong)
+        assert (page.status_code, 'role="alert"' in page.text) == (200, True), wrong
+    for body in ({"query": "is:foil"}, {"adjust_bp": "x"}):
+        assert (await browser.post(path, json=body)).status_code == 422
+    assert (await browser.post(path.replace("/1/", "/77/"), json={})).status_code == 404
+    staff = await joined(shop, "trying@example.invalid")
+    assert (await staff.post(path, json={})).status_code == 403
+    page = await staff.get(f"/cards/{card['id']}", params={"percent": "-10"})
+    assert "would ask" not in page.text

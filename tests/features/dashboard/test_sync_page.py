@@ -1,0 +1,105 @@
+"""The page Sync over HTTP: the sync, its forms, the agent's tasks and the file of prices."""
+
+from __future__ import annotations
+
+import pytest
+
+from browsers import Browser, joined, signed_in
+from builders import a_csv, a_row
+from tasks_builder import claim, end, listed
+
+HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
+
+
+async def send(browser: Browser, path: str, **fields):
+    form = {"csrf_token": browser.session["csrf_token"], **fields}
+    return await browser.http.post(path, data=form)
+
+
+async def test_a_sync_is_requested_and_cancelled(a_seller):
+    seller = await a_seller()
+    await seller.post("/api/v1/heartbeat", json={"version": "1.2.3<b>", "platform": "linux"})
+    browser = await signed_in(seller)
+    asked = await send(browser, "/sync/request", kind="orders", back="/today")
+    assert (asked.status_code, asked.headers["location"][:6]) == (303, "/today")
+    assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
+    page = await browser.get("/sync")
+    assert page.status_code == 200
+    assert 'every 5s"' in page.text
+    assert "1.2.3&lt;b&gt;" in page.text
+    staff = await joined(seller, f"bea-{seller.email}")
+    assert 'action="/sync/cancel"' in page.text
+    assert 'action="/sync/cancel"' not in (await staff.get("/sync")).text
+    assert (await send(staff, "/sync/cancel")).status_code == 403
+    assert (await send(browser, "/sync/cancel")).status_code == 303
+    assert (await seller.get("/api/v1/status")).json()["sync_in_progress"] is False
+
+
+async def test_the_agents_tasks_are_those_of_the_api(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    for _ in range(2):
+        assert (await send(browser, "/sync/tasks", kind="refresh_account")).status_code == 303
+    [task] = await listed(seller)
+    assert task["kind"] == "refresh_account"
+    assert "Read the account anew" in (await browser.get("/sync?tasks=pending")).text
+    assert "No such task" in (await browser.get("/sync?tasks=failed")).text
+    refused = await send(browser, "/sync/tasks", kind="apply_rollback")
+    assert refused.status_code == 422
+    staff = await joined(seller, f"bea-{seller.email}")
+    assert (await send(staff, "/sync/tasks", kind="refresh_account")).status_code == 403
+    assert "Tasks of the agent" not in (await staff.get("/sync")).text
+
+
+async def test_a_failed_task_says_why(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    await send(browser, "/sync/tasks", kind="refresh_orders")
+    [task] = await claim(seller)
+    error = {"code": "gone", "message": HOSTILE}
+    assert (await end(seller, task, "failed", error=error))[0] == 200
+    page = await browser.get("/sync?tasks=failed")
+    assert page.status_code == 200
+    assert "&lt;b onclick" in page.text
+    assert "<b onclick" not in page.text
+
+
+async def test_the_file_of_prices_is_seen_and_approved(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    await seller.import_csv(a_csv(a_row(1, name=HOSTILE, price="1.00", market="9.00")))
+    browser = await signed_in(seller)
+    page = await browser.get("/sync/prices")
+    assert page.status_code == 200
+    file = await browser.get("/sync/prices.csv")
+    assert file.content == (await seller.export()).content
+    assert "&lt;b onclick" in page.text
+    assert "<b onclick" not in page.text
+    assert (await send(browser, "/sync/approve", approved="true")).status_code == 303
+    assert (await seller.post("/api/v1/heartbeat")).json()["upload_approved"] is True
+    assert "Take the approval back" in (await browser.get("/sync")).text
+    await send(browser, "/sync/approve", approved="false")
+    assert (await seller.post("/api/v1/heartbeat")).json()["upload_approved"] is False
+    staff = await joined(seller, f"bea-{seller.email}")
+    assert (await staff.get("/sync/prices")).status_code == 403
+    assert (await send(staff, "/sync/approve", approved="true")).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["request", "cancel", "skip-wait", "tasks", "approve"])
+async def test_forms_without_their_token_are_refused(a_seller, path):
+    browser = await signed_in(await a_seller())
+    answer = await browser.http.post(f"/sync/{path}", data={"csrf_token": "x"})
+    assert answer.status_code == 403
+
+
+async def test_a_credit_skips_the_wait_once_a_form(a_seller):
+    seller = await a_seller(credits_metering_enabled=True)
+    await seller.import_csv(a_csv(a_row(1)))
+    await seller.grant(2)
+    browser = await signed_in(seller)
+    page = (await browser.get("/sync")).text
+    if 'name="key" value="' not in page:
+        pytest.skip("this shop has no cooldown after its import")
+    key = page.split('name="key" value="')[1].split('"')[0]
+    for _ in range(2):
+        assert (await send(browser, "/sync/skip-wait", key=key)).status_code == 303
+    assert "You have 1 credits" in (await browser.get("/sync")).text

@@ -1,0 +1,68 @@
+"""The figures that a worker keeps after an import or a price run: listed value by day, held and
+dropped cards, the last run's moves, and the cards that moved most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from decimal import Decimal
+
+from builders import a_csv, a_row
+from cardsync import clock
+from cardsync.figures.keep import keep_figures
+
+DAY = timedelta(days=1)
+
+
+async def kept(seller):
+    [row] = await seller.service.sql(
+        seller.id, "SELECT * FROM shop_figures WHERE seller_id = :id", id=seller.id
+    )
+    return row
+
+
+async def listed(seller):
+    return await seller.service.sql(
+        seller.id,
+        "SELECT product_line, day, cards, copies, listed FROM listed_value"
+        " WHERE seller_id = :id ORDER BY day, product_line",
+        id=seller.id,
+    )
+
+
+async def test_the_listed_value_is_kept_for_each_line_and_day(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, price="2.00", quantity=3), a_row(2, price="1.00")))
+    [first] = await listed(seller)
+    assert (first["cards"], first["listed"]) == (2, Decimal("7.0000"))
+    # The same day once more, then the next.
+    await seller.import_csv(a_csv(a_row(1, price="2.00", quantity=2), a_row(2, price="1.00")))
+    [same] = await listed(seller)
+    assert (same["day"], same["listed"]) == (first["day"], Decimal("5.0000"))
+    clock.shift(DAY)
+    await seller.import_csv(a_csv(a_row(1, price="2.50", quantity=2), a_row(2, price="1.00")))
+    assert [row["listed"] for row in await listed(seller)] == [Decimal("5"), Decimal("6")]
+
+
+async def test_two_keepers_at_once_leave_the_later_figures(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, price="2.00")))
+    database, now = seller.service.database, clock.now()
+    moments = [now + timedelta(seconds=10 * n) for n in (3, 1, 2)]
+    await asyncio.gather(*(keep_figures(database, seller.id, moment) for moment in moments))
+    assert (await kept(seller))["seen_at"] == max(moments)
+    await keep_figures(database, seller.id, now)
+    assert (await kept(seller))["seen_at"] == max(moments)
+
+
+async def test_cards_that_move_most_are_found_by_period(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n, price="2.00", quantity=n) for n in (1, 2, 3))))
+    clock.shift(10 * DAY)
+    changed = (a_row(1, price="5.00"), a_row(2, price="1.00", quantity=2), a_row(3, price="2.00"))
+    await seller.import_csv(a_csv(*changed))
+    movers = (await kept(seller))["movers"]
+    assert sorted(row[1:] for row in movers["7"]) == [[20_000, 10_000], [20_000, 50_000]]
+    # Thirty days ago the shop had none of them.
+    assert movers["30"] == []

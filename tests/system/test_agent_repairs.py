@@ -1,0 +1,104 @@
+"""The agent's repairs against the real server: recorded pages whose buttons moved, were renamed,
+nested anew or taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from tests.system.processes import Seller, Server, a_folder
+
+from cardsync_agent.client import Client, Lost
+from cardsync_agent.repairs import NotFound, Repairs
+
+OLD = "button#export"
+BUTTON = '<button class="btn" {}>Export CSV</button>'
+OTHER = '<button class="btn" data-testid="import-pricing">Import CSV</button>'
+# What became of `<div class="toolbar"><button id="export">Export CSV</button> …`.
+PAGES = {
+    "moved": f"<main><h1>Pricing</h1>{OTHER}<footer>{BUTTON.format('data-testid=export')}</footer></main>",
+    "renamed": f'<main><div class="toolbar">{BUTTON.format("name=export")}{OTHER}</div></main>',
+    "nested": f"<main><div><section><p>{OTHER}</p><span>{BUTTON.format('data-testid=export')}</span>"
+    "</section></div></main>",
+}
+GONE = "<main><h1>Pricing</h1><p>There is nothing here.</p></main>"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with a_folder() as folder, Server(folder) as started:
+        yield started
+
+
+def looking_at(page: str) -> Callable[[str], str]:
+    def look(selector: str) -> str:
+        found = LexborHTMLParser(page).css_first(selector)
+        if found is None:
+            raise NotFound(f"{selector} finds nothing")
+        return found.text()
+
+    return look
+
+
+def repairs(seller: Seller, home: Path, url: str | None = None) -> Repairs:
+    return Repairs(home, Client(url or seller.server.url, seller.api_key))
+
+
+def found(its: Repairs, page: str, look: Callable[[str], str] | None = None) -> str:
+    lost = Lost("pricing", "export_inventory", OLD, "https://marketplace.invalid/pricing", page)
+    return its.find(look or looking_at(page), lambda: lost, OLD)
+
+
+def corrections(seller: Seller) -> list[tuple[str, int]]:
+    rows = seller.sql(
+        "SELECT state, failures FROM workflow_correction WHERE seller_id = %(seller)s ORDER BY id"
+    )
+    return [(row["state"], row["failures"]) for row in rows]
+
+
+@pytest.mark.parametrize("change", PAGES)
+def test_a_button_that_is_elsewhere_is_found_and_confirmed(
+    server: Server, tmp_path: Path, change: str
+) -> None:
+    seller = server.seller()
+    its = repairs(seller, tmp_path)
+    assert found(its, PAGES[change]) == "Export CSV"
+    assert (corrections(seller), its.waiting()) == ([("verified", 0)], [])
+    assert found(its, PAGES[change]) == "Export CSV"
+    assert corrections(seller) == [("verified", 0)]
+
+
+def test_a_button_that_is_gone_is_told_as_gone(server: Server, tmp_path: Path) -> None:
+    seller = server.seller()
+    with pytest.raises(NotFound, match=r"button#export finds nothing; no repair: "):
+        found(repairs(seller, tmp_path), GONE)
+    assert corrections(seller) == []
+
+
+def test_a_repair_that_does_not_work_is_told_and_never_proposed_after_three(
+    server: Server, tmp_path: Path
+) -> None:
+    seller = server.seller()
+    its = repairs(seller, tmp_path)
+    for failures in (1, 2, 3):
+        with pytest.raises(NotFound, match="the repair failed too"):
+            found(its, PAGES["moved"], looking_at(GONE))
+        assert corrections(seller)[0][1] == failures
+    with pytest.raises(NotFound, match="no repair"):
+        found(its, PAGES["moved"])
+
+
+def test_what_a_repair_came_to_outlives_an_outage(server: Server, tmp_path: Path) -> None:
+    seller = server.seller()
+    correction = repairs(seller, tmp_path)._client.heal(
+        Lost("pricing", "export_inventory", OLD, "https://marketplace.invalid/", PAGES["moved"])
+    )
+    away = repairs(seller, tmp_path, "http://127.0.0.1:9")
+    away._tell({"correction_id": correction.correction_id, "selector": correction.selector})
+    assert (len(away.waiting()), corrections(seller)) == (1, [("proposed", 0)])
+    its = repairs(seller, tmp_path)
+    assert its.send_waiting() == 0
+    assert (its.waiting(), corrections(seller)) == ([], [("verified", 0)])
