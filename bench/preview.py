@@ -18,6 +18,8 @@ from cardsync.pricing.engine.rules import SellerPricing
 from ground import MB, Report, spread
 from priced_shop import NOW, READ, Shop, loop, parsed_rules, rules, shop, with_rule
 
+# The cards that a draft selects.
+DRAFTS = {"nothing": "price>99999", "a tenth": "id<={tenth}", "all": ""}
 TABLES = ("card", "price_run", "price_change", "price_observation", "activity")
 
 
@@ -73,6 +75,10 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 ):
                     times[name].append(value)
         assert written(of) == before, "a preview wrote something"
+        drafts = {
+            name: [_draft(of, query) for _ in range(rounds + 1)][1:]
+            for name, query in DRAFTS.items()
+        }
         slow = naive(of)
         moved = told["up"] + told["down"]
         report.note(
@@ -82,6 +88,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         for name, values in times.items():
             report.note(f"{name:<17} {spread(values)}")
         report.note(f"naive             {slow:.1f} s")
+    for name, values in drafts.items():
+        report.note(f"draft, {name:<9} {spread(values, 'ms', 1000)}")
+    report.at_most("typing to a draft's counts", statistics.median(drafts["a tenth"]), 0.3, "s")
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.at_most("preview of 20 rules", middle["preview"], 2, "s")
     report.at_most("CPU of a preview", middle["CPU of a preview"], 2, "s")
@@ -93,6 +102,14 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     )
     report.at_least("naive / preview", slow / middle["preview"], 2)
     return report
+
+
+def _draft(of: Shop, query: str) -> float:
+    """Return how long the preview of a rule takes while it is written."""
+    body = {"rule": {"query": query.format(tenth=of.tenth), "adjust_bp": -500}}
+    started = perf_counter()
+    of.call("POST", "/api/pricing/preview/draft", body)
+    return perf_counter() - started
 
 
 def _download(of: Shop, body: object) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import statistics
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -313,6 +314,17 @@ def other_reads(report: Report, reader: Reader, hand: Hand, orders: int, rounds:
         )
 
 
+def summaries(report: Report, reader: Reader, rounds: int) -> None:
+    """Sums of sales: a month and a year of them, and ten years by day."""
+    newest = get(reader, "/api/orders", per_page=1)[1]["orders"][0]["order_date"]
+    until = date.fromisoformat(newest)
+    spans = (("day", 30), ("day", 365), ("day", 3_650), ("game", 30), ("game", 365))
+    for by, days in spans:
+        span = {"from": until - timedelta(days=days), "to": until, "by": by}
+        took = [get(reader, "/api/sales/summary", **span)[0] for _ in range(rounds + 1)][1:]
+        report.note(f"sales by {by}, {days:,} days: {spread(took, 'ms', 1000)}")
+
+
 def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
     report = Report("Reading orders")
     with ground.ground(data, rows, catalogs=False) as made:
@@ -331,6 +343,7 @@ def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
             )
             first_pages(report, reader, hand, orders, max(1, rounds // 3))
             other_reads(report, reader, hand, orders, rounds)
+            summaries(report, reader, rounds)
             took = [get(reader, "/api/customers")[0] for _ in range(rounds)]
             report.note(f"customers {spread(took, 'ms', 1000)}")
     return report

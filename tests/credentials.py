@@ -36,6 +36,13 @@ SESSION_ALONE = routes("""
     POST /api/shelves/put_many
     POST /api/shelves/move
     POST /api/shelves/remove
+    GET /api/counts
+    POST /api/counts
+    GET /api/counts/suggested
+    GET /api/counts/{count_id}
+    POST /api/counts/{count_id}/seen
+    POST /api/counts/{count_id}/settle
+    POST /api/counts/{count_id}/cancel
     POST /api/contributions
     POST /api/contributions/{card_id}/publish
     GET /api/quick_add/pending
@@ -94,6 +101,17 @@ READS = routes("""
     GET /api/pricing/rollbacks
     GET /api/pricing/rollbacks/{rollback_id}
     POST /api/pricing/preview
+    POST /api/pricing/preview/draft
+    GET /api/pricing/rule_tests
+    POST /api/pricing/rule_tests/check
+    GET /api/sales/summary
+    GET /api/sales/summary.csv
+    GET /api/sales/cards
+    GET /api/print/sheets
+    GET /api/print/sheets/{key}
+    GET /api/customers/{key}
+    GET /api/returns
+    GET /api/returns/customers
     POST /api/pricing/backtest
     GET /api/v1/pricing/explain/{marketplace_id}
     POST /api/v1/pricing/explain/{marketplace_id}/changed
@@ -155,6 +173,11 @@ WRITES = routes("""
     POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
+    POST /api/pricing/rule_tests
+    PATCH /api/pricing/rule_tests/{test_id}
+    DELETE /api/pricing/rule_tests/{test_id}
+    PUT /api/customers/{key}/note
+    POST /api/returns/{order_id}/restocked
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

@@ -34,6 +34,8 @@ BODIES = {
     "POST /api/quick_add/publish": {"ids": [1]},
     "POST /api/quick_add/{entry_id}/settle": {"listed": True},
     "POST /api/pricing/rules/reorder": {"ids": []},
+    "POST /api/counts": {"box": 1},
+    "POST /api/counts/{count_id}/seen": {"cards": [{"card_id": 1, "slot": 1, "quantity": 1}]},
 }
 
 

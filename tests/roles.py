@@ -120,6 +120,20 @@ STAFF = routes("""
     PATCH /api/quick_add/{entry_id}
     DELETE /api/quick_add/{entry_id}
     GET /api/quick_add/pending
+    GET /api/print/sheets
+    GET /api/print/sheets/{key}
+    GET /api/counts
+    POST /api/counts
+    GET /api/counts/suggested
+    GET /api/counts/{count_id}
+    POST /api/counts/{count_id}/seen
+    POST /api/counts/{count_id}/settle
+    POST /api/counts/{count_id}/cancel
+    GET /api/customers/{key}
+    PUT /api/customers/{key}/note
+    GET /api/returns
+    GET /api/returns/customers
+    POST /api/returns/{order_id}/restocked
 """)
 # Owners alone.
 OWNERS = routes("""
@@ -165,6 +179,15 @@ OWNERS = routes("""
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/preview
+    POST /api/pricing/preview/draft
+    GET /api/pricing/rule_tests
+    POST /api/pricing/rule_tests
+    PATCH /api/pricing/rule_tests/{test_id}
+    DELETE /api/pricing/rule_tests/{test_id}
+    POST /api/pricing/rule_tests/check
+    GET /api/sales/summary
+    GET /api/sales/summary.csv
+    GET /api/sales/cards
     POST /api/pricing/backtest
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm

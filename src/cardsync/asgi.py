@@ -41,20 +41,25 @@ from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
+from cardsync.orders import returns_routes as returns
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.orders import sales_summary_routes as sales_summary
 from cardsync.plans import pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
+from cardsync.pricing.rule_tests import routes as rule_tests
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
+from cardsync.printing import routes as printing
 from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.repairs import routes as repairs
 from cardsync.settings import Settings
+from cardsync.shelving import count_routes as counts
 from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
@@ -156,13 +161,17 @@ def _for_any() -> Router:
         "/api",
         pulls.router,
         order_reads.router,
+        returns.router,
+        sales_summary.router,
         kept.router,
         cards.router,
         lists.router,
         rules.router,
+        rule_tests.router,
         runs.router,
         rollbacks.router,
         quick_add.router,
+        printing.router,
         today.router,
         discovery.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
@@ -175,6 +184,7 @@ def _for_members() -> Router:
         "/api",
         contributions.router,
         shelving.router,
+        counts.router,
         quick_add.recovery,
         security=[A_SESSION],
         opt=BY_SESSION,

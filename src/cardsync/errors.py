@@ -302,6 +302,24 @@ class PullSessionNotOpen(Problem):
     code = "pull_session_not_open"
 
 
+class CountOpen(Problem):
+    """This box is being counted: settle or cancel that count first."""
+
+    status, code = 409, "count_open"
+
+
+class CountNotOpen(Problem):
+    """This count is settled or cancelled."""
+
+    status, code = 409, "count_not_open"
+
+
+class AlreadyRestocked(Problem):
+    """The copies of this order are back in stock already."""
+
+    status, code = 409, "already_restocked"
+
+
 class NotADraft(Problem):
     """This quick-add entry is no draft: it is published, sent, or to be changed first."""
 
@@ -462,6 +480,14 @@ class PlanNotWaiting(Problem):
     """
 
     status, code = 409, "plan_not_waiting"
+
+
+class RuleTestsFailed(Problem):
+    """The change of the rules would turn rule tests red; the owner may override them with
+    `override_reason`, which stays in the activity.
+    """
+
+    status, code = 409, "rule_tests_failed"
 
 
 class InvalidCsv(Problem):

@@ -45,6 +45,7 @@ SESSION_ONLY = {
         if name[1].startswith(
             (
                 "/api/shelves",
+                "/api/counts",
                 "/api/contributions",
                 "/api/members",
                 "/api/keys",
@@ -100,6 +101,10 @@ WITH_JSON_BODY = {
         "shelves/put_many",
         "shelves/move",
         "shelves/remove",
+        "counts",
+        "counts/{count_id}/seen",
+        "counts/{count_id}/settle",
+        "returns/{order_id}/restocked",
         "lists",
         "lists/{list_id}/cards",
         "contributions",
@@ -113,6 +118,7 @@ WITH_JSON_BODY = {
     )
 } | {
     ("PATCH", "/api/members/{member_id}"),
+    ("PUT", "/api/customers/{key}/note"),
     ("PUT", "/api/card_columns"),
     ("PUT", "/api/card_columns/shop"),
     ("PATCH", "/api/saved_searches/{search_id}"),
@@ -261,6 +267,29 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/pricing/reprice"),
         ("POST", "/api/pricing/preview"),
         ("POST", "/api/pricing/backtest"),
+        ("GET", "/api/print/sheets"),
+        ("GET", "/api/print/sheets/{key}"),
+        ("GET", "/api/counts"),
+        ("POST", "/api/counts"),
+        ("GET", "/api/counts/suggested"),
+        ("GET", "/api/counts/{count_id}"),
+        ("POST", "/api/counts/{count_id}/seen"),
+        ("POST", "/api/counts/{count_id}/settle"),
+        ("POST", "/api/counts/{count_id}/cancel"),
+        ("GET", "/api/customers/{key}"),
+        ("PUT", "/api/customers/{key}/note"),
+        ("GET", "/api/returns"),
+        ("GET", "/api/returns/customers"),
+        ("POST", "/api/returns/{order_id}/restocked"),
+        ("POST", "/api/pricing/preview/draft"),
+        ("GET", "/api/pricing/rule_tests"),
+        ("POST", "/api/pricing/rule_tests"),
+        ("PATCH", "/api/pricing/rule_tests/{test_id}"),
+        ("DELETE", "/api/pricing/rule_tests/{test_id}"),
+        ("POST", "/api/pricing/rule_tests/check"),
+        ("GET", "/api/sales/summary"),
+        ("GET", "/api/sales/summary.csv"),
+        ("GET", "/api/sales/cards"),
         ("GET", "/api/pricing/runs"),
         ("GET", "/api/pricing/runs/{run_id}"),
         ("POST", "/api/pricing/runs/{run_id}/confirm"),
@@ -440,6 +469,11 @@ READS_JSON = {
     415: {"unsupported_media_type"},
     422: {"invalid_payload"},
 }
+TESTED = {
+    **READS_JSON,
+    409: {"rule_tests_failed"},
+    422: {"invalid_payload", "invalid_rule", "invalid_query"},
+}
 FOR_STRANGERS = {
     403: {"csrf_failed", "account_suspended"},
     429: {"rate_limited"},
@@ -539,7 +573,7 @@ OWN_REFUSALS = {
     ("POST", "/api/v1/agent/plans"): {
         **READS_JSON,
         404: {"not_found"},
-        409: {"stock_promoted_reload"},
+        409: {"stock_promoted_reload", "rule_tests_failed"},
         422: {
             "invalid_payload", "transition_matrix_too_large", "overlapping_rule_transitions",
             "invalid_rule", "invalid_query",
@@ -640,14 +674,64 @@ OWN_REFUSALS = {
         }
         for what in ("rules/{rule_id}", "sales/{sale_id}")
     },
-    ("POST", "/api/pricing/rules/{rule_id}/publish"): {404: {"not_found"}, 422: {"invalid_query"}},
-    **{("POST",
-        f"/api/pricing/rules/{{rule_id}}/{what}"): {404: {"not_found"}} for what in ("enable", "disable")},
     **{
         ("POST", f"/api/pricing/{what}"): {**READS_JSON,
                                            422: {"invalid_payload", "invalid_rule",
                                                  "invalid_query"}}
         for what in ("preview", "backtest")
+    },
+    ("POST", "/api/pricing/rules"): TESTED,
+    ("PATCH", "/api/pricing/rules/{rule_id}"): {**TESTED, 404: {"not_found"}},
+    ("POST", "/api/pricing/rules/reorder"): {**TESTED, 422: {"invalid_payload", "invalid_rule"}},
+    **{
+        (method, f"/api/pricing/{what}"): {
+            404: {"not_found"}, 409: {"rule_tests_failed"}, 422: {"invalid_payload"},
+        }
+        for method, what in (
+            ("DELETE", "rules/{rule_id}"), ("POST", "rules/{rule_id}/enable"),
+            ("POST", "rules/{rule_id}/disable"), ("POST", "presets/{preset}"),
+        )
+    },
+    ("POST", "/api/pricing/rules/{rule_id}/publish"): {
+        404: {"not_found"},
+        409: {"rule_tests_failed"},
+        422: {"invalid_payload", "invalid_query"},
+    },
+    ("POST", "/api/pricing/rule_tests"): {
+        **READS_JSON, 422: {"invalid_payload", "invalid_query"},
+    },
+    ("PATCH", "/api/pricing/rule_tests/{test_id}"): {
+        **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_query"},
+    },
+    ("DELETE", "/api/pricing/rule_tests/{test_id}"): {404: {"not_found"}},
+    ("POST", "/api/pricing/preview/draft"): {
+        **READS_JSON,
+        404: {"not_found"},
+        422: {"invalid_payload", "invalid_rule", "invalid_query"},
+    },
+    ("GET", "/api/counts"): {422: {"invalid_payload"}},
+    ("GET", "/api/counts/suggested"): {422: {"invalid_payload"}},
+    ("GET", "/api/counts/{count_id}"): {404: {"not_found"}, 422: {"invalid_payload"}},
+    ("POST", "/api/counts"): {**READS_JSON, 409: {"count_open"}},
+    ("POST", "/api/counts/{count_id}/cancel"): {404: {"not_found"}, 409: {"count_not_open"}},
+    **{
+        ("POST", f"/api/counts/{{count_id}}/{what}"): {
+            **READS_JSON, 404: {"not_found"}, 409: {"count_not_open"},
+        }
+        for what in ("seen", "settle")
+    },
+    ("GET", "/api/customers/{key}"): {404: {"not_found"}},
+    ("PUT", "/api/customers/{key}/note"): {**READS_JSON, 404: {"not_found"}},
+    ("GET", "/api/returns"): {422: {"invalid_payload"}},
+    ("POST", "/api/returns/{order_id}/restocked"): {
+        **READS_JSON,
+        404: {"not_found"},
+        409: {"already_restocked", "stock_promoted_reload"},
+    },
+    ("GET", "/api/print/sheets/{key}"): {404: {"not_found"}, 422: {"invalid_payload"}},
+    **{
+        ("GET", f"/api/sales/{what}"): {422: {"invalid_payload"}}
+        for what in ("summary", "summary.csv", "cards")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
     ("POST", "/api/v1/repricing_events"): READS_JSON,
@@ -667,9 +751,6 @@ OWN_REFUSALS = {
         for what in ("confirm", "discard")
     },
     ("GET", "/api/v1/pricing/explain/{marketplace_id}"): {404: {"not_found"}},
-    ("POST", "/api/pricing/presets/{preset}"): {404: {"not_found"}},
-    ("POST", "/api/pricing/rules/reorder"): {**READS_JSON,
-                                             422: {"invalid_payload", "invalid_rule"}},
     ("PATCH", "/api/pricing/settings"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
     ("PUT", "/api/pricing/pins/{marketplace_id}"): {
         **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},
@@ -852,13 +933,16 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
             "/api/v1/sync/log",
             "/api/v1/sync/debug",
             "/api/session",
-            "/api/session/passkey",
             "/api/invitations/{token}",
+            "/api/counts",
+            "/api/counts/{count_id}/seen",
+            "/api/session/passkey",
         )
         or (
             name[1].startswith(
                 (
                     "/api/shelves",
+                    "/api/customers",
                     "/api/lists",
                     "/api/saved_searches",
                     "/api/card_columns",

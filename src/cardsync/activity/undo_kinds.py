@@ -17,11 +17,14 @@ from cardsync.accounts import account_settings as account
 from cardsync.cards import saved_searches as searches
 from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
+from cardsync.orders import one_customer, returns
 from cardsync.orders import pull_marks as orders
+from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
+from cardsync.shelving import counts
 
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
 
@@ -32,6 +35,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     searches.DELETED: searches.undelete,
     cards.KIND: cards.put_match_back,
     pins.PIN: pins.put_pin_back,
+    rule_tests.KIND: rule_tests.put_back,
     sales.SALE: sales.put_sale_back,
     sales.SETTINGS: sales.put_settings_back,
     account.KIND: account.put_back,
@@ -42,4 +46,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.ADDED: lists.take_off,
     lists.REMOVED: lists.put_on,
     orders.DISMISSED: orders.undo_dismissal,
+    counts.SETTLED: counts.put_back,
+    one_customer.KIND: one_customer.put_back,
+    returns.KIND: returns.take_back,
 }

@@ -17,7 +17,7 @@ from cardsync.orders.models import BUYER_KEY
 
 class Customer(NamedTuple):
     """`buyer_name` stands as on the newest order; names that differ in case alone belong to one
-    customer.
+    customer. `key` names the customer in addresses.
     """
 
     buyer_name: str
@@ -25,6 +25,7 @@ class Customer(NamedTuple):
     first_order_at: datetime | None
     last_order_at: datetime | None
     lifetime_total: Decimal
+    key: str
 
 
 class Customers(NamedTuple):
@@ -33,13 +34,21 @@ class Customers(NamedTuple):
     returning: int
 
 
+NAME_HASH = f"hashtextextended({BUYER_KEY}, 0)"
+
+
+def key_of(name_hash: int) -> str:
+    """Return the key of the customer whose name has this hash."""
+    return f"{name_hash % 2**64:016x}"
+
+
 # A hash of 64 bits, which sorts three times as fast as a name, separates the names: two names with
 # the same hash occur in one of forty million shops with a million customers. The statement reads
 # ix_orders_date alone where that is shorter. The earliest of a customer's moments is among those
 # that were given or on the earliest of the other days.
 _CUSTOMERS = f"""
 WITH named AS MATERIALIZED (
-    SELECT hashtextextended({BUYER_KEY}, 0) AS name, count(*) AS order_count,
+    SELECT {NAME_HASH} AS name, count(*) AS order_count,
            coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
            min(placed_at_given) AS first_given, max(placed_at_given) AS last_given,
            min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day,
@@ -55,7 +64,8 @@ WITH named AS MATERIALIZED (
 )
 SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
        least(page.first_given, {midnight("page.first_day")}),
-       greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total
+       greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total,
+       page.name
   FROM counted LEFT JOIN page ON true
   LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
  ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
@@ -66,6 +76,7 @@ async def customers(reading: Reading, caller: Caller, page: int, per_page: int) 
     values = {"seller": caller.seller_id, "limit": per_page, "offset": (page - 1) * per_page}
     _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]
-    found = [Customer._make(row[2:]) for row in rows]
     # A page beyond the last has one row without a customer.
-    return Customers([one for one in found if one.buyer_name is not None], total, returning)
+    found = [row for row in rows if row[2] is not None]
+    page_of = [Customer._make([*row[2:-1], key_of(row[-1])]) for row in found]
+    return Customers(page_of, total, returning)

@@ -21,10 +21,12 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     Numeric,
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync import limits
@@ -309,6 +311,31 @@ class PullSessionItem(Base):
     rarity: Mapped[str | None] = mapped_column(Text)
     quantity: Mapped[int | None]
     main_photo_url: Mapped[str | None] = mapped_column(Text)
+
+
+class CustomerNote(Base):
+    """A note on a customer, by the hash of the customer's key."""
+
+    __tablename__ = "customer_note"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    key: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    note: Mapped[str] = mapped_column(Text)
+    updated_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class OrderRestock(Base):
+    """A refunded order whose copies went back to the shelves; `placed` names each card with its box,
+    slot and quantity.
+    """
+
+    __tablename__ = "order_restock"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    restocked_at: Mapped[datetime] = mapped_column(Moment)
+    placed: Mapped[list[dict[str, int]]] = mapped_column(JSONB)
 
 
 class SalesReport(Base):

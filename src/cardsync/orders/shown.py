@@ -275,6 +275,9 @@ class OrdersPage(msgspec.Struct):
 
 
 class CustomerBody(msgspec.Struct):
+    """`key` names the customer in addresses."""
+
+    key: str
     buyer_name: str
     order_count: int
     first_order_at: str | None
@@ -294,6 +297,7 @@ class CustomersPage(msgspec.Struct):
 def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
     return [
         CustomerBody(
+            key=customer.key,
             buyer_name=customer.buyer_name,
             order_count=customer.order_count,
             first_order_at=moment(customer.first_order_at),

@@ -73,7 +73,7 @@ async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: 
         return Done(change.place, change.type, change.op, id, summary)
 
     if change.op == "create":
-        row = await rule_sets.create(session, caller, change.values, now)
+        row, _ = await rule_sets.create(session, caller, change.values, now)
         return told(row.id, f"Rule “{row.name}” is made.")
     if change.op == "reorder":
         rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
@@ -86,7 +86,7 @@ async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: 
         return told(change.rule_id, f"Rule “{row.name}” is deleted.")
     switched = {"enable": {"enabled": True}, "disable": {"enabled": False}}
     values = switched.get(change.op, change.values)
-    row = await rule_sets.change(session, caller, change.rule_id, values, now)
+    row, _ = await rule_sets.change(session, caller, change.rule_id, values, now)
     how = "changed: " + ", ".join(values) if change.op == "update" else f"{change.op}d"
     return told(change.rule_id, f"Rule “{row.name}” is {how}.")
 

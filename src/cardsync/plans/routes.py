@@ -45,6 +45,7 @@ OF_OPERATIONS = (
     errors.ListLimitReached,
     errors.ListFull,
     errors.StockPromotedReload,
+    errors.RuleTestsFailed,
 )
 
 

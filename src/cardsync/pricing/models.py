@@ -45,6 +45,19 @@ class PricingRule(Base):
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
+class RuleTest(Base):
+    """A rule test is a search and what the seller expects of the prices of its cards."""
+
+    __tablename__ = "rule_test"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    search: Mapped[str] = mapped_column(Text, server_default="")
+    expectation: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
 class PricingSale(Base):
     """A temporary overlay: active while enabled and starts_at <= now < ends_at."""
 

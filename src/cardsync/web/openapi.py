@@ -44,6 +44,7 @@ TAGS = [
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),
     Tag("pricing", "The price-updates export"),
+    Tag("print", "Label sheets, and where labels lie on them"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
     Tag("objects", "The embedded object store"),
     Tag("health", "For operators"),

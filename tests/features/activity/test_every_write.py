@@ -42,6 +42,8 @@ EXEMPT = {
     "POST /api/pricing/preview": READS_ONLY,
     "POST /api/v1/pricing/explain/{marketplace_id}/changed": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,
+    "POST /api/pricing/preview/draft": READS_ONLY,
+    "POST /api/pricing/rule_tests/check": READS_ONLY,
 }
 
 
@@ -349,6 +351,34 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
+A_TEST = {"name": "Staples", "search": "price>20", "expectation": "never under 20.00"}
+
+
+async def of_test(shop, method, **body):
+    test = await shop.made("/api/pricing/rule_tests", **A_TEST)
+    return await shop.send(method, f"/api/pricing/rule_tests/{test}", **body)
+
+
+async def counting(shop, what, **body):
+    card = await shop.shelved()
+    count = (await shop.owner.post("/api/counts", json={"box": 1})).json()["id"]
+    told = {"cards": [{"card_id": card, "slot": 1, "quantity": 0}]} if what == "seen" else body
+    return await shop.owner.post(f"/api/counts/{count}/{what}", json=told)
+
+
+async def noted(shop):
+    await shop.seller.orders([an_order(buyer_name="Some Buyer")])
+    [customer] = (await shop.seller.get("/api/customers")).json()["customers"]
+    return await shop.send("PUT", f"/api/customers/{customer['key']}/note", note="Pays late.")
+
+
+async def restocked(shop):
+    await shop.seller.orders([an_order("A-1", buyer_name="Some Buyer")])
+    await shop.seller.refunds([{"order_number": "A-1", "type": "Full"}])
+    order = (await shop.seller.get("/api/orders")).json()["orders"][0]["id"]
+    return await shop.send("POST", f"/api/returns/{order}/restocked")
+
+
 async def many_pins(shop, what):
     card = await shop.card()
     if what == "unpin_many":
@@ -413,6 +443,17 @@ SCENES = {
     ),
     "PUT /api/pricing/pins/{marketplace_id}": lambda shop: of_pin(shop, "PUT"),
     "DELETE /api/pricing/pins/{marketplace_id}": lambda shop: of_pin(shop, "DELETE"),
+    "POST /api/pricing/rule_tests": lambda shop: shop.send(
+        "POST", "/api/pricing/rule_tests", **A_TEST
+    ),
+    "PATCH /api/pricing/rule_tests/{test_id}": lambda shop: of_test(shop, "PATCH", name="Other"),
+    "DELETE /api/pricing/rule_tests/{test_id}": lambda shop: of_test(shop, "DELETE"),
+    "POST /api/counts": lambda shop: shop.owner.post("/api/counts", json={"box": 1}),
+    "POST /api/counts/{count_id}/seen": lambda shop: counting(shop, "seen"),
+    "POST /api/counts/{count_id}/settle": lambda shop: counting(shop, "settle", unseen="missing"),
+    "POST /api/counts/{count_id}/cancel": lambda shop: counting(shop, "cancel"),
+    "PUT /api/customers/{key}/note": noted,
+    "POST /api/returns/{order_id}/restocked": restocked,
     "POST /api/pricing/reprice": lambda shop: shop.send("POST", "/api/pricing/reprice"),
     "POST /api/pricing/runs/{run_id}/confirm": lambda shop: of_review(shop, "runs", "confirm"),
     "POST /api/pricing/runs/{run_id}/discard": lambda shop: of_review(shop, "runs", "discard"),

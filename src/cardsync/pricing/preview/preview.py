@@ -151,8 +151,9 @@ async def told(
     caller: Caller,
     stock: Stock,
     out: pl.DataFrame,
+    most: int = LARGEST,
 ) -> dict[str, Any]:
-    """Return the preview in its form on the wire."""
+    """Return the preview in its form on the wire, with so many of the largest moves."""
     counted = engine.summary(out)
     current = pl.col("current_price")
     target = pl.col("target")
@@ -176,7 +177,7 @@ async def told(
         "blocked": counted.blocked,
         "listed_value_before": money(int(sums["before"])),
         "listed_value_after": money(int(sums["after"])),
-        "largest": await _largest(session, caller.seller_id, stock, out),
+        "largest": await _largest(session, caller.seller_id, stock, out, most),
         "histogram": _histogram(out),
         "warnings": evidence.told(stock.run.live),
     }
@@ -187,24 +188,15 @@ async def _largest(
     seller_id: int,
     stock: Stock,
     out: pl.DataFrame,
+    most: int,
 ) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
         .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
         .sort(["move", "marketplace_id"], descending=[True, False])
     )
-    rows = moves.head(LARGEST).to_dicts()
-    found = await session.execute(
-        text(
-            "SELECT marketplace_id, product_name FROM card"
-            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
-        ),
-        {
-            "seller": seller_id,
-            "ids": [row["marketplace_id"] for row in rows],
-        },
-    )
-    names = {row.marketplace_id: row.product_name for row in found}
+    rows = moves.head(most).to_dicts()
+    names = await names_of(session, seller_id, [row["marketplace_id"] for row in rows])
     return [
         {
             "marketplace_id": row["marketplace_id"],
@@ -212,13 +204,29 @@ async def _largest(
             "current_price": money(row["current_price"]),
             "target_price": money(row["target"]),
             "rule_id": row["rule_id"],
-            "reason": _reason(row, stock.run),
+            "reason": reason_of(row, stock.run),
         }
         for row in rows
     ]
 
 
-def _reason(row: Mapping[str, Any], run: Run) -> str:
+async def names_of(
+    session: AsyncSession,
+    seller_id: int,
+    marketplace_ids: Sequence[int],
+) -> dict[int, str]:
+    """Return the names of cards by what the marketplace calls the cards."""
+    found = await session.execute(
+        text(
+            "SELECT marketplace_id, product_name FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
+        ),
+        {"seller": seller_id, "ids": list(marketplace_ids)},
+    )
+    return {row.marketplace_id: row.product_name for row in found}
+
+
+def reason_of(row: Mapping[str, Any], run: Run) -> str:
     """Return the sentence of the last step that moved the price, apart from the closing steps."""
     steps = explain(row, run)[2:-2]
     moved = [step for step in steps if step["input"] != step["output"]]

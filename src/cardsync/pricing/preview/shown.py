@@ -36,6 +36,18 @@ class Preview(msgspec.Struct):
     warnings: list[str]
 
 
+class DraftPreview(Preview):
+    """`cards` are those that the draft selects, and those that it would no longer select. `selects`
+    counts the first ones and `governs` those of them that no earlier rule takes; `shadowed_by`
+    names the rules that take all of them. A draft that is no saved rule has the id -1.
+    """
+
+    selects: int
+    governs: int
+    never_matches: bool
+    shadowed_by: list[int]
+
+
 class PresetShown(msgspec.Struct):
     """A preset with its preview; `in_force` says that the live rules hold its rule."""
 

@@ -24,7 +24,7 @@ Reader = Callable[[Any, str], Any]
 # No amount is longer than this; a longer text is not read.
 _AMOUNT_CHARACTERS: Final = 40
 # A body may hold these fields because an answer held them, but no client sets them.
-_TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings"})
+_TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings", "rule_tests"})
 
 
 def _refuse(field: str, why: str) -> errors.InvalidRule:

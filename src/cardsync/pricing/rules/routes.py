@@ -29,8 +29,10 @@ from cardsync.pricing.rules.shown import (
     RuleList,
     SaleList,
     SaleShown,
+    SavedRule,
     rule_bodies,
     sale_bodies,
+    saved_rule,
     settings_body,
 )
 from cardsync.settings import Settings
@@ -61,6 +63,11 @@ async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
     return (await _rules(session, [row]))[0]
 
 
+async def _saved(session: AsyncSession, saved: rule_sets.Saved) -> SavedRule:
+    warnings = await warnings_of(session, [saved.row])
+    return saved_rule(saved.row, warnings, saved.verdicts)
+
+
 async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
     return sale_bodies(rows, await warnings_of(session, rows))
 
@@ -72,6 +79,7 @@ async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
 READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
 READ_BY_OWNER = problems(*READ_BY_OWNERS)
+READ_AND_TESTED = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.RuleTestsFailed)
 WRITING = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
 WRITING_ONE = problems(
     *FOR_OWNERS,
@@ -82,6 +90,12 @@ WRITING_ONE = problems(
 )
 ON_ONE = problems(*FOR_OWNERS, errors.NotFound)
 WITHOUT_QUERY = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule)
+TESTED_ON_ONE = problems(
+    *FOR_OWNERS,
+    errors.NotFound,
+    errors.InvalidPayload,
+    errors.RuleTestsFailed,
+)
 
 
 @get("/rules", responses=READ_BY_OWNER)
@@ -92,10 +106,30 @@ async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
     return RuleList(await _rules(session, await rule_sets.read_all(session, caller)))
 
 
-@post("/rules", opt=WRITES, responses=WRITING)
-async def create_rule(caller: Caller, session: AsyncSession, data: Body) -> PricingRuleShown:
-    """A new rule: a draft, directly before the default rule, if the body does not say otherwise."""
-    return await _rule(session, await rule_sets.create(session, caller, data, clock.now()))
+@post(
+    "/rules",
+    opt=WRITES,
+    responses=problems(*READ_AND_TESTED, errors.InvalidQuery),
+)
+async def create_rule(
+    caller: Caller,
+    session: AsyncSession,
+    data: Body,
+    override_reason: str | None = None,
+) -> SavedRule:
+    """A new rule: a draft, directly before the default rule, if the body does not say otherwise.
+    Red rule tests refuse one that is published, unless the owner overrides them with a reason.
+    """
+    return await _saved(
+        session,
+        await rule_sets.create(
+            session,
+            caller,
+            data,
+            clock.now(),
+            override_reason,
+        ),
+    )
 
 
 @get("/rules/{rule_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))
@@ -104,21 +138,43 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Pric
     return await _rule(session, await rule_sets.read_one(session, caller, rule_id))
 
 
-@patch("/rules/{rule_id:int}", opt=WRITES, responses=WRITING_ONE)
+@patch(
+    "/rules/{rule_id:int}",
+    opt=WRITES,
+    responses=problems(*READ_AND_TESTED, errors.InvalidQuery, errors.NotFound),
+)
 async def change_rule(
     caller: Caller,
     session: AsyncSession,
     rule_id: int,
     data: Body,
-) -> PricingRuleShown:
-    """Set the fields that the body names."""
-    return await _rule(session, await rule_sets.change(session, caller, rule_id, data, clock.now()))
+    override_reason: str | None = None,
+) -> SavedRule:
+    """Set the fields that the body names. Red rule tests refuse a change of what governs prices,
+    unless the owner overrides them with a reason.
+    """
+    return await _saved(
+        session,
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            data,
+            clock.now(),
+            override_reason,
+        ),
+    )
 
 
-@delete("/rules/{rule_id:int}", status_code=200, opt=WRITES, responses=ON_ONE)
-async def delete_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Deleted:
+@delete("/rules/{rule_id:int}", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+async def delete_rule(
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    override_reason: str | None = None,
+) -> Deleted:
     """The rule is gone; what it priced keeps its receipts."""
-    await rule_sets.remove(session, caller, rule_id, clock.now())
+    await rule_sets.remove(session, caller, rule_id, clock.now(), override_reason)
     return Deleted(True)
 
 
@@ -126,11 +182,22 @@ async def delete_rule(caller: Caller, session: AsyncSession, rule_id: int) -> De
     "/rules/{rule_id:int}/publish",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, errors.NotFound, errors.InvalidQuery),
+    responses=problems(
+        *FOR_OWNERS,
+        errors.NotFound,
+        errors.InvalidPayload,
+        errors.InvalidQuery,
+        errors.RuleTestsFailed,
+    ),
 )
-async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
+async def publish_rule(
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    override_reason: str | None = None,
+) -> SavedRule:
     """A draft becomes a live rule from the next run on."""
-    return await _rule(
+    return await _saved(
         session,
         await rule_sets.change(
             session,
@@ -138,14 +205,20 @@ async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
             rule_id,
             {"state": "published"},
             clock.now(),
+            override_reason,
         ),
     )
 
 
-@post("/rules/{rule_id:int}/enable", status_code=200, opt=WRITES, responses=ON_ONE)
-async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
+@post("/rules/{rule_id:int}/enable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+async def enable_rule(
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    override_reason: str | None = None,
+) -> SavedRule:
     """The rule governs again, if it is published."""
-    return await _rule(
+    return await _saved(
         session,
         await rule_sets.change(
             session,
@@ -153,14 +226,20 @@ async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Pr
             rule_id,
             {"enabled": True},
             clock.now(),
+            override_reason,
         ),
     )
 
 
-@post("/rules/{rule_id:int}/disable", status_code=200, opt=WRITES, responses=ON_ONE)
-async def disable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
+@post("/rules/{rule_id:int}/disable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+async def disable_rule(
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    override_reason: str | None = None,
+) -> SavedRule:
     """The rule governs no card until it is enabled."""
-    return await _rule(
+    return await _saved(
         session,
         await rule_sets.change(
             session,
@@ -168,24 +247,43 @@ async def disable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
             rule_id,
             {"enabled": False},
             clock.now(),
+            override_reason,
         ),
     )
 
 
-@post("/rules/reorder", status_code=200, opt=WRITES, responses=WITHOUT_QUERY)
-async def reorder_rules(caller: Caller, session: AsyncSession, data: RuleOrder) -> RuleList:
+@post("/rules/reorder", status_code=200, opt=WRITES, responses=problems(*READ_AND_TESTED))
+async def reorder_rules(
+    caller: Caller,
+    session: AsyncSession,
+    data: RuleOrder,
+    override_reason: str | None = None,
+) -> RuleList:
     """Rules in another order of priority; the body names every one of them."""
-    return RuleList(
-        await _rules(session, await rule_sets.reorder(session, caller, data.ids, clock.now())),
-    )
+    rows = await rule_sets.reorder(session, caller, data.ids, clock.now(), override_reason)
+    return RuleList(await _rules(session, rows))
 
 
-@post("/presets/{preset:str}", status_code=200, opt=WRITES, responses=ON_ONE)
-async def apply_preset(caller: Caller, session: AsyncSession, preset: str) -> PricingRuleShown:
+@post("/presets/{preset:str}", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+async def apply_preset(
+    caller: Caller,
+    session: AsyncSession,
+    preset: str,
+    override_reason: str | None = None,
+) -> SavedRule:
     """premium, competitive, move or buy-box: one ordinary rule, in place of the earlier
     preset's.
     """
-    return await _rule(session, await rule_sets.apply_preset(session, caller, preset, clock.now()))
+    return await _saved(
+        session,
+        await rule_sets.apply_preset(
+            session,
+            caller,
+            preset,
+            clock.now(),
+            override_reason,
+        ),
+    )
 
 
 @get("/sales", responses=READING)

@@ -3,6 +3,8 @@ at a time, under the lock of the seller's state row, so that no two rules share 
 
 A rule without a priority goes directly before the default rule, behind all others that stand before
 it.
+
+Every write is judged by the seller's rule tests before it ends (`rule_tests/saves.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +23,8 @@ from cardsync.access.caller import Caller
 from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.pricing.engine.rules import InvalidRule, Rule, preset_rule
 from cardsync.pricing.models import PricingRule
+from cardsync.pricing.rule_tests.check import Verdict
+from cardsync.pricing.rule_tests.saves import governing, judge_save
 from cardsync.pricing.rules import json
 from cardsync.pricing.rules.put_back import differing, kept, told, undo_of
 from cardsync.pricing.rules.queries import need_readable
@@ -28,6 +32,13 @@ from cardsync.pricing.rules.rows import all_rows, one_row, row_of, rule_of
 from cardsync.seller_state import state as sync_state
 
 _STEP = 10
+
+
+class Saved(NamedTuple):
+    """A saved rule, and what the rule tests say of the rules with it."""
+
+    row: PricingRule
+    verdicts: list[Verdict]
 
 
 async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:
@@ -47,8 +58,9 @@ async def create(
     caller: Caller,
     body: Mapping[str, Any],
     now: datetime,
-) -> PricingRule:
-    """Raises InvalidRule, InvalidQuery."""
+    override_reason: Any = None,
+) -> Saved:
+    """Raises InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
     values = json.read_body(body, json.RULE_FIELDS)
     if "name" not in values:
@@ -57,6 +69,7 @@ async def create(
     rows = await all_rows(session, PricingRule, caller.seller_id)
     if len(rows) >= RULES:
         raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
+    was = governing(rows)
     priority = values.get("priority") or await _before_default(session, rows, now)
     rule = json.rule_from(values, Rule(id=0, name="", priority=priority))
     _need_free(rule, rows)
@@ -74,7 +87,17 @@ async def create(
         after=told(row),
         undo=undo_of([], [kept(row)]),
     )
-    return row
+    return Saved(
+        row,
+        await judge_save(
+            session,
+            caller,
+            was,
+            now,
+            override_reason=override_reason,
+            draft=row.id,
+        ),
+    )
 
 
 async def change(
@@ -83,13 +106,15 @@ async def change(
     rule_id: int,
     body: Mapping[str, Any],
     now: datetime,
-) -> PricingRule:
-    """Raises NotFound, InvalidRule, InvalidQuery."""
+    override_reason: Any = None,
+) -> Saved:
+    """Raises NotFound, InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
     values = json.read_body(body, json.RULE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingRule, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
+    governed = governing(rows)
     rule = json.rule_from(values, rule_of(row))
     _need_free(rule, [other for other in rows if other.id != rule_id])
     # A rule whose query no longer reads can be switched off and renamed, also when the whole rule
@@ -114,13 +139,30 @@ async def change(
             after=differing(became, was_told),
             undo=undo_of([was], [kept(row)]),
         )
-    return row
+    return Saved(
+        row,
+        await judge_save(
+            session,
+            caller,
+            governed,
+            now,
+            override_reason=override_reason,
+            draft=row.id,
+        ),
+    )
 
 
-async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datetime) -> None:
-    """Raises NotFound."""
+async def remove(
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    now: datetime,
+    override_reason: Any = None,
+) -> None:
+    """Raises NotFound, RuleTestsFailed."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
+    was = governing(await all_rows(session, PricingRule, caller.seller_id))
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     await session.delete(row)
     note(
@@ -132,6 +174,8 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
         before=told(row),
         undo=undo_of([kept(row)], []),
     )
+    await session.flush()
+    await judge_save(session, caller, was, now, override_reason=override_reason)
 
 
 async def reorder(
@@ -139,9 +183,10 @@ async def reorder(
     caller: Caller,
     ids: Sequence[int],
     now: datetime,
+    override_reason: Any = None,
 ) -> list[PricingRule]:
     """Put the rules in the order of `ids`; the default rule keeps its priority. Raises
-    InvalidRule.
+    InvalidRule, RuleTestsFailed.
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
@@ -150,6 +195,7 @@ async def reorder(
         raise errors.InvalidRule("ids: must name every rule once")
     order = [row.id for row in sorted(rows.values(), key=lambda row: (row.priority, row.id))]
     was = sorted((kept(row) for row in rows.values()), key=itemgetter("id"))
+    governed = governing(rows.values())
     default = next(
         (place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None
     )
@@ -171,6 +217,7 @@ async def reorder(
             after={"ids": list(ids)},
             undo=undo_of(was, became),
         )
+        await judge_save(session, caller, governed, now, override_reason=override_reason)
     return fresh
 
 
@@ -179,8 +226,9 @@ async def apply_preset(
     caller: Caller,
     preset: str,
     now: datetime,
-) -> PricingRule:
-    """Put the preset's rule in place of the earlier preset's. Raises NotFound."""
+    override_reason: Any = None,
+) -> Saved:
+    """Put the preset's rule in place of the earlier preset's. Raises NotFound, RuleTestsFailed."""
     caller.must_be_owner()
     try:
         rule = preset_rule(preset)
@@ -188,6 +236,7 @@ async def apply_preset(
         raise errors.NotFound(str(e)) from e
     seller_id = caller.seller_id
     await sync_state.locked(session, seller_id)
+    governed = governing(await all_rows(session, PricingRule, seller_id))
     earlier = (PricingRule.preset.is_not(None)) | (PricingRule.priority == DEFAULT_PRIORITY)
     gone = list(
         await session.scalars(
@@ -210,7 +259,8 @@ async def apply_preset(
         after={"rules": [told(row)]},
         undo=undo_of(was, [kept(row)]),
     )
-    return row
+    verdicts = await judge_save(session, caller, governed, now, override_reason=override_reason)
+    return Saved(row, verdicts)
 
 
 def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:

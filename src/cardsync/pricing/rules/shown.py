@@ -20,6 +20,8 @@ from cardsync.pricing.engine.rules import (
     RuleState,
 )
 from cardsync.pricing.models import PricingRule, PricingSale
+from cardsync.pricing.rule_tests.check import Verdict
+from cardsync.pricing.rule_tests.shown import RuleTestVerdict, verdict_body
 from cardsync.pricing.rules import json
 from cardsync.pricing.rules.rows import rule_of, sale_of, seller_pricing
 from cardsync.pricing.rules.rule_warnings import Warnings
@@ -80,6 +82,14 @@ class PricingRuleShown(msgspec.Struct):
     warnings: list[str]
 
 
+class SavedRule(PricingRuleShown):
+    """A rule as it was saved, and what the rule tests say of the rules with it: a draft is judged
+    as if it were live.
+    """
+
+    rule_tests: list[RuleTestVerdict]
+
+
 class RuleList(msgspec.Struct):
     rules: list[PricingRuleShown]
 
@@ -128,6 +138,12 @@ def rule_bodies(rows: Sequence[PricingRule], warnings: Warnings) -> list[Pricing
         for row, warned in zip(rows, warnings, strict=True)
     ]
     return msgspec.convert(told, list[PricingRuleShown])
+
+
+def saved_rule(row: PricingRule, warnings: Warnings, verdicts: Sequence[Verdict]) -> SavedRule:
+    [told] = rule_bodies([row], warnings)
+    tests = [verdict_body(verdict) for verdict in verdicts]
+    return SavedRule(**msgspec.structs.asdict(told), rule_tests=tests)
 
 
 def sale_bodies(rows: Sequence[PricingSale], warnings: Warnings) -> list[SaleShown]:

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from litestar import Response, Router, get, post
+from litestar import Request, Response, Router, get, post
+from litestar.datastructures import State
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
@@ -22,7 +23,14 @@ from cardsync.inventory import reviews
 from cardsync.pricing.export import price_updates
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
-from cardsync.pricing.preview.shown import Backtest, PresetShown, PresetsShown, Preview
+from cardsync.pricing.preview.draft import Draft, preview_draft
+from cardsync.pricing.preview.shown import (
+    Backtest,
+    DraftPreview,
+    PresetShown,
+    PresetsShown,
+    Preview,
+)
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.runs import reprice
@@ -39,6 +47,7 @@ from cardsync.pricing.runs.shown import (
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
+from cardsync.web.leaving import while_there
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 
@@ -154,6 +163,45 @@ async def price_file(caller: Caller, database: Database) -> Response[bytes]:
 
 
 @post(
+    "/preview/draft",
+    status_code=200,
+    opt=READS,
+    security=[A_READING_TOKEN],
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.InvalidRule,
+        errors.InvalidQuery,
+        errors.NotFound,
+    ),
+)
+async def preview_draft_rule(
+    request: Request[Any, Any, State],
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: dict[str, Any],
+) -> DraftPreview:
+    """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
+    that rule, with the fields that `rule` names changed. If the caller leaves, the work stops.
+    """
+
+    async def work() -> Draft:
+        seconds = settings.read_seconds
+        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+            return await preview_draft(session, caller, data, clock.now())
+
+    found = await while_there(request.receive, work())
+    own = {
+        "selects": found.selects,
+        "governs": found.governs,
+        "never_matches": found.never_matches,
+        "shadowed_by": found.shadowed_by,
+    }
+    return msgspec.convert(found.told | own, DraftPreview)
+
+
+@post(
     "/backtest",
     status_code=200,
     opt=BACKTEST | READS,
@@ -230,6 +278,7 @@ router = Router(
     path="/pricing",
     route_handlers=[
         preview_prices,
+        preview_draft_rule,
         compare_presets,
         price_file,
         backtest_prices,

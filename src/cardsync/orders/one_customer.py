@@ -1,0 +1,232 @@
+"""One customer: the key of the list of customers goes in; what the customer ordered and sent back,
+the newest orders and the seller's note come out, and a note is written.
+
+A key stands in addresses, so it is a hash and never the name. A note is kept by a hash of the name
+of its own, which no other version of the database can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.database.marketplace_time import midnight
+from cardsync.database.session import run
+from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.customers import NAME_HASH, key_of
+from cardsync.orders.models import BUYER_KEY
+
+KIND: Final = "customer.note"
+# Somebody with so many refunded orders is told as one who sends back again and again.
+REPEAT_REFUNDS: Final = 2
+
+
+class OrderOfCustomer(NamedTuple):
+    id: int
+    order_number: str
+    order_date: date | None
+    status: str
+    total_amt: Decimal | None
+    refund_amt: Decimal | None
+
+
+class OneCustomer(NamedTuple):
+    """The sums are those of the list of customers; `orders` holds the newest."""
+
+    key: str
+    buyer_name: str
+    order_count: int
+    first_order_at: datetime | None
+    last_order_at: datetime | None
+    lifetime_total: Decimal
+    refunded_orders: int
+    refunded_total: Decimal
+    note: str
+    note_updated_at: datetime | None
+    orders: list[OrderOfCustomer]
+
+
+class Refunder(NamedTuple):
+    key: str
+    buyer_name: str
+    refunded_orders: int
+    refunded_total: Decimal
+
+
+_SUMS: Final = f"""
+    WITH mine AS MATERIALIZED (
+        SELECT id, total_amt, placed_at_given, order_date, {BUYER_KEY} AS name
+          FROM orders WHERE seller_id = :seller AND {NAME_HASH} = :name
+    )
+    SELECT count(*), coalesce(sum(mine.total_amt), 0), max(mine.id), min(mine.name),
+           least(min(mine.placed_at_given),
+                 {midnight("min(mine.order_date) FILTER (WHERE mine.placed_at_given IS NULL)")}),
+           greatest(max(mine.placed_at_given),
+                    {midnight("max(mine.order_date) FILTER (WHERE mine.placed_at_given IS NULL)")}),
+           array_agg(mine.id ORDER BY mine.order_date DESC NULLS LAST, mine.id DESC)
+      FROM mine
+"""
+_ORDERS: Final = """
+    SELECT id, order_number, order_date, status_group, total_amt, refund_amt, buyer_name
+      FROM orders WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
+     ORDER BY order_date DESC NULLS LAST, id DESC
+"""
+_NOTE: Final = "SELECT note, updated_at FROM customer_note WHERE seller_id = :seller AND key = :key"
+
+
+async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustomer:
+    """Raises NotFound."""
+    values = {"seller": caller.seller_id, "name": _name_of(key)}
+    [sums] = await reading.rows(_SUMS, values)
+    count, total, newest, name, first, last, ids = sums
+    # Orders without a name are nobody's.
+    if not name:
+        raise _unknown(key)
+    found = await reading.rows(_ORDERS, {"seller": caller.seller_id, "ids": ids})
+    written = await reading.rows(_NOTE, {"seller": caller.seller_id, "key": _note_key(name)})
+    refunds = [row[5] for row in found if row[5] is not None]
+    noted, noted_at = written[0] if written else ("", None)
+    return OneCustomer(
+        key=key,
+        buyer_name=next(row[6] for row in found if row[0] == newest),
+        order_count=count,
+        first_order_at=first,
+        last_order_at=last,
+        lifetime_total=total,
+        refunded_orders=len(refunds),
+        refunded_total=sum(refunds, Decimal(0)),
+        note=noted,
+        note_updated_at=noted_at,
+        orders=[OrderOfCustomer(*row[:6]) for row in found[: limits.ORDERS_OF_CUSTOMER]],
+    )
+
+
+_NAME: Final = f"""
+    SELECT {BUYER_KEY} FROM orders WHERE seller_id = :seller AND {NAME_HASH} = :name LIMIT 1
+"""
+_WRITE: Final = """
+    INSERT INTO customer_note (seller_id, key, note, updated_at)
+    VALUES (:seller, :key, :note, :now)
+    ON CONFLICT (seller_id, key) DO UPDATE SET note = excluded.note, updated_at = :now
+"""
+_ERASE: Final = "DELETE FROM customer_note WHERE seller_id = :seller AND key = :key"
+
+
+async def write_note(
+    session: AsyncSession,
+    caller: Caller,
+    key: str,
+    written: Any,
+    now: datetime,
+) -> str:
+    """Write the note on a customer; an empty one is none. Raises NotFound, InvalidPayload."""
+    kept = _read_note(written)
+    await one_at_a_time(session, caller.seller_id)
+    values = {"seller": caller.seller_id, "name": _name_of(key)}
+    name = await session.scalar(text(_NAME), values)
+    if not name:
+        raise _unknown(key)
+    was = await _note_of(session, caller, _note_key(name))
+    if was != kept:
+        await _store(session, caller, _note_key(name), kept, now)
+        note(
+            session,
+            caller,
+            "customer.noted",
+            f"the note on customer {key}",
+            now,
+            before={"note": was},
+            after={"note": kept},
+            undo={"kind": KIND, "key": _note_key(name).hex(), "was": was, "became": kept},
+        )
+    return kept
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring the former note back. Raises ChangedSince."""
+    await one_at_a_time(session, caller.seller_id)
+    key = bytes.fromhex(undo["key"])
+    if await _note_of(session, caller, key) != undo["became"]:
+        raise errors.ChangedSince("the note on this customer changed since")
+    await _store(session, caller, key, undo["was"], now)
+
+
+# Few orders are refunded, and an index holds them.
+_REFUNDERS: Final = f"""
+    SELECT {NAME_HASH}, max(buyer_name), count(*), sum(refund_amt) FROM orders
+     WHERE seller_id = :seller AND refund_amt IS NOT NULL AND {BUYER_KEY} <> ''
+     GROUP BY 1 HAVING count(*) >= :least ORDER BY 3 DESC, 4 DESC, 1 LIMIT :most
+"""
+
+
+async def repeat_refunders(reading: Reading, caller: Caller) -> list[Refunder]:
+    """Return the customers with several refunded orders, those with the most first."""
+    values = {
+        "seller": caller.seller_id,
+        "least": REPEAT_REFUNDS,
+        "most": limits.REFUNDERS_SHOWN,
+    }
+    found = await reading.rows(_REFUNDERS, values)
+    return [Refunder(key_of(name), *row) for name, *row in found]
+
+
+async def _note_of(session: AsyncSession, caller: Caller, key: bytes) -> str:
+    values = {"seller": caller.seller_id, "key": key}
+    row = (await session.execute(text(_NOTE), values)).first()
+    return row.note if row else ""
+
+
+async def _store(
+    session: AsyncSession,
+    caller: Caller,
+    key: bytes,
+    written: str,
+    now: datetime,
+) -> None:
+    values = {"seller": caller.seller_id, "key": key, "note": written, "now": now}
+    await run(session, _WRITE if written else _ERASE, values)
+
+
+def _read_note(value: Any) -> str:
+    if not isinstance(value, str):
+        raise errors.InvalidPayload("note: must be a text")
+    kept = value.strip()
+    if len(kept) > limits.CUSTOMER_NOTE_CHARACTERS:
+        raise errors.InvalidPayload(
+            f"note: must have at most {limits.CUSTOMER_NOTE_CHARACTERS} characters"
+        )
+    return kept
+
+
+def _note_key(name: str) -> bytes:
+    return sha256(name.encode()).digest()
+
+
+def _name_of(key: str) -> int:
+    """Return the hash that a key stands for. Raises NotFound."""
+    try:
+        number = int(key, 16) if len(key) == 16 else None
+    except ValueError:
+        number = None
+    if number is None or key_of(number) != key:
+        raise _unknown(key)
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _unknown(key: str) -> errors.NotFound:
+    return errors.NotFound(f"there is no customer {key}")

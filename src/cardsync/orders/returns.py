@@ -1,0 +1,236 @@
+"""The desk of returns: refunded orders whose copies may come back come out, with the slots where
+their cards lie; copies are put back there by the shelving operation, and the order leaves the desk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.cards.visible import VISIBLE
+from cardsync.database.session import run
+from cardsync.database.snapshot_reads import Reading
+from cardsync.shelving import places
+from cardsync.shelving.place import Place
+
+KIND: Final = "order.restocked"
+
+
+class Copies(NamedTuple):
+    """`place` is the card's first place on the way; None if it lies nowhere, and `card_id` is None
+    if no card of the seller is this item.
+    """
+
+    item_id: int
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    quantity: int
+    card_id: int | None
+    place: Place | None
+
+
+class Returned(NamedTuple):
+    order_id: int
+    order_number: str
+    order_date: date | None
+    refund_type: str | None
+    refund_amt: Decimal
+    refund_reason: str | None
+    restocked_at: datetime | None
+    copies: list[Copies]
+
+
+class Put(NamedTuple):
+    card_id: int
+    place: Place
+    quantity: int
+
+
+class Restocked(NamedTuple):
+    """`left` are the items that lie nowhere: nobody said where to put them."""
+
+    order_id: int
+    put: list[Put]
+    left: list[Copies]
+
+
+_DESK: Final = """
+    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason,
+           r.restocked_at, count(*) OVER ()
+      FROM orders o
+      LEFT JOIN order_restock r ON r.seller_id = :seller AND r.order_id = o.id
+     WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL
+       AND (r.restocked_at IS NOT NULL) = :restocked
+     ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
+"""
+_COPIES: Final = f"""
+    SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition, coalesce(i.quantity, 1),
+           card.id, card.box, card.slot
+      FROM order_item i LEFT JOIN LATERAL (
+           SELECT c.id, l.box, l.slot
+             FROM card c LEFT JOIN card_location l ON l.seller_id = :seller AND l.card_id = c.id
+            WHERE c.seller_id = :seller AND {VISIBLE}
+              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
+            ORDER BY c.gone, c.id, l.box, l.slot LIMIT 1
+      ) AS card ON true
+     WHERE i.seller_id = :seller AND i.order_id = ANY (CAST(:orders AS bigint[])) ORDER BY i.id
+"""
+
+
+async def desk(
+    reading: Reading,
+    caller: Caller,
+    page: int,
+    per_page: int,
+    *,
+    restocked: bool,
+) -> tuple[list[Returned], int]:
+    """Return a page of refunded orders that are not, or are, back in stock, newest first, and the
+    number of all of them.
+    """
+    values = {
+        "seller": caller.seller_id,
+        "restocked": restocked,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+    }
+    found = await reading.rows(_DESK, values)
+    bound = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "orders": [row[0] for row in found],
+    }
+    copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
+    returned = [Returned._make([*row[:7], copies.get(row[0], [])]) for row in found]
+    return returned, found[0][7] if found else 0
+
+
+def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
+    found: dict[int, list[Copies]] = {}
+    for order_id, *told, box, slot in rows:
+        place = Place(box, slot) if box is not None else None
+        found.setdefault(order_id, []).append(Copies._make([*told, place]))
+    return found
+
+
+_ORDER: Final = """
+    SELECT o.order_number, o.refund_amt, r.restocked_at FROM orders o
+      LEFT JOIN order_restock r ON r.seller_id = :seller AND r.order_id = o.id
+     WHERE o.seller_id = :seller AND o.id = :order
+"""
+_DONE: Final = """
+    INSERT INTO order_restock (seller_id, order_id, restocked_at, placed)
+    VALUES (:seller, :order, :now, CAST(:placed AS jsonb))
+"""
+_UNDONE: Final = "DELETE FROM order_restock WHERE seller_id = :seller AND order_id = :order"
+
+
+async def restock(
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    told: Sequence[Put] | None,
+    now: datetime,
+) -> Restocked:
+    """Put the copies of a refunded order back: to the places that are told, else every card to its
+    first place. Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    values = {"seller": caller.seller_id, "order": order_id}
+    order = (await session.execute(text(_ORDER), values)).first()
+    if order is None:
+        raise errors.NotFound(f"there is no order {order_id}")
+    if order.refund_amt is None:
+        raise errors.InvalidPayload(f"order {order_id} is not refunded")
+    if order.restocked_at is not None:
+        raise errors.AlreadyRestocked
+    bound = {"seller": caller.seller_id, "member": caller.member_id, "orders": [order_id]}
+    rows = (await session.execute(text(_COPIES), bound)).all()
+    copies = _by_order(rows).get(order_id, [])
+    if told is not None:
+        _need_of_order(told, copies)
+    put = list(told) if told is not None else _first_places(copies)
+    for one in put:
+        await places.put(
+            session,
+            caller,
+            one.card_id,
+            one.place,
+            one.quantity,
+            now,
+        )
+    placed = [{"card": one.card_id, **one.place._asdict(), "quantity": one.quantity} for one in put]
+    await run(session, _DONE, values | {"now": now, "placed": json.dumps(placed)})
+    note(
+        session,
+        caller,
+        KIND,
+        f"{sum(one.quantity for one in put)} copies of order {order.order_number} back in stock",
+        now,
+        after={"placed": placed[:20]},
+        undo={"kind": KIND, "order": order_id, "placed": placed},
+    )
+    cards = {one.card_id for one in put}
+    return Restocked(order_id, put, [each for each in copies if each.card_id not in cards])
+
+
+def _need_of_order(told: Sequence[Put], copies: Sequence[Copies]) -> None:
+    """Raises InvalidPayload for a card that is not in the order, or more of it than were."""
+    there: dict[int, int] = {}
+    for each in copies:
+        if each.card_id is not None:
+            there[each.card_id] = there.get(each.card_id, 0) + each.quantity
+    for one in told:
+        left = there.get(one.card_id, 0) - one.quantity
+        if left < 0:
+            raise errors.InvalidPayload(
+                f"places: the order has fewer than {one.quantity} of card {one.card_id} left"
+            )
+        there[one.card_id] = left
+
+
+def _first_places(copies: Sequence[Copies]) -> list[Put]:
+    return [
+        Put(each.card_id, each.place, each.quantity)
+        for each in copies
+        if each.card_id is not None and each.place is not None and each.quantity > 0
+    ]
+
+
+async def take_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Take the copies out of their places again; the order is on the desk. Raises ChangedSince if
+    they no longer lie there.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    for put in undo["placed"]:
+        place = Place(put["box"], put["slot"])
+        try:
+            await places.remove(
+                session,
+                caller,
+                put["card"],
+                place,
+                put["quantity"],
+                now,
+            )
+        except (errors.NotFound, errors.InvalidPayload) as e:
+            raise errors.ChangedSince(str(e)) from e
+    gone = await run(session, _UNDONE, {"seller": caller.seller_id, "order": undo["order"]})
+    if not gone:
+        raise errors.ChangedSince(f"order {undo['order']} is on the desk already")

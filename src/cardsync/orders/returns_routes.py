@@ -1,0 +1,148 @@
+"""One customer and the desk of returns over HTTP: a customer with a note, refunded orders with the
+places of their cards, and copies that are put back.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Router, get, post, put
+from litestar.datastructures import State
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.orders import one_customer, returns
+from cardsync.orders.returns_shown import (
+    CustomerInFull,
+    CustomerNoteShown,
+    Refunders,
+    RestockedShown,
+    ReturnsPage,
+    customer_in_full,
+    refunders,
+    restocked_body,
+    returns_page,
+)
+from cardsync.shelving.place import Place
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_EITHER,
+    WITH_JSON_BODY,
+    problems,
+    provide_caller,
+    reading,
+)
+
+Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
+
+
+class NoteBody(msgspec.Struct):
+    """An empty note is none."""
+
+    note: Any = None
+
+
+class CopiesBack(msgspec.Struct):
+    card_id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
+    box: Number
+    slot: Number
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+
+
+class RestockBody(msgspec.Struct):
+    """Without places, every card goes to the first place where it lies."""
+
+    places: Annotated[list[CopiesBack], msgspec.Meta(max_length=1_000)] | None = None
+
+
+@get("/customers/{key:str}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_customer(request: Request[Any, Any, State], key: str) -> CustomerInFull:
+    """One customer: what was ordered and refunded, the newest orders, and the seller's note."""
+    async with reading(request) as reads:
+        found = await one_customer.read_customer(reads, provide_caller(request), key)
+    return customer_in_full(found)
+
+
+@put(
+    "/customers/{key:str}/note",
+    opt=WRITES,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound),
+)
+async def note_customer(
+    caller: Caller,
+    session: AsyncSession,
+    key: str,
+    data: NoteBody,
+) -> CustomerNoteShown:
+    """Write the note on a customer; an empty one deletes it."""
+    kept = await one_customer.write_note(session, caller, key, data.note, clock.now())
+    return CustomerNoteShown(key, kept)
+
+
+@get("/returns", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def read_returns(
+    request: Request[Any, Any, State],
+    restocked: bool = False,
+    page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
+    per_page: Annotated[
+        int, Parameter(ge=1, le=limits.RETURNS_PER_PAGE_MOST)
+    ] = limits.RETURNS_PER_PAGE,
+) -> ReturnsPage:
+    """Refunded orders whose copies are not back in stock, newest first, with the places of their
+    cards; with `restocked`, those whose copies are.
+    """
+    async with reading(request) as reads:
+        found, total = await returns.desk(
+            reads,
+            provide_caller(request),
+            page,
+            per_page,
+            restocked=restocked,
+        )
+    return returns_page(found, total, page, per_page)
+
+
+@get("/returns/customers", responses=problems(*BEHIND_A_KEY))
+async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
+    """The customers with more than one refunded order, those with the most first."""
+    async with reading(request) as reads:
+        return refunders(await one_customer.repeat_refunders(reads, provide_caller(request)))
+
+
+@post(
+    "/returns/{order_id:int}/restocked",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.AlreadyRestocked,
+        errors.StockPromotedReload,
+    ),
+)
+async def restock_order(
+    caller: Caller,
+    session: AsyncSession,
+    order_id: int,
+    data: RestockBody | None = None,
+) -> RestockedShown:
+    """Put the copies of a refunded order back to their slots."""
+    told = None
+    if data is not None and data.places is not None:
+        told = [
+            returns.Put(each.card_id, Place(each.box, each.slot), each.quantity)
+            for each in data.places
+        ]
+    return restocked_body(await returns.restock(session, caller, order_id, told, clock.now()))
+
+
+router = Router(
+    path="",
+    route_handlers=[read_customer, note_customer, read_returns, read_refunders, restock_order],
+    tags=["orders"],
+)

@@ -1,0 +1,100 @@
+"""The figures of sales: days with their sums and months with their fee rates go in; periods with
+what is left after fees come out. The module is pure.
+
+Fees are known by the month, from the marketplace's report: a day bears its month's share. A period
+with a day whose month has no report has no fees and no net, and the month is told as a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final, Literal, NamedTuple
+
+By = Literal["day", "week", "month"]
+_CENT: Final = Decimal("0.01")
+
+
+class Day(NamedTuple):
+    """The sums of the orders of a day; a refund counts on the day of its order."""
+
+    day: date
+    orders: int
+    gross: Decimal
+    refunded_orders: int
+    refunds: Decimal
+
+
+class Period(NamedTuple):
+    """`start` is the first day: of the week a Monday, of the month the first."""
+
+    start: date
+    orders: int
+    gross: Decimal
+    refunded_orders: int
+    refunds: Decimal
+    fees: Decimal | None
+    net: Decimal | None
+
+
+class Figures(NamedTuple):
+    """`gaps` holds the first days of the months with orders and without a report."""
+
+    periods: list[Period]
+    total: Period | None
+    fee_rate: Decimal | None
+    gaps: list[date]
+
+
+def figures(days: Sequence[Day], rates: Mapping[date, Decimal], by: By) -> Figures:
+    """Return the periods that have orders, oldest first; `rates` are by the month's first day."""
+    grouped: dict[date, list[Day]] = {}
+    for day in sorted(days):
+        grouped.setdefault(start_of(day.day, by), []).append(day)
+    periods = [_period(start, group, rates) for start, group in grouped.items()]
+    total = _period(min(grouped), days, rates) if grouped else None
+    months = {day.day.replace(day=1) for day in days}
+    gaps = sorted(month for month in months if month not in rates)
+    rate = None
+    if total is not None and total.fees is not None and total.gross:
+        rate = (total.fees / total.gross).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    return Figures(periods, total, rate, gaps)
+
+
+def start_of(day: date, by: By) -> date:
+    if by == "month":
+        return day.replace(day=1)
+    return day - timedelta(days=day.weekday()) if by == "week" else day
+
+
+def fee_rate(
+    gross_sales: Decimal | None,
+    total_fees: Decimal | None,
+    refunded_fees: Decimal | None,
+) -> Decimal | None:
+    """Return the share of a month's sales that the marketplace kept; None if its report does not
+    say so.
+    """
+    if not gross_sales or total_fees is None:
+        return None
+    return (total_fees - (refunded_fees or 0)) / gross_sales
+
+
+def _period(start: date, days: Iterable[Day], rates: Mapping[date, Decimal]) -> Period:
+    group = list(days)
+    gross = sum((day.gross for day in group), Decimal(0))
+    refunds = sum((day.refunds for day in group), Decimal(0))
+    fees: Decimal | None = None
+    if all(day.day.replace(day=1) in rates for day in group):
+        shares = (day.gross * rates[day.day.replace(day=1)] for day in group)
+        fees = sum(shares, Decimal(0)).quantize(_CENT, ROUND_HALF_UP)
+    return Period(
+        start,
+        sum(day.orders for day in group),
+        gross,
+        sum(day.refunded_orders for day in group),
+        refunds,
+        fees,
+        None if fees is None else gross - refunds - fees,
+    )

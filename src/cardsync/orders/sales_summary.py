@@ -1,0 +1,188 @@
+"""Sales as the seller's orders tell them: a span of days goes in; sums by period or by game, days
+to sell, and the cards that sold best and not at all come out.
+
+A day is one of the account's time zone. An order without a time counts on its date. Orders that
+were cancelled count nowhere. Sums read the index of the orders' dates alone; those of games and
+cards join the items, so they take shorter spans.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.cards.visible import VISIBLE
+from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.sales_figures import By, Day, Figures, fee_rate, figures
+
+
+class Game(NamedTuple):
+    """`gross` sums the items; refunds and fees are the orders', not the items'. `days_to_sell` is
+    the median between a card's first sight and its sale.
+    """
+
+    game: str
+    orders: int
+    pieces: int
+    gross: Decimal
+    days_to_sell: float | None
+
+
+class SoldCard(NamedTuple):
+    card_id: int | None
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    pieces: int
+    gross: Decimal
+
+
+class UnsoldCard(NamedTuple):
+    """`value` is what lies in stock; `days` have gone by since the card was first seen."""
+
+    card_id: int
+    product_name: str
+    set_name: str
+    condition: str | None
+    quantity: int
+    value: Decimal
+    days: int
+
+
+class Cards(NamedTuple):
+    best: list[SoldCard]
+    worst: list[UnsoldCard]
+
+
+_USUAL: Final = timedelta(days=29)
+# A time's day is at most a day away from the order's date.
+_DAY: Final = (
+    """coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"""
+)
+_SPAN: Final = f"""
+    orders.seller_id = :seller AND orders.status_group <> 'Cancelled'
+    AND orders.order_date BETWEEN :first_read AND :last_read
+    AND {_DAY} BETWEEN :first AND :last
+"""
+_SUMS: Final = f"""
+    SELECT {_DAY} AS day, count(*) AS orders, coalesce(sum(orders.total_amt), 0) AS gross
+      FROM orders WHERE {_SPAN} GROUP BY 1
+"""
+_REFUNDS: Final = f"""
+    SELECT {_DAY} AS day, count(*) AS orders, coalesce(sum(orders.refund_amt), 0) AS amount
+      FROM orders WHERE {_SPAN} AND orders.refund_amt IS NOT NULL GROUP BY 1
+"""
+_REPORTS: Final = """
+    SELECT month, gross_sales, total_fees, refunded_fees FROM sales_report
+     WHERE seller_id = :seller AND month BETWEEN :first_month AND :last
+"""
+_ITEMS: Final = f"""
+    SELECT orders.id AS order_id, {_DAY} AS day, i.sku_id, i.product_name, i.product_line,
+           i.set_name, i.condition, coalesce(i.quantity, 1) AS pieces,
+           coalesce(i.unit_price, 0) * coalesce(i.quantity, 1) AS gross
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+     WHERE {_SPAN}
+"""
+_GAMES: Final = f"""
+    WITH sold AS ({_ITEMS})
+    SELECT coalesce(s.product_line, ''), count(DISTINCT s.order_id),
+           CAST(sum(s.pieces) AS bigint), sum(s.gross),
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY s.day - CAST(c.created_at AS date))
+           FILTER (WHERE s.day >= CAST(c.created_at AS date))
+      FROM sold s LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = s.sku_id
+     GROUP BY 1 ORDER BY 4 DESC, 1
+"""
+_BEST: Final = f"""
+    WITH sold AS ({_ITEMS}), summed AS (
+        SELECT sku_id, max(product_name) AS product_name, max(set_name) AS set_name,
+               max(condition) AS condition, CAST(sum(pieces) AS bigint) AS pieces,
+               sum(gross) AS gross
+          FROM sold WHERE sku_id IS NOT NULL GROUP BY sku_id
+         ORDER BY gross DESC, sku_id LIMIT :most
+    )
+    SELECT (SELECT c.id FROM card c WHERE c.seller_id = :seller AND {VISIBLE}
+               AND c.marketplace_id = s.sku_id ORDER BY c.gone, c.id LIMIT 1),
+           s.product_name, s.set_name, s.condition, s.pieces, s.gross
+      FROM summed s ORDER BY s.gross DESC, s.sku_id
+"""
+_WORST: Final = f"""
+    WITH sold AS ({_ITEMS})
+    SELECT c.id, c.product_name, c.set_name, c.condition, c.quantity, c.price * c.quantity,
+           CAST(:last AS date) - CAST(c.created_at AS date)
+      FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL AND c.price > 0
+       AND CAST(c.created_at AS date) <= :first
+       AND NOT EXISTS (SELECT FROM sold s WHERE s.sku_id = c.marketplace_id)
+     ORDER BY c.price * c.quantity DESC, c.id LIMIT :most
+"""
+
+
+def span_of(
+    caller: Caller,
+    first: date | None,
+    last: date | None,
+    now: datetime,
+) -> tuple[date, date]:
+    """Return the days that were asked for: unless told, until today, and thirty days."""
+    until = last or now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+    return first or until - _USUAL, until
+
+
+def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) -> None:
+    """Raises InvalidPayload for a span that ends before it begins, or is too long."""
+    if first > last:
+        raise errors.InvalidPayload("from: is after to")
+    if (last - first).days >= most:
+        raise errors.InvalidPayload(f"from, to: at most {most} days at once: ask for fewer")
+
+
+async def by_period(reading: Reading, caller: Caller, by: By, first: date, last: date) -> Figures:
+    """Raises OwnerRequired, InvalidPayload."""
+    caller.must_be_owner()
+    need_span(first, last)
+    values = _values(caller, first, last)
+    sums, refunds, reports = await reading.together([_SUMS, _REFUNDS, _REPORTS], values, last=True)
+    refunded = {day: (orders, amount) for day, orders, amount in refunds}
+    days = [
+        Day(day, orders, gross, *refunded.get(day, (0, Decimal(0)))) for day, orders, gross in sums
+    ]
+    known = {month: fee_rate(gross, fees, back) for month, gross, fees, back in reports}
+    rates = {month: rate for month, rate in known.items() if rate is not None}
+    return figures(days, rates, by)
+
+
+async def by_game(reading: Reading, caller: Caller, first: date, last: date) -> list[Game]:
+    """Raises OwnerRequired, InvalidPayload."""
+    caller.must_be_owner()
+    need_span(first, last, limits.SALES_ITEMS_DAYS)
+    found = await reading.rows(_GAMES, _values(caller, first, last))
+    return [Game(*row) for row in found]
+
+
+async def best_and_worst(reading: Reading, caller: Caller, first: date, last: date) -> Cards:
+    """Return the cards with the most sales of the span, and those of the most value that were there
+    at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
+    """
+    caller.must_be_owner()
+    need_span(first, last, limits.SALES_ITEMS_DAYS)
+    values = _values(caller, first, last)
+    best, worst = await reading.together([_BEST, _WORST], values, last=True)
+    return Cards([SoldCard(*row) for row in best], [UnsoldCard(*row) for row in worst])
+
+
+def _values(caller: Caller, first: date, last: date) -> dict[str, Any]:
+    return {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "zone": caller.account.time_zone,
+        "first": first,
+        "last": last,
+        "first_read": first - timedelta(days=1),
+        "last_read": last + timedelta(days=1),
+        "first_month": first.replace(day=1),
+        "most": limits.SALES_CARDS,
+    }

@@ -1,0 +1,101 @@
+"""Summaries of sales over HTTP: sums by day, week, month or game, and the cards that sold best and
+not at all.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from litestar import Request, Response, Router, get
+from litestar.datastructures import State
+from litestar.params import QueryParameter
+
+from cardsync import clock, errors
+from cardsync.orders import sales_summary
+from cardsync.orders.sales_summary_shown import (
+    Asked,
+    SalesCards,
+    SalesSummary,
+    SummaryBy,
+    as_csv,
+    game_summary,
+    period_summary,
+    sales_cards,
+)
+from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, reading
+
+First = Annotated[
+    date | None,
+    QueryParameter(name="from", description="The first day, included; thirty days unless told"),
+]
+Last = Annotated[
+    date | None, QueryParameter(name="to", description="The last day, included; today unless told")
+]
+READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
+
+
+async def _summary(
+    request: Request[Any, Any, State],
+    by: SummaryBy,
+    since: date | None,
+    until: date | None,
+) -> SalesSummary:
+    caller = provide_caller(request)
+    first, last = sales_summary.span_of(caller, since, until, clock.now())
+    asked = Asked(by, first, last, caller.account.time_zone)
+    async with reading(request) as reads:
+        if by != "game":
+            figures = await sales_summary.by_period(reads, caller, by, first, last)
+            return period_summary(asked, figures)
+        games = await sales_summary.by_game(reads, caller, first, last)
+        whole = await sales_summary.by_period(reads, caller, "month", first, last)
+        return game_summary(asked, games, whole)
+
+
+@get("/summary", responses=READING)
+async def read_sales_summary(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: SummaryBy = "day",
+) -> SalesSummary:
+    """Orders, gross, refunds, fees and net by day, week or month, or items by game, in the
+    account's time zone; a span by game has at most 366 days. Fees are known from the marketplace's monthly reports; `gaps` names the
+    months without one.
+    """
+    return await _summary(request, by, first, last)
+
+
+@get("/summary.csv", responses=READING)
+async def download_sales_summary(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: SummaryBy = "day",
+) -> Response[bytes]:
+    """The same periods or games as a CSV."""
+    headers = {"Content-Disposition": 'attachment; filename="sales.csv"'}
+    table = as_csv(await _summary(request, by, first, last))
+    return Response(table, media_type="text/csv", headers=headers)
+
+
+@get("/cards", responses=READING)
+async def read_sales_cards(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> SalesCards:
+    """The cards that sold best, and those of the most value that were there and did not sell."""
+    caller = provide_caller(request)
+    span = sales_summary.span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        found = await sales_summary.best_and_worst(reads, caller, *span)
+    return sales_cards(found)
+
+
+router = Router(
+    path="/sales",
+    route_handlers=[read_sales_summary, download_sales_summary, read_sales_cards],
+    tags=["sales"],
+)

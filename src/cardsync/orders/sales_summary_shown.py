@@ -1,0 +1,172 @@
+"""Summaries of sales as the API shows them, in JSON and as CSV: figures go in; the structs, or
+lines of text, come out. The module is pure.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+import msgspec
+
+from cardsync.orders.sales_figures import Figures, Period
+from cardsync.orders.sales_summary import Cards, Game
+from cardsync.orders.shown import money
+
+SummaryBy = Literal["day", "week", "month", "game"]
+# A spreadsheet would calculate a text that begins with one of these.
+_CALCULATED = ("=", "+", "-", "@", "\t", "\r")
+
+
+class SalesPeriod(msgspec.Struct):
+    """`start` is the period's first day, or null in the total. `fees` and `net` are null if a month
+    in it has no report.
+    """
+
+    start: date | None
+    orders: int
+    gross: str
+    refunded_orders: int
+    refunds: str
+    fees: str | None
+    net: str | None
+
+
+class SalesOfGame(msgspec.Struct):
+    """`gross` sums the items. `days_to_sell` is a median, null if no sold card is known."""
+
+    game: str
+    orders: int
+    pieces: int
+    gross: str
+    days_to_sell: float | None
+
+
+class SalesSummary(msgspec.Struct):
+    """`periods` is empty by game, and `games` by period. `gaps` names the months with orders and
+    without a report, like 2026-07.
+    """
+
+    by: SummaryBy
+    first: date
+    last: date
+    time_zone: str
+    periods: list[SalesPeriod]
+    games: list[SalesOfGame]
+    total: SalesPeriod | None
+    fee_rate: str | None
+    gaps: list[str]
+
+
+class SoldCardShown(msgspec.Struct):
+    card_id: int | None
+    product_name: str | None
+    set_name: str | None
+    condition: str | None
+    pieces: int
+    gross: str
+
+
+class UnsoldCardShown(msgspec.Struct):
+    """`days` have gone by since the card was first seen."""
+
+    card_id: int
+    product_name: str
+    set_name: str
+    condition: str | None
+    quantity: int
+    value: str
+    days: int
+
+
+class SalesCards(msgspec.Struct):
+    best: list[SoldCardShown]
+    worst: list[UnsoldCardShown]
+
+
+class Asked(msgspec.Struct):
+    by: SummaryBy
+    first: date
+    last: date
+    time_zone: str
+
+
+def period_summary(asked: Asked, found: Figures) -> SalesSummary:
+    return SalesSummary(
+        by=asked.by,
+        first=asked.first,
+        last=asked.last,
+        time_zone=asked.time_zone,
+        periods=[_period(period, period.start) for period in found.periods],
+        games=[],
+        total=_period(found.total, None) if found.total else None,
+        fee_rate=None if found.fee_rate is None else str(found.fee_rate),
+        gaps=[f"{month:%Y-%m}" for month in found.gaps],
+    )
+
+
+def game_summary(asked: Asked, found: Sequence[Game], whole: Figures) -> SalesSummary:
+    summary = period_summary(asked, whole)
+    summary.periods = []
+    summary.games = [
+        SalesOfGame(
+            each.game,
+            each.orders,
+            each.pieces,
+            _money(each.gross),
+            each.days_to_sell,
+        )
+        for each in found
+    ]
+    return summary
+
+
+def sales_cards(found: Cards) -> SalesCards:
+    best = [SoldCardShown(*card[:-1], gross=_money(card.gross)) for card in found.best]
+    worst = [
+        UnsoldCardShown(*card[:5], value=_money(card.value), days=card.days) for card in found.worst
+    ]
+    return SalesCards(best, worst)
+
+
+def as_csv(summary: SalesSummary) -> bytes:
+    """Return the periods or the games as a CSV; a text that a spreadsheet would calculate gets an
+    apostrophe.
+    """
+    out = io.StringIO()
+    lines = csv.writer(out)
+    kind = SalesOfGame if summary.by == "game" else SalesPeriod
+    lines.writerow(kind.__struct_fields__)
+    for row in summary.games or summary.periods:
+        lines.writerow(_cell(value) for value in msgspec.structs.astuple(row))
+    return out.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_CALCULATED) and not _is_amount(value):
+        return f"'{value}"
+    return value
+
+
+def _is_amount(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdigit()
+
+
+def _period(period: Period, start: date | None) -> SalesPeriod:
+    return SalesPeriod(
+        start,
+        period.orders,
+        _money(period.gross),
+        period.refunded_orders,
+        _money(period.refunds),
+        money(period.fees),
+        money(period.net),
+    )
+
+
+def _money(amount: Decimal) -> str:
+    return money(amount) or ""

@@ -1,0 +1,132 @@
+"""A preview of one rule while it is written: the rule as it stands in the form goes in, beside the
+live rules; what it selects, moves and holds, and whether it can govern anything, come out.
+
+Only the cards that the rule selects are read and priced, and those that it would no longer select.
+Nothing is written, and no lease is held: somebody types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.preview import preview
+from cardsync.pricing.rules import json
+from cardsync.pricing.rules.queries import Selection, need_readable, selections
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of, read_stock
+
+LARGEST: Final = 10
+# No rule has this id.
+UNSAVED: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`shadowed_by` names the earlier rules that govern every card that the draft selects, in the
+    order of priority; `told` is the preview of the cards, in its form on the wire.
+    """
+
+    selects: int
+    governs: int
+    shadowed_by: list[int]
+    told: dict[str, Any]
+
+    @property
+    def never_matches(self) -> bool:
+        return not self.selects
+
+
+async def preview_draft(
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> Draft:
+    """Preview the draft `rule`; with `rule_id`, in place of that rule, whose fields it changes.
+
+    Raises InvalidRule, InvalidQuery, InvalidPayload, NotFound.
+    """
+    caller.must_be_owner()
+    seller_id = caller.seller_id
+    account = await session.get_one(Account, seller_id)
+    live = await run_of(session, account, now)
+    draft, former = _read(body, list(live.rules))
+    await need_readable(session, seller_id, draft.query, "rule.query")
+    kept = [rule for rule in live.rules if rule.live and rule.id != draft.id]
+    queries = [draft.query] + ([former.query] if former is not None and former.live else [])
+    found = await selections(session, seller_id, queries)
+    bound: dict[str, Any] = {}
+    conditions = [
+        condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
+    ]
+    where = f"{ON_SALE} AND ({' OR '.join(conditions)})"
+    stock = await read_stock(
+        session,
+        account,
+        replace(live, rules=[*kept, draft]),
+        where,
+        **bound,
+    )
+    out = await asyncio.to_thread(
+        engine.price,
+        stock.cards,
+        stock.run.rules,
+        stock.run.seller,
+        stock.run.now,
+        stock.run.sales,
+    )
+    selects = out.height if len(found) == 1 else await _selected(session, seller_id, now, found[0])
+    governs = out.filter(pl.col("rule_id") == draft.id).height
+    shadows = set(out["rule_id"].unique().drop_nulls()) if selects and not governs else set()
+    order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
+    return Draft(
+        selects,
+        governs,
+        [rule.id for rule in order if rule.id in shadows],
+        await preview.told(session, caller, stock, out, LARGEST),
+    )
+
+
+def _read(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule | None]:
+    """Return the draft as a live rule, and the rule that it changes."""
+    given = body.get("rule")
+    if not isinstance(given, dict):
+        raise errors.InvalidPayload("rule: must be an object")
+    rule_id = body.get("rule_id")
+    former = next((rule for rule in rules if rule.id == rule_id), None)
+    if rule_id is not None and former is None:
+        raise errors.NotFound(f"there is no rule {rule_id}")
+    # A new rule stands where a posted one would: directly before the default rule.
+    base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
+    try:
+        values = json.read_body(given, json.RULE_FIELDS)
+        drafted = json.rule_from(values, base)
+    except errors.InvalidRule as e:
+        raise errors.InvalidRule(f"rule.{e}") from e
+    return replace(drafted, state="published", enabled=True), former
+
+
+async def _selected(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    selection: Selection,
+) -> int:
+    bound: dict[str, Any] = {"seller": seller_id, "now": now}
+    where = condition_of(selection, bound, "d")
+    counted = f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE} AND {where}"
+    return int(await session.scalar(text(counted), bound) or 0)

@@ -1,0 +1,165 @@
+"""Rule tests on the cards: tests and a run of rules go in; each test's verdict, with the first
+cards that fail it and their explanations, comes out. Nothing is written.
+
+All cards that some test selects are read and priced once, by the preview's engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.database.copy import copy_chunks, frame_of, with_values
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.models import RuleTest
+from cardsync.pricing.preview.preview import names_of, reason_of
+from cardsync.pricing.rule_tests.expectations import read_expectation
+from cardsync.pricing.rules.queries import Selection, selections
+from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+
+FIRST: Final = 5
+
+
+class FailingCard(NamedTuple):
+    """Amounts are ten-thousandths; `reason` is the sentence of the step that set the price."""
+
+    marketplace_id: int
+    product_name: str | None
+    current_price: int | None
+    price: int | None
+    rule_id: int | None
+    reason: str
+
+
+class Verdict(NamedTuple):
+    """A test is red if some card fails it, or if its search selects less than it says, since a list
+    that it names is gone for example: `unread` says why then.
+    """
+
+    test: RuleTest
+    cards: int
+    failing: int
+    first: list[FailingCard]
+    unread: str | None
+
+    @property
+    def red(self) -> bool:
+        return self.failing > 0 or self.unread is not None
+
+
+async def judge(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    tests: Sequence[RuleTest],
+) -> list[Verdict]:
+    """Return the verdict of each test, in their order, on the prices that the run would ask."""
+    found = await selections(session, seller_id, [test.search for test in tests])
+    if not any(selection.where for selection in found):
+        return [
+            _judged(test, each, pl.DataFrame()) for test, each in zip(tests, found, strict=True)
+        ]
+    account = await session.get_one(Account, seller_id)
+    bound: dict[str, Any] = {}
+    conditions = {
+        place: condition_of(selection, bound, f"t{place}")
+        for place, selection in enumerate(found)
+        if selection.where is not None
+    }
+    chosen = f"{ON_SALE} AND ({' OR '.join(conditions.values())})"
+    stock = await read_stock(session, account, run, chosen, **bound)
+    out = await asyncio.to_thread(_priced, stock)
+    values = {"seller": seller_id, "now": run.now, **bound}
+    cards = out.with_columns(await _chosen_by(session, values, conditions, chosen, stock))
+    verdicts = [
+        _judged(
+            test,
+            selection,
+            cards.filter(f"t{place}") if place in conditions else pl.DataFrame(),
+        )
+        for place, (test, selection) in enumerate(zip(tests, found, strict=True))
+    ]
+    return await _explained(session, seller_id, verdicts, cards, stock.run)
+
+
+def _priced(stock: Stock) -> pl.DataFrame:
+    out = engine.price(
+        stock.cards,
+        stock.run.rules,
+        stock.run.seller,
+        stock.run.now,
+        stock.run.sales,
+    )
+    return out.with_columns(price=pl.coalesce("target", "current_price"))
+
+
+async def _chosen_by(
+    session: AsyncSession,
+    values: Mapping[str, Any],
+    conditions: Mapping[int, str],
+    where: str,
+    stock: Stock,
+) -> list[pl.Series]:
+    """Return for each test a column of the stock's cards that says which of them it selects."""
+    picks = ", ".join(f"coalesce({each}, false)::integer" for each in conditions.values())
+    sql = f"SELECT c.id, {picks} FROM card c WHERE c.seller_id = :seller AND {where}"
+    data = await copy_chunks(session, await with_values(session, sql, values))
+    names = [f"t{place}" for place in conditions]
+    schema = {"id": pl.Int64, **dict.fromkeys(names, pl.Int8)}
+    told = await asyncio.to_thread(frame_of, data, schema)
+    joined = stock.cards.select("id").join(told, on="id", how="left", maintain_order="left")
+    return [joined[name].fill_null(0).cast(pl.Boolean) for name in names]
+
+
+def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> Verdict:
+    if selection.where is None or selection.warnings:
+        return Verdict(test, 0, 0, [], " ".join(selection.warnings))
+    if cards.is_empty():
+        return Verdict(test, 0, 0, [], None)
+    failing = cards.filter(read_expectation(test.expectation).failing())
+    first = failing.sort("marketplace_id").head(FIRST)
+    told = [
+        FailingCard(
+            row["marketplace_id"],
+            None,
+            row["current_price"],
+            row["price"],
+            row["rule_id"],
+            "",
+        )
+        for row in first.iter_rows(named=True)
+    ]
+    return Verdict(test, cards.height, failing.height, told, None)
+
+
+async def _explained(
+    session: AsyncSession,
+    seller_id: int,
+    verdicts: Sequence[Verdict],
+    cards: pl.DataFrame,
+    run: Run,
+) -> list[Verdict]:
+    ids = {card.marketplace_id for verdict in verdicts for card in verdict.first}
+    if not ids:
+        return list(verdicts)
+    names = await names_of(session, seller_id, sorted(ids))
+    rows = cards.filter(pl.col("marketplace_id").is_in(list(ids))).iter_rows(named=True)
+    reasons = {row["marketplace_id"]: _reason(row, run) for row in rows}
+
+    def told(card: FailingCard) -> FailingCard:
+        id = card.marketplace_id
+        return card._replace(product_name=names.get(id), reason=reasons[id])
+
+    return [verdict._replace(first=[told(card) for card in verdict.first]) for verdict in verdicts]
+
+
+def _reason(row: Mapping[str, Any], run: Run) -> str:
+    if row["target"] is None:
+        return "No rule prices the card, so its price stays."
+    return reason_of(row, run)

@@ -1,0 +1,85 @@
+"""Expectations of rule tests: a text goes in; the expectation, and the condition under
+which a priced card fails it, come out. The module is pure.
+
+A card is judged by the price that it has now and by the price that it would have: the rules' price,
+or the present one if the rules leave the card alone. A card without any price fails nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_DOWN, Decimal
+from typing import Final, Literal, NamedTuple
+
+import polars as pl
+
+from cardsync.money import MAX_UNITS, dollars, to_units
+from cardsync.pricing.engine.rules import WHOLE_BP
+
+Kind = Literal["never moves", "never under", "never over", "lands at", "at most"]
+# A move beyond 10,000 % is no move that a test bounds.
+_MOST_BP: Final = 100 * WHOLE_BP
+_MONEY: Final = re.compile(
+    r"(never under|never over|lands at) \$?(\d{1,8}(?:\.\d{1,4})?)", re.ASCII
+)
+_MOVE: Final = re.compile(r"at most ([+-]) ?(\d{1,5}(?:\.\d{1,2})?) ?%", re.ASCII)
+
+
+class BadExpectation(ValueError):
+    """The text is no expectation."""
+
+
+class Expectation(NamedTuple):
+    """`amount` is a price in ten-thousandths of a dollar, or for `at most` a move in basis points:
+    above zero it bounds rises, below zero falls.
+    """
+
+    kind: Kind
+    amount: int = 0
+
+    @property
+    def text(self) -> str:
+        """Return the text that reads as this expectation."""
+        if self.kind == "never moves":
+            return self.kind
+        if self.kind != "at most":
+            return f"{self.kind} {dollars(self.amount)}"
+        percent = f"{Decimal(abs(self.amount)).scaleb(-2):f}".rstrip("0").rstrip(".")
+        return f"{self.kind} {'-' if self.amount < 0 else '+'}{percent} %"
+
+    def failing(self) -> pl.Expr:
+        """Return the condition over `current_price` and `price`, both in ten-thousandths."""
+        now, then = pl.col("current_price"), pl.col("price")
+        failed = {
+            "never moves": lambda: now.ne_missing(then),
+            "never under": lambda: then < self.amount,
+            "never over": lambda: then > self.amount,
+            "lands at": lambda: then != self.amount,
+            "at most": lambda: _beyond(now, then, self.amount),
+        }[self.kind]()
+        return failed.fill_null(False)
+
+
+def _beyond(now: pl.Expr, then: pl.Expr, bp: int) -> pl.Expr:
+    bound = now * (WHOLE_BP + bp)
+    return then * WHOLE_BP > bound if bp > 0 else then * WHOLE_BP < bound
+
+
+def read_expectation(text: str) -> Expectation:
+    """Raises BadExpectation, whose sentence says what can be written."""
+    words = " ".join(text.lower().replace("\u2212", "-").split())
+    if words == "never moves":
+        return Expectation("never moves")
+    if found := _MONEY.fullmatch(words):
+        amount = to_units(Decimal(found[2]))
+        if 0 < amount <= MAX_UNITS:
+            return Expectation(found[1], amount)  # type: ignore[arg-type]
+    if found := _MOVE.fullmatch(words):
+        bp = int((Decimal(found[2]) * 100).quantize(Decimal(1), ROUND_DOWN))
+        least, most = (1, _MOST_BP) if found[1] == "+" else (1, WHOLE_BP)
+        if least <= bp <= most:
+            return Expectation("at most", bp if found[1] == "+" else -bp)
+    raise BadExpectation(
+        "must be one of: never moves, never under 20.00, never over 100.00, lands at 4.99,"
+        " at most +10 %, at most -10 %"
+    )

@@ -1,0 +1,203 @@
+"""A seller's rule tests: operations read, write and check them. A caller and values go in; rows or
+verdicts come out.
+
+Writes go one at a time, under the lock of the seller's state row, as those of rules do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.pricing.models import RuleTest
+from cardsync.pricing.rule_tests.check import Verdict, judge
+from cardsync.pricing.rule_tests.expectations import BadExpectation, read_expectation
+from cardsync.pricing.rules.json import read_name, read_query, read_text
+from cardsync.pricing.rules.queries import need_readable
+from cardsync.pricing.rules.rows import run_of
+from cardsync.seller_state import state as sync_state
+
+KIND: Final = "pricing.rule_test"
+_FIELDS: Final = ("name", "search", "expectation")
+
+
+async def tests_of(session: AsyncSession, seller_id: int) -> list[RuleTest]:
+    mine = select(RuleTest).where(RuleTest.seller_id == seller_id).order_by(RuleTest.id)
+    return list(await session.scalars(mine))
+
+
+async def read_all(session: AsyncSession, caller: Caller) -> list[RuleTest]:
+    """Return the rule tests, oldest first."""
+    caller.must_be_owner()
+    return await tests_of(session, caller.seller_id)
+
+
+async def create(
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> RuleTest:
+    """Raises InvalidPayload, InvalidQuery."""
+    caller.must_be_owner()
+    values = _read(body)
+    for name in ("name", "expectation"):
+        if name not in values:
+            raise errors.InvalidPayload(f"{name}: is missing")
+    await sync_state.locked(session, caller.seller_id)
+    _need_room(await tests_of(session, caller.seller_id))
+    await need_readable(session, caller.seller_id, values.get("search", ""), "search")
+    row = RuleTest(seller_id=caller.seller_id, created_at=now, updated_at=now, **values)
+    row.search = row.search or ""
+    session.add(row)
+    await session.flush()
+    note(
+        session,
+        caller,
+        "pricing.rule_test_created",
+        f"rule test {row.id} “{row.name}” made",
+        now,
+        after=_told(row),
+        undo={"kind": KIND, "id": row.id, "was": None, "became": _told(row)},
+    )
+    return row
+
+
+async def change(
+    session: AsyncSession,
+    caller: Caller,
+    test_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> RuleTest:
+    """Raises NotFound, InvalidPayload, InvalidQuery."""
+    caller.must_be_owner()
+    values = _read(body)
+    await sync_state.locked(session, caller.seller_id)
+    row = await _one(session, caller.seller_id, test_id)
+    if values.get("search", row.search) != row.search:
+        await need_readable(session, caller.seller_id, values["search"], "search")
+    was = _told(row)
+    if was | values != was:
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.updated_at = now
+        await session.flush()
+        note(
+            session,
+            caller,
+            "pricing.rule_test_changed",
+            f"rule test {test_id} “{row.name}” changed: {', '.join(values)}",
+            now,
+            before=was,
+            after=_told(row),
+            undo={"kind": KIND, "id": test_id, "was": was, "became": _told(row)},
+        )
+    return row
+
+
+async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datetime) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    row = await _one(session, caller.seller_id, test_id)
+    await session.delete(row)
+    note(
+        session,
+        caller,
+        "pricing.rule_test_deleted",
+        f"rule test {test_id} “{row.name}” deleted",
+        now,
+        before=_told(row),
+        undo={"kind": KIND, "id": test_id, "was": _told(row), "became": None},
+    )
+
+
+async def check(session: AsyncSession, caller: Caller, now: datetime) -> list[Verdict]:
+    """Judge every test on the prices that the rules would ask if all drafts were published."""
+    caller.must_be_owner()
+    tests = await tests_of(session, caller.seller_id)
+    if not tests:
+        return []
+    live = await run_of(session, await session.get_one(Account, caller.seller_id), now)
+    drafts = [replace(rule, state="published") for rule in live.rules]
+    return await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring a test back to `was`. Raises ChangedSince unless it stands as in `became`."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    mine = select(RuleTest).where(RuleTest.seller_id == caller.seller_id, RuleTest.id == undo["id"])
+    row = await session.scalar(mine)
+    was, became = undo["was"], undo["became"]
+    if (None if row is None else _told(row)) != became:
+        raise errors.ChangedSince(f"rule test {undo['id']} was changed since")
+    if row is None:
+        _need_room(await tests_of(session, caller.seller_id))
+        session.add(
+            RuleTest(
+                seller_id=caller.seller_id,
+                created_at=now,
+                updated_at=now,
+                **was,
+            )
+        )
+    elif was is None:
+        await session.delete(row)
+    else:
+        for name, value in was.items():
+            setattr(row, name, value)
+        row.updated_at = now
+
+
+def _read(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises InvalidPayload for a field that a test does not have, or that has a wrong value."""
+    unknown = body.keys() - {*_FIELDS, "id", "created_at", "updated_at"}
+    if unknown:
+        raise errors.InvalidPayload(f"{min(unknown)}: is not a field")
+    readers = {"name": read_name, "search": read_query, "expectation": _read_expectation}
+    try:
+        return {name: readers[name](body[name], name) for name in _FIELDS if name in body}
+    except errors.InvalidRule as e:
+        raise errors.InvalidPayload(str(e)) from e
+
+
+def _read_expectation(value: Any, field: str) -> str:
+    try:
+        return read_expectation(read_text(value, field)).text
+    except BadExpectation as e:
+        raise errors.InvalidPayload(f"{field}: {e}") from e
+
+
+def _told(row: RuleTest) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _FIELDS}
+
+
+def _need_room(tests: Sequence[RuleTest]) -> None:
+    if len(tests) >= limits.RULE_TESTS:
+        raise errors.InvalidPayload(
+            f"there are {limits.RULE_TESTS} rule tests already; that is the most"
+        )
+
+
+async def _one(session: AsyncSession, seller_id: int, test_id: int) -> RuleTest:
+    mine = select(RuleTest).where(RuleTest.seller_id == seller_id, RuleTest.id == test_id)
+    row = await session.scalar(mine)
+    if row is None:
+        raise errors.NotFound(f"there is no rule test {test_id}")
+    return row

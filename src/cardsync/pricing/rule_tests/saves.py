@@ -1,0 +1,117 @@
+"""Rule tests at a save of rules: the rules before the save and what the caller sent go in; the
+verdicts come out, or the save is refused.
+
+A save that changes what governs prices is a publish: red tests refuse it, unless the owner gives a
+reason, which stays in the activity. A save of a draft is judged as if the draft were live, and
+never refused. What `activity/undo.py` takes back is not judged: it restores what was live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.receipts.sentences import money
+from cardsync.pricing.rule_tests.check import Verdict, judge
+from cardsync.pricing.rule_tests.rule_tests import tests_of
+from cardsync.pricing.rules.rows import rule_of, run_of
+
+_NAMED = 3
+
+
+def governing(rows: Iterable[PricingRule]) -> list[Rule]:
+    """Return the rules that may govern prices, without their names, which change no price."""
+    rules = sorted((rule_of(row) for row in rows), key=lambda rule: (rule.priority, rule.id))
+    return [replace(rule, name="") for rule in rules if rule.live]
+
+
+async def judge_save(
+    session: AsyncSession,
+    caller: Caller,
+    was: Sequence[Rule],
+    now: datetime,
+    *,
+    override_reason: Any = None,
+    draft: int | None = None,
+) -> list[Verdict]:
+    """Judge the rules as they stand after a save; `was` are the rules that governed before it.
+
+    Raises RuleTestsFailed, InvalidPayload.
+    """
+    reason = _read_reason(override_reason)
+    tests = await tests_of(session, caller.seller_id)
+    if not tests:
+        return []
+    live = await run_of(session, await session.get_one(Account, caller.seller_id), now)
+    rules = [replace(rule, name="") for rule in live.rules if rule.live]
+    publishes = sorted(rules, key=lambda rule: (rule.priority, rule.id)) != list(was)
+    if not publishes:
+        rules = [
+            replace(rule, state="published", enabled=True) if rule.id == draft else rule
+            for rule in live.rules
+        ]
+        return await judge(session, caller.seller_id, replace(live, rules=rules), tests)
+    verdicts = await judge(session, caller.seller_id, live, tests)
+    red = [verdict for verdict in verdicts if verdict.red]
+    if red and (reason is None or caller.identity.credential == "token"):
+        raise errors.RuleTestsFailed(_sentence(red))
+    if red:
+        note(
+            session,
+            caller,
+            "pricing.rule_tests_overridden",
+            f"{len(red)} red rule tests overridden: {reason}",
+            now,
+            risk="high",
+            after={
+                "reason": reason,
+                "rule_tests": [
+                    {
+                        "id": verdict.test.id,
+                        "name": verdict.test.name,
+                        "failing": verdict.failing,
+                    }
+                    for verdict in red
+                ],
+            },
+        )
+    return verdicts
+
+
+def _read_reason(value: Any) -> str | None:
+    if value is None:
+        return None
+    most = limits.OVERRIDE_REASON_CHARACTERS
+    kept = " ".join(value.split()) if isinstance(value, str) else ""
+    if not kept or len(kept) > most:
+        raise errors.InvalidPayload(f"override_reason: must have 1 to {most} characters")
+    return kept
+
+
+def _sentence(red: Sequence[Verdict]) -> str:
+    told = "; ".join(_why(verdict) for verdict in red[:_NAMED])
+    rest = f"; and {len(red) - _NAMED} more" if len(red) > _NAMED else ""
+    count = "1 rule test is" if len(red) == 1 else f"{len(red)} rule tests are"
+    return f"{count} red: {told}{rest}"
+
+
+def _why(verdict: Verdict) -> str:
+    named = f"“{verdict.test.name}” ({verdict.test.expectation})"
+    if verdict.unread is not None:
+        return f"{named} can't be judged: {verdict.unread}"
+    card = verdict.first[0]
+    before, after = (money(units) or "no price" for units in (card.current_price, card.price))
+    return (
+        f"{named} fails for {verdict.failing} of {verdict.cards} cards, first"
+        f" {card.product_name or card.marketplace_id}, {before} to {after}: {card.reason}"
+    )

@@ -1,0 +1,39 @@
+"""Work that stops when its caller leaves: what a page asks while somebody types is overtaken by the
+next request, and nobody waits for the first any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from cardsync import errors
+
+T = TypeVar("T")
+
+
+async def while_there(
+    receive: Callable[[], Awaitable[Mapping[str, Any]]],
+    work: Coroutine[Any, Any, T],
+) -> T:
+    """Do the work, and cancel it if the caller closes the connection; the database is told, too.
+
+    The body of the request has been read: what `receive` tells next is that the caller left.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise errors.BadRequest("the caller left before the answer was there")
+        return await working
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _left(receive: Callable[[], Awaitable[Mapping[str, Any]]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
