@@ -23,6 +23,9 @@ SESSION_ALONE = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    POST /api/pull_links
+    GET /api/pull_links
+    DELETE /api/pull_links/{link_id}
     GET /api/shelves
     GET /api/shelves/{box}
     POST /api/shelves/put

@@ -39,6 +39,7 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.orders.pull_sessions import PULLS
 from cardsync.plans import pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
@@ -46,6 +47,9 @@ from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
+from cardsync.pulling import phone_routes as phones
+from cardsync.pulling import routes as pull_links
+from cardsync.pulling.streams import PullStreams
 from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
@@ -115,6 +119,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.rate_limits = limited
     app.state.last_seen = seen
     app.state.releases = known
+    app.state.pull_streams = streams = PullStreams()
     await stack.enter_async_context(
         limited.buckets.exchanging(settings.rate_limit_exchange_seconds)
     )
@@ -122,6 +127,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     await stack.enter_async_context(known.kept_fresh(settings.release_refresh_seconds))
     notices = Notices(database.url)
     notices.on(TOPIC, known.invalidate)
+    notices.on(PULLS, streams.changed)
     await stack.enter_async_context(notices.listening())
 
 
@@ -167,6 +173,7 @@ def _for_members() -> Router:
         "/api",
         contributions.router,
         shelving.router,
+        pull_links.router,
         quick_add.recovery,
         security=[A_SESSION],
         opt=BY_SESSION,
@@ -216,6 +223,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             management.router,
             members.router,
             member_pages.router,
+            phones.router,
+            dashboard.phones,
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,

@@ -38,7 +38,14 @@ SESSION_ONLY = {
         name
         for name in OPERATIONS
         if name[1].startswith(
-            ("/api/shelves", "/api/contributions", "/api/members", "/api/keys", "/api/export/every")
+            (
+                "/api/shelves",
+                "/api/pull_links",
+                "/api/contributions",
+                "/api/members",
+                "/api/keys",
+                "/api/export/every",
+            )
         )
     ),
     *(
@@ -77,6 +84,7 @@ WITH_JSON_BODY = {
         "v1/sync/debug",
         "v1/sync/upload-request",
         "pull_sessions",
+        "pull_links",
         "session",
         "invitations/{token}",
         "shelves/put",
@@ -193,6 +201,9 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/unassign"),
         ("POST", "/api/pull_sessions/{session_id}/complete"),
         ("POST", "/api/pull_sessions/{session_id}/cancel"),
+        ("POST", "/api/pull_links"),
+        ("GET", "/api/pull_links"),
+        ("DELETE", "/api/pull_links/{link_id}"),
         ("POST", "/api/orders/{order_id}/dismiss"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
@@ -592,6 +603,10 @@ OWN_REFUSALS = {
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
         for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped")
     },
+    ("POST", "/api/pull_links"): {**READS_JSON, 404: {"not_found"},
+                                  409: {"pull_session_not_open"}},
+    ("GET", "/api/pull_links"): {422: {"invalid_payload"}},
+    ("DELETE", "/api/pull_links/{link_id}"): {404: {"not_found"}},
     ("GET", "/api/shelves/{box}"): {404: {"not_found"}, 422: {"invalid_payload"}},
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"},
                                           409: {"stock_promoted_reload"}}
@@ -739,6 +754,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
         or (
             name[1].startswith(
                 (
+                    "/api/pull_links",
                     "/api/shelves",
                     "/api/lists",
                     "/api/contributions",

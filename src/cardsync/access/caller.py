@@ -35,12 +35,12 @@ EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The seller, and what the caller showed for it: a key, a member's session or an OAuth token,
-    with that credential's id.
+    """The seller, and what the caller showed for it: a key, a member's session, an OAuth token or a
+    phone's link to a pull, with that credential's id.
     """
 
     seller_id: int
-    credential: Literal["key", "session", "token"]
+    credential: Literal["key", "session", "token", "link"]
     credential_id: int
     # Only a session has a member; the holder of a key may do what an owner may.
     member_id: int | None = None
@@ -140,8 +140,8 @@ class Caller(msgspec.Struct, frozen=True):
         match identity.credential:
             case "session":
                 return f"member {identity.member_id}"
-            case "token":
-                return f"token {identity.credential_id}"
+            case "token" | "link":
+                return f"{identity.credential} {identity.credential_id}"
         return "key"
 
     def must_be_owner(self) -> None:

@@ -16,6 +16,8 @@ from cardsync.dashboard.pages import (
     one_list,
     order,
     orders,
+    phone_pull,
+    pulls,
     selection,
     set_up,
     settings,
@@ -51,6 +53,7 @@ pages = Router(
         today.settle_review,
         activity.activity_page,
         activity.undo_entry,
+        *pulls.ROUTES,
         *settings.ROUTES,
         *set_up.ROUTES,
         styleguide.styleguide,
@@ -65,6 +68,14 @@ first_run = Router(
     route_handlers=set_up.STRANGERS,
     middleware=[among_strangers],
     exception_handlers={errors.Problem: forms.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.SIGN_IN_BYTES,
+)
+# A phone's page has its token in the address and no member.
+phones = Router(
+    path="/p",
+    route_handlers=[phone_pull.worker, phone_pull.with_token],
+    exception_handlers={errors.Problem: phone_pull.refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )
