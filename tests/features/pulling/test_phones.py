@@ -77,7 +77,7 @@ async def orders(shop, session):
 
 async def test_the_queue_is_in_shelf_order_and_of_one_game(shop):
     owner = await signed_in(shop)
-    session, _, (one, two, other), links = await a_pull(shop, owner)
+    _session, _, (one, two, other), links = await a_pull(shop, owner)
     queue = await Phone(shop, links["magic"]).queue()
     assert [line["item_id"] for line in queue["lines"]] == [two, one]
     assert [(x["place"], x["wanted"], x["state"]) for x in queue["lines"]] == [
@@ -110,7 +110,7 @@ async def test_marks_count_once_and_the_order_is_pulled(shop):
 
 async def test_an_undo_that_comes_first_takes_back_all_the_same(shop):
     owner = await signed_in(shop)
-    session, _, (one, _, _), links = await a_pull(shop, owner)
+    _session, _, (one, _, _), links = await a_pull(shop, owner)
     phone = Phone(shop, links["magic"])
     await phone.sent(mark(2, one, "undo", undoes="mark-0001"))
     told = await phone.sent(mark(1, one))
@@ -124,13 +124,14 @@ async def test_a_missing_card_is_for_audit_and_its_order_for_review(shop):
     phone = Phone(shop, links["magic"])
     await phone.sent(mark(1, one, "missing"))
     order = (await orders(shop, session))[first]
-    assert order["missing_at"] and order["needs_review"]
+    assert order["missing_at"]
+    assert order["needs_review"]
     assert (await shop.get(f"/api/pull_sessions/{session}")).json()["review_count"] == 1
-    found = await shop.get("/api/cards", params={"query": "is:audit"})
+    found = await shop.get("/api/cards", params={"search": "is:audit"})
     assert [card["product_name"] for card in found.json()["cards"]] == ["Card 1"]
     await phone.sent(mark(2, one, "undo", undoes="mark-0001"))
     assert (await orders(shop, session))[first]["missing_at"] is None
-    assert (await shop.get("/api/cards", params={"query": "is:audit"})).json()["cards"] == []
+    assert (await shop.get("/api/cards", params={"search": "is:audit"})).json()["cards"] == []
 
 
 async def test_an_order_cancelled_meanwhile_stops_its_lines(shop):
@@ -156,7 +157,8 @@ async def test_a_card_is_claimed_by_one_phone(shop):
     holder, other = (a, b) if await a.claim(one) else (b, a)
     line = next(x for x in (await other.queue())["lines"] if x["item_id"] == one)
     assert line["claimed"]
-    assert await holder.claim(two) and await other.claim(one)
+    assert await holder.claim(two)
+    assert await other.claim(one)
 
 
 async def test_two_phones_pull_one_copy_at_once(shop):
@@ -191,7 +193,8 @@ async def test_a_link_ends(shop, how):
     session, _, (one, _, _), links = await a_pull(shop, owner)
     phone = Phone(shop, links["magic"])
     listed = (await staff.get("/api/pull_links", params={"session_id": session})).json()["links"]
-    assert len(listed) == 2 and "url" not in listed[0]
+    assert len(listed) == 2
+    assert "url" not in listed[0]
     if how == "revoked":
         for link in listed:
             answer = await staff.send("DELETE", f"/api/pull_links/{link['id']}")
@@ -256,12 +259,15 @@ async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"].partition("?")[0]
     page = await staff.get(path)
-    assert ESCAPED in page.text and HOSTILE not in page.text
+    assert ESCAPED in page.text
+    assert HOSTILE not in page.text
     told = (await shop.get(f"/api/pull_sessions/{path.split('/')[-1]}")).json()
     assert f"0 of {told['order_count']}" in page.text
     cover = await staff.http.post(f"{path}/cover", **form(staff))
-    assert cover.status_code == 200 and "data:image/svg+xml" in cover.text
-    assert HOSTILE not in cover.text and ESCAPED not in cover.text
+    assert cover.status_code == 200
+    assert "data:image/svg+xml" in cover.text
+    assert HOSTILE not in cover.text
+    assert ESCAPED not in cover.text
     url = re.search(r'href="(http[^"]*/p/[^"]+)"', cover.text)[1]
     assert "Link " in (await staff.get(path)).text
     answer = await staff.http.post(f"{path}/orders/{first}/pulled", **form(staff))

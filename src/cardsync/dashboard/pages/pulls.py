@@ -47,7 +47,8 @@ FILTERS = ("search", "date_from", "date_to", "product_line", "shipping_type")
 @get("/pulls", opt=BY_FORM)
 async def pulls_page(request: PageRequest, caller: Caller, database: Database) -> Template:
     query = {name: value for name, value in request.query_params.items() if name in FILTERS}
-    wanted = read_filter(query | {"pull_session": "none", "per_page": "1"})
+    given = {name: [value] for name, value in query.items() if value}
+    wanted = read_filter(given | {"pull_session": ["none"], "per_page": ["1"]})
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
@@ -68,7 +69,7 @@ async def pulls_page(request: PageRequest, caller: Caller, database: Database) -
 async def open_pull(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
     form = await read_form(request)
     given = {name: [value] for name in FILTERS if (value := field(form, name))}
-    wanted = read_filter({name: value[-1] for name, value in given.items()})
+    wanted = read_filter(given)
     async with database.tenant(caller.seller_id) as session:
         session_id = await pull_sessions.open_session(session, caller, None, wanted, clock.now())
     return see(f"/pulls/{session_id}", done="The pull is open. Print its cover sheet for phones.")
