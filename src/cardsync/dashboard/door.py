@@ -25,6 +25,7 @@ from cardsync.dashboard.pages import (
     today,
 )
 from cardsync.dashboard.shell import refused
+from cardsync.pulling.phone import admitting_phones
 from cardsync.web import forms
 
 pages = Router(
@@ -72,9 +73,14 @@ first_run = Router(
     request_max_body_size=limits.SIGN_IN_BYTES,
 )
 # A phone's page has its token in the address and no member.
+with_a_link = Router(
+    path="/",
+    route_handlers=[phone_pull.phone_page, phone_pull.mark_by_form],
+    middleware=[admitting_phones],
+)
 phones = Router(
     path="/p",
-    route_handlers=[phone_pull.worker, phone_pull.with_token],
+    route_handlers=[phone_pull.worker, with_a_link],
     exception_handlers={errors.Problem: phone_pull.refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,

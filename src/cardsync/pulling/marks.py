@@ -63,7 +63,7 @@ async def record(
     await _link_is_open(session, seller_id, link)
     await _take_only_its_game(session, seller_id, link, marks)
     new = await _store(session, seller_id, link, marks, now)
-    queue = await read_queue(session, seller_id, link.session_id, now)
+    queue = await read_queue(session, caller, link.session_id, now)
     if new:
         await session.execute(text(_TAKE_BACK), {"seller": seller_id, "session": link.session_id})
         await _release(session, seller_id, link, [m for m, _ in marks if m.id in new])

@@ -5,9 +5,11 @@ at.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
+from litestar.response import Stream
 
 from cardsync import errors, limits
 from cardsync.access.rate_limits.admission import RateLimits
@@ -17,6 +19,7 @@ from cardsync.pulling.progress import Mark
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
+NOT_KEPT = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 _ID = r"^[A-Za-z0-9_-]{8,64}$"
 MarkId = Annotated[str, msgspec.Meta(pattern=_ID)]
 Device = Annotated[str, msgspec.Meta(pattern=_ID)]
@@ -93,3 +96,11 @@ def admitting_phones(app: ASGIApp) -> ASGIApp:
 
 def link_of(scope: Any) -> PhoneLink:
     return cast(PhoneLink, scope["pull_link"])
+
+
+def event_stream(events: AsyncIterator[str]) -> Stream:
+    return Stream(
+        events,
+        media_type="text/event-stream",
+        headers=NOT_KEPT | {"X-Accel-Buffering": "no"},
+    )

@@ -4,7 +4,6 @@ in the address opens.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -18,9 +17,11 @@ from cardsync.database.session import Database
 from cardsync.pulling import marks
 from cardsync.pulling.links import caller_with_link
 from cardsync.pulling.phone import (
+    NOT_KEPT,
     SentClaim,
     SentMarks,
     admitting_phones,
+    event_stream,
     link_of,
     marks_of,
 )
@@ -29,7 +30,6 @@ from cardsync.pulling.shown import MarkOutcome, PullMarks, PullQueue, pull_marks
 from cardsync.pulling.streams import PullStreams
 
 PhoneRequest = Request[Any, Any, State]
-NOT_KEPT = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 class Claimed(msgspec.Struct):
@@ -44,7 +44,7 @@ async def phone_queue(
 ) -> Response[PullQueue]:
     link = link_of(request.scope)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        queue = await read_queue(session, caller.seller_id, link.session_id, clock.now())
+        queue = await read_queue(session, caller, link.session_id, clock.now())
     return Response(pull_queue(queue, link, device), headers=NOT_KEPT)
 
 
@@ -86,14 +86,6 @@ async def phone_changes(
         return True
 
     return event_stream(streams.events(caller.seller_id, still_open))
-
-
-def event_stream(events: AsyncIterator[str]) -> Stream:
-    return Stream(
-        events,
-        media_type="text/event-stream",
-        headers=NOT_KEPT | {"X-Accel-Buffering": "no"},
-    )
 
 
 router = Router(

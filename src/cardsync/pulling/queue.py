@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access.caller import Caller
 from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.pulling.progress import Line, Mark, Progress, fold
@@ -96,9 +97,10 @@ class Queue:
 
 
 async def read_queue(
-    session: AsyncSession, seller_id: int, session_id: int, now: datetime
+    session: AsyncSession, caller: Caller, session_id: int, now: datetime
 ) -> Queue:
     """Return every line of the session, in the order in which a phone shows them."""
+    seller_id = caller.seller_id
     named = {"seller": seller_id, "session": session_id, "now": now}
     rows = (await session.execute(text(LINES), named)).mappings().all()
     marks = [Mark(**row) for row in (await session.execute(text(MARKS), named)).mappings()]

@@ -8,7 +8,7 @@ import re
 import secrets
 from typing import Any, get_args
 
-from litestar import MediaType, Request, Response, Router, get, post
+from litestar import MediaType, Request, Response, get, post
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
 
@@ -26,7 +26,7 @@ from cardsync.dashboard.shell import (
 )
 from cardsync.database.session import Database
 from cardsync.pulling import marks
-from cardsync.pulling.phone import admitting_phones, link_of
+from cardsync.pulling.phone import link_of
 from cardsync.pulling.progress import Kind, Mark
 from cardsync.pulling.queue import Entry, read_queue
 from cardsync.pulling.shown import progress_of, pull_line
@@ -56,7 +56,7 @@ async def phone_page(
     device = _device(request.query_params.get("device", ""))
     now = clock.now()
     async with database.tenant(caller.seller_id) as session:
-        queue = await read_queue(session, caller.seller_id, link.session_id, now)
+        queue = await read_queue(session, caller, link.session_id, now)
         entries = queue.of_line(link.product_line)
         shown = await _claimed(session, caller, link, entries, device)
     lines = [pull_line(entry, device) for entry in entries]
@@ -151,10 +151,3 @@ def refused(request: Request[Any, Any, Any], problem: errors.Problem) -> Respons
         heading="This did not work",
         message=sentence(problem),
     )
-
-
-with_token = Router(
-    path="/",
-    route_handlers=[phone_page, mark_by_form],
-    middleware=[admitting_phones],
-)

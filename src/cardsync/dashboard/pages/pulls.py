@@ -25,7 +25,7 @@ from cardsync.orders.filters import read_filter
 from cardsync.orders.pull_shown import PullOrder, pull_session, pull_session_orders
 from cardsync.orders.queries import find_orders
 from cardsync.pulling import links
-from cardsync.pulling.phone_routes import event_stream
+from cardsync.pulling.phone import event_stream
 from cardsync.pulling.queue import Queue, read_queue
 from cardsync.pulling.shown import links_made, progress_of, pull_link
 from cardsync.pulling.streams import PullStreams
@@ -82,7 +82,7 @@ async def pull_page(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         told = await pull_reads.summary(session, caller, session_id)
         orders = await pull_reads.orders_of(session, caller, session_id)
-        queue = await read_queue(session, caller.seller_id, session_id, clock.now())
+        queue = await read_queue(session, caller, session_id, clock.now())
         phones = await links.list_links(session, caller, session_id)
     pull = pull_session_orders(told, orders)
     return show(
@@ -130,7 +130,7 @@ async def _cover(
         made = await links.make_links(session, caller, session_id, None, now)
         told = await pull_reads.summary(session, caller, session_id)
         orders = await pull_reads.orders_of(session, caller, session_id)
-        queue = await read_queue(session, caller.seller_id, session_id, now)
+        queue = await read_queue(session, caller, session_id, now)
     pull = pull_session_orders(told, orders)
     games = {game["product_line"]: game for game in _games(queue, pull.orders)}
     origin = settings.origin_for(request.headers.get("host"))
