@@ -11,6 +11,7 @@ from typing import Any, get_args
 from litestar import MediaType, Request, Response, get, post
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
@@ -26,6 +27,7 @@ from cardsync.dashboard.shell import (
 )
 from cardsync.database.session import Database
 from cardsync.pulling import marks
+from cardsync.pulling.links import PhoneLink
 from cardsync.pulling.phone import link_of
 from cardsync.pulling.progress import Kind, Mark
 from cardsync.pulling.queue import Entry, read_queue
@@ -53,12 +55,14 @@ async def phone_page(
 ) -> Template:
     """Show one card large, and the queue under it."""
     link = link_of(request.scope)
-    device = _device(request.query_params.get("device", ""))
+    given = request.query_params.get("device", "")
+    device = _device(given)
     now = clock.now()
     async with database.tenant(caller.seller_id) as session:
         queue = await read_queue(session, caller, link.session_id, now)
         entries = queue.of_line(link.product_line)
-        shown = await _claimed(session, caller, link, entries, device)
+        named = device if given == device else ""
+        shown = await _current(session, caller, link, entries, named)
     lines = [pull_line(entry, device) for entry in entries]
     current = next((line for line in lines if shown and line.item_id == shown.item_id), None)
     context = {
@@ -85,14 +89,14 @@ async def phone_page(
     )
 
 
-async def _claimed(
-    session: Any, caller: Caller, link: Any, entries: list[Entry], device: str
+async def _current(
+    session: AsyncSession, caller: Caller, link: PhoneLink, entries: list[Entry], device: str
 ) -> Entry | None:
-    """Claim the first card that no other phone shows."""
+    """Return the first card that no other phone shows. A phone that names itself claims it."""
     for entry in entries:
         if entry.open and entry.claimed_by in ("", device):
             now = clock.now()
-            if await marks.claim(session, caller, link, entry.item_id, device, now):
+            if not device or await marks.claim(session, caller, link, entry.item_id, device, now):
                 return entry
     return None
 

@@ -167,6 +167,15 @@ events.addEventListener("error", () => { polling ||= setInterval(refresh, 5000);
 addEventListener("online", refresh);
 setInterval(send, 5000);
 setInterval(() => { const line = next(); if (line && !ended) claim(line, true); }, 30000);
-navigator.serviceWorker?.register("/p/worker.js", { scope: "/p/" }).catch(() => {});
+// The page and its files are kept now, because the worker has not seen them loaded.
+async function keep() {
+  if (!navigator.serviceWorker) return;
+  try {
+    await navigator.serviceWorker.register("/p/worker.js", { scope: "/p/" });
+    const files = [...document.querySelectorAll("link[rel=stylesheet], script[src]")].map(file => file.href || file.src);
+    await (await caches.open("pull-1")).addAll([...files, base]);
+  } catch { /* Without a worker the page still keeps its marks. */ }
+}
+keep();
 render();
 refresh();

@@ -17,7 +17,7 @@ async function answer(request) {
     if (fresh.status === 410) await cache.delete(request, { ignoreSearch: true });
     return fresh;
   } catch (problem) {
-    const old = await cache.match(request, { ignoreSearch: true });
+    const old = await cache.match(request, { ignoreSearch: true, ignoreVary: true });
     if (old) return old;
     throw problem;
   }
