@@ -16,6 +16,7 @@ import pytest
 from tests.system.processes import Server, a_folder, kill, processes_of
 from tests.system.processes import until as eventually
 from tests.system.shop_with_pages import Shop, a_shop_with_pages
+from tests.system.test_pages_in_browser import a_window, look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -147,3 +148,24 @@ def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: 
     assert all(line["pulled"] <= line["wanted"] for line in told["lines"])
     until(one, told["progress"]["pulled"], 30)
     assert "Buyer" not in one.content() + two.content()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
+def test_the_pages_of_a_pull_can_be_read_and_fit(
+    browser: Browser, shop: Shop, width: int, scheme: Any
+) -> None:
+    size: Any = {"width": width, "height": 800}
+    with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
+        page.goto("/pulls")
+        if page.get_by_role("link", name="Go on with pull").count():
+            page.get_by_role("link", name="Go on with pull").click()
+        else:
+            page.get_by_role("button", name="Open a pull of").click()
+        page.get_by_role("heading", name="Orders, in the order of the way").wait_for()
+        look(page, "the pull")
+        page.get_by_role("button", name="Cover sheet for phones").first.click()
+        page.locator("img.qr").first.wait_for()
+        look(page, "the cover sheet")
+        page.get_by_role("link", name="Open the queue on this device").first.click()
+        page.locator("#current").wait_for()
+        look(page, "the phone's page")

@@ -243,6 +243,26 @@ async def test_a_stream_tells_of_a_mark(shop):
     await events.aclose()
 
 
+async def test_a_seller_has_so_many_streams_and_no_more(shop, monkeypatch):
+    monkeypatch.setattr("cardsync.limits.PULL_STREAMS", 1)
+    owner = await signed_in(shop)
+    _, _, _, links = await a_pull(shop, owner)
+    streams = shop.service.app.state.pull_streams
+
+    async def still_open():
+        return False
+
+    events = streams.events(shop.id, still_open)
+    await anext(events)
+    phone = Phone(shop, links["magic"])
+    refused = await phone.http.get(f"{phone.path}/changes")
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    streams.changed("")
+    assert "event: ended" in await anext(events)
+    await events.aclose()
+    streams.admit(shop.id)
+
+
 def form(browser, **fields):
     return {"data": {"csrf_token": browser.session["csrf_token"], **fields}}
 
