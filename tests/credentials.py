@@ -30,6 +30,9 @@ SESSION_ALONE = routes("""
     GET /api/account/deletion
     POST /api/account/deletion
     DELETE /api/account/deletion
+    POST /api/pull_links
+    GET /api/pull_links
+    DELETE /api/pull_links/{link_id}
     GET /api/shelves
     GET /api/shelves/{box}
     POST /api/shelves/put

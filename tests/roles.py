@@ -98,6 +98,9 @@ STAFF = routes("""
     POST /api/pull_sessions/{session_id}/orders/{order_id}/unassign
     POST /api/pull_sessions/{session_id}/complete
     POST /api/pull_sessions/{session_id}/cancel
+    POST /api/pull_links
+    GET /api/pull_links
+    DELETE /api/pull_links/{link_id}
     POST /api/orders/{order_id}/dismiss
     POST /api/orders/{order_id}/undismiss
     POST /api/orders/{order_id}/mark_shipped

@@ -6,7 +6,7 @@ from alembic import op
 from cardsync.database.migrate import tenant_table
 
 revision = "0032"
-down_revision = "0029"
+down_revision = "0031"
 
 
 def moment(name: str) -> sa.Column:

@@ -45,6 +45,7 @@ from cardsync.orders import returns_routes as returns
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.orders import sales_summary_routes as sales_summary
+from cardsync.orders.pull_sessions import PULLS
 from cardsync.plans import pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
@@ -54,6 +55,9 @@ from cardsync.pricing.rule_tests import routes as rule_tests
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
 from cardsync.printing import routes as printing
+from cardsync.pulling import phone_routes as phones
+from cardsync.pulling import routes as pull_links
+from cardsync.pulling.streams import PullStreams
 from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
@@ -125,6 +129,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.rate_limits = limited
     app.state.last_seen = seen
     app.state.releases = known
+    app.state.pull_streams = streams = PullStreams()
     await stack.enter_async_context(
         limited.buckets.exchanging(settings.rate_limit_exchange_seconds)
     )
@@ -132,6 +137,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     await stack.enter_async_context(known.kept_fresh(settings.release_refresh_seconds))
     notices = Notices(database.url)
     notices.on(TOPIC, known.invalidate)
+    notices.on(PULLS, streams.changed)
     await stack.enter_async_context(notices.listening())
 
 
@@ -185,6 +191,7 @@ def _for_members() -> Router:
         contributions.router,
         shelving.router,
         counts.router,
+        pull_links.router,
         quick_add.recovery,
         security=[A_SESSION],
         opt=BY_SESSION,
@@ -242,6 +249,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             members.router,
             passkeys.router,
             member_pages.router,
+            phones.router,
+            dashboard.phones,
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,

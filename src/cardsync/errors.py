@@ -320,6 +320,14 @@ class AlreadyRestocked(Problem):
     status, code = 409, "already_restocked"
 
 
+class PullLinkEnded(Problem):
+    """This link opens no pull: it was revoked, or its pull has ended; ask at the desk for a new
+    one.
+    """
+
+    status, code = 410, "pull_link_ended"
+
+
 class NotADraft(Problem):
     """This quick-add entry is no draft: it is published, sent, or to be changed first."""
 

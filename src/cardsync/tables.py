@@ -21,6 +21,7 @@ from cardsync.lists import models as lists
 from cardsync.orders import models as orders
 from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
+from cardsync.pulling import models as pulling
 from cardsync.quick_add import models as quick_add
 from cardsync.releases import models as releases
 from cardsync.repairs import models as repairs
@@ -75,6 +76,7 @@ __all__ = [
     "orders",
     "plans",
     "pricing",
+    "pulling",
     "quick_add",
     "rate_limits",
     "releases",

@@ -46,6 +46,7 @@ SESSION_ONLY = {
             (
                 "/api/shelves",
                 "/api/counts",
+                "/api/pull_links",
                 "/api/contributions",
                 "/api/members",
                 "/api/keys",
@@ -95,6 +96,7 @@ WITH_JSON_BODY = {
         "v1/sync/debug",
         "v1/sync/upload-request",
         "pull_sessions",
+        "pull_links",
         "session",
         "invitations/{token}",
         "shelves/put",
@@ -260,6 +262,9 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/unassign"),
         ("POST", "/api/pull_sessions/{session_id}/complete"),
         ("POST", "/api/pull_sessions/{session_id}/cancel"),
+        ("POST", "/api/pull_links"),
+        ("GET", "/api/pull_links"),
+        ("DELETE", "/api/pull_links/{link_id}"),
         ("POST", "/api/orders/{order_id}/dismiss"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
@@ -777,6 +782,10 @@ OWN_REFUSALS = {
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
         for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped")
     },
+    ("POST", "/api/pull_links"): {**READS_JSON, 404: {"not_found"},
+                                  409: {"pull_session_not_open"}},
+    ("GET", "/api/pull_links"): {422: {"invalid_payload"}},
+    ("DELETE", "/api/pull_links/{link_id}"): {404: {"not_found"}},
     ("GET", "/api/shelves/{box}"): {404: {"not_found"}, 422: {"invalid_payload"}},
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"},
                                           409: {"stock_promoted_reload"}}
@@ -877,6 +886,8 @@ def test_every_code_has_one_problem_class_and_appears():
             and name != ("GET", "/readyz") for code in codes(name, int(status))}  # fmt: skip
     told |= set(DOCUMENT["components"]["responses"]["MethodNotAllowed"]["content"]["application/json"]["schema"]["allOf"][1][
         "properties"]["code"]["enum"])  # fmt: skip
+    # What phones ask by their links is no part of the document.
+    by_code.pop("pull_link_ended")
     assert told == by_code.keys() | {"internal_server_error"} | {
         f"status {kind.code}" for kind in own
     }
@@ -941,6 +952,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
         or (
             name[1].startswith(
                 (
+                    "/api/pull_links",
                     "/api/shelves",
                     "/api/customers",
                     "/api/lists",

@@ -35,12 +35,12 @@ EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The seller, and what the caller showed for it: a key, a member's session or an OAuth token,
-    with that credential's id.
+    """The seller, and what the caller showed for it: a key, a member's session, an OAuth token or a
+    phone's link to a pull, with that credential's id.
     """
 
     seller_id: int
-    credential: Literal["key", "session", "token"]
+    credential: Literal["key", "session", "token", "link"]
     credential_id: int
     # Only a session has a member; the holder of a key may do what an owner may.
     member_id: int | None = None
@@ -137,12 +137,9 @@ class Caller(msgspec.Struct, frozen=True):
     def actor(self) -> str:
         """The name of the caller in the activity feed."""
         identity = self.identity
-        match identity.credential:
-            case "session":
-                return f"member {identity.member_id}"
-            case "token":
-                return f"token {identity.credential_id}"
-        return f"key {identity.credential_id}"
+        if identity.credential == "session":
+            return f"member {identity.member_id}"
+        return f"{identity.credential} {identity.credential_id}"
 
     def must_be_owner(self) -> None:
         """The first line of every operation that staff may not do. Raises OwnerRequired."""

@@ -67,6 +67,12 @@ def asset_url(name: str) -> str | None:
     return _assets()[1].get(name)
 
 
+def text_of(name: str) -> str | None:
+    """Return a file of `static` as text, for an address of its own."""
+    address = asset_url(name)
+    return _assets()[0][address.removeprefix("/static/")].content.decode() if address else None
+
+
 @get("/static/{path:path}", include_in_schema=False)
 async def static_file(request: Request[object, object, State], path: str) -> Response[bytes]:
     asset = _assets()[0].get(path.lstrip("/"))

@@ -20,6 +20,8 @@ from cardsync.dashboard.pages import (
     one_list,
     order,
     orders,
+    phone_pull,
+    pulls,
     selection,
     set_up,
     settings,
@@ -29,6 +31,7 @@ from cardsync.dashboard.pages import (
     uploads,
 )
 from cardsync.dashboard.shell import refused
+from cardsync.pulling.phone import admitting_phones
 from cardsync.web import forms
 
 pages = Router(
@@ -64,6 +67,7 @@ pages = Router(
         activity.undo_entry,
         *account.ROUTES,
         *exports.ROUTES,
+        *pulls.ROUTES,
         *settings.ROUTES,
         *set_up.ROUTES,
         styleguide.styleguide,
@@ -78,6 +82,19 @@ first_run = Router(
     route_handlers=set_up.STRANGERS,
     middleware=[among_strangers],
     exception_handlers={errors.Problem: forms.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.SIGN_IN_BYTES,
+)
+# A phone's page has its token in the address and no member.
+with_a_link = Router(
+    path="/",
+    route_handlers=[phone_pull.phone_page, phone_pull.mark_by_form],
+    middleware=[admitting_phones],
+)
+phones = Router(
+    path="/p",
+    route_handlers=[phone_pull.worker, with_a_link],
+    exception_handlers={errors.Problem: phone_pull.refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )

@@ -47,6 +47,7 @@ NAVIGATION = [
     Place("/today", "Today", "home", "t"),
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
+    Place("/pulls", "Pulls", "hand", "p"),
     Place("/lists", "Lists", "list", "l"),
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),
@@ -120,14 +121,19 @@ def url(path: str, /, **query: Any) -> str:
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-async def read_form(request: PageRequest) -> dict[str, list[str]]:
-    """Return a form's fields once its token is checked. Raises CsrfFailed, BadRequest."""
+async def form_fields(request: PageRequest) -> dict[str, list[str]]:
+    """Return a form's fields, unchecked. Raises BadRequest."""
     try:
         body = (await request.body()).decode()
         fields = parse_qs(body, keep_blank_values=True, max_num_fields=FIELDS_MOST)
     except ValueError as e:
         raise errors.BadRequest("the form cannot be read") from e
-    form = {name: [str(storable(value)) for value in values] for name, values in fields.items()}
+    return {name: [str(storable(value)) for value in values] for name, values in fields.items()}
+
+
+async def read_form(request: PageRequest) -> dict[str, list[str]]:
+    """Return a form's fields once its token is checked. Raises CsrfFailed, BadRequest."""
+    form = await form_fields(request)
     token = session_token(request.scope)
     given = request.headers.get("x-csrf-token") or (form.get("csrf_token") or [""])[-1]
     if token is None or not tokens.csrf_is_right(token, given):

@@ -272,6 +272,8 @@ class PullSessionOrder(Base):
     # for all others.
     deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None] = mapped_column(Moment)
+    # A card of the order was not found on its place.
+    missing_at: Mapped[datetime | None] = mapped_column(Moment)
     in_review: Mapped[bool] = mapped_column(server_default=FALSE)
     changed: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     # These values are those of the session's opening.

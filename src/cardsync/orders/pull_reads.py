@@ -33,9 +33,10 @@ SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
        SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
               count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
                   WHEN s.state = 'open' THEN (
-                      SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' FROM orders
+                      SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' OR p.missing_at IS NOT NULL
+                        FROM orders
                        WHERE orders.seller_id = :seller AND orders.id = p.order_id)
-                  ELSE p.in_review OR p.changed <> '{{{{}}}}' END) AS review_count
+                  ELSE p.in_review OR p.changed <> '{{{{}}}}' OR p.missing_at IS NOT NULL END) AS review_count
          FROM pull_session_order p WHERE p.seller_id = :seller AND p.session_id = s.id
        ) o
  WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
@@ -50,7 +51,7 @@ RECENT = SUMMARIES.format(
 
 ORDERS = f"""
 SELECT orders.id, orders.order_number, orders.buyer_name, p.order_date, p.status, p.shipping_type,
-       p.item_count, orders.shipped_marked_at, p.pulled_at, p.deferred_turn,
+       p.item_count, orders.shipped_marked_at, p.pulled_at, p.missing_at, p.deferred_turn,
        {_IN_REVIEW} AS in_review, {_CHANGED} AS changed
   FROM pull_session s
   JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
@@ -101,6 +102,7 @@ class PullOrder(NamedTuple):
     item_count: int
     shipped_marked_at: datetime | None
     pulled_at: datetime | None
+    missing_at: datetime | None
     deferred_turn: int | None
     in_review: bool
     changed: list[str]
@@ -108,7 +110,7 @@ class PullOrder(NamedTuple):
 
     @property
     def needs_review(self) -> bool:
-        return self.in_review or bool(self.changed)
+        return self.in_review or bool(self.changed) or self.missing_at is not None
 
 
 async def summary(session: AsyncSession, caller: Caller, session_id: int) -> Summary:
@@ -118,6 +120,12 @@ async def summary(session: AsyncSession, caller: Caller, session_id: int) -> Sum
     if row is None:
         raise errors.NotFound(f"there is no pull session {session_id}")
     return Summary(*row)
+
+
+async def recent(session: AsyncSession, caller: Caller) -> list[Summary]:
+    """Return the newest sessions, newest first."""
+    rows = await session.execute(text(RECENT), {"seller": caller.seller_id})
+    return [Summary(*row) for row in rows]
 
 
 async def orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:

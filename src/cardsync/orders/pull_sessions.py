@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,10 +20,14 @@ from cardsync import errors
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.database.notify import notify
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
 from cardsync.orders.pullable import KEEP_WAITING, NEEDS_REVIEW, PULLABLE
+
+# The topic of notices that a session has changed; the payload is `seller:session`.
+PULLS: Final = "pulls"
 
 
 async def open_session(
@@ -175,6 +179,54 @@ async def unassign(
         note(session, caller, "pull_session.unassigned", summary, now)
 
 
+async def keep_missing(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    missing: bool,
+    now: datetime,
+) -> None:
+    """Note that a card of the order was not found, or that it was after all. The first time stays.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
+    seller_id = caller.seller_id
+    await _open_one(session, seller_id, session_id)
+    change = "missing_at = :now" if missing else "missing_at = NULL"
+    unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
+    number = await _change(session, seller_id, session_id, order_id, change, unless_so, now)
+    if number is not None:
+        told = "is missing" if missing else "was found"
+        summary = f"a card of order {number} {told} in pull session {session_id}"
+        action = "pull_session.missing" if missing else "pull_session.found"
+        note(session, caller, action, summary, now)
+
+
+async def keep_unpulled(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    now: datetime,
+) -> None:
+    """Take back that an order was pulled. Raises NotFound, PullSessionNotOpen."""
+    seller_id = caller.seller_id
+    await _open_one(session, seller_id, session_id)
+    number = await _change(
+        session,
+        seller_id,
+        session_id,
+        order_id,
+        "pulled_at = NULL",
+        "p.pulled_at IS NOT NULL",
+        now,
+    )
+    if number is not None:
+        summary = f"order {number} not pulled after all in pull session {session_id}"
+        note(session, caller, "pull_session.unpulled", summary, now)
+
+
 async def end_session(
     session: AsyncSession,
     caller: Caller,
@@ -203,6 +255,7 @@ async def end_session(
             "completed": now if end == "completed" else None,
         },
     )
+    await notify(session, PULLS, f"{seller_id}:{session_id}")
     note(session, caller, f"pull_session.{end}", f"pull session {session_id} {end}", now)
 
 
@@ -225,7 +278,10 @@ async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool
         """),
         {"seller": seller_id, "id": order_id},
     )
-    return taken.first() is not None
+    row = taken.first()
+    if row is not None:
+        await notify(session, PULLS, f"{seller_id}:{row.id}")
+    return row is not None
 
 
 async def _open_one(session: AsyncSession, seller_id: int, session_id: int) -> None:

@@ -28,7 +28,8 @@ class PullSession(msgspec.Struct):
 class PullOrder(msgspec.Struct):
     """The order as it was when the session was opened. `changed` names what an upload made
     another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
-    is no longer to be pulled. `deferred`: pushed to the end.
+    is no longer to be pulled. `missing_at`: a card of it was not found, so it `needs_review`, too.
+    `deferred`: pushed to the end.
     """
 
     id: int
@@ -40,6 +41,7 @@ class PullOrder(msgspec.Struct):
     item_count: int
     shipped_marked_at: str | None
     pulled_at: str | None
+    missing_at: str | None
     deferred: bool
     in_review: bool
     changed: list[str]
@@ -72,7 +74,9 @@ def _told(row: pull_reads.Summary) -> dict[str, Any]:
 def _order(row: pull_reads.PullOrder) -> PullOrder:
     fields = row._asdict()
     deferred = fields.pop("deferred_turn") is not None
-    times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
+    times = {
+        name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at", "missing_at")
+    }
     return PullOrder(**fields | times | {"deferred": deferred, "needs_review": row.needs_review})
 
 

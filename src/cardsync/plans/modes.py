@@ -18,9 +18,13 @@ _STRICTEST: Final[tuple[Answer, ...]] = ("refuse", "ask", "apply")
 
 
 def credential_of(caller: Caller) -> Credential | None:
-    """Return the kind of the caller's credential; a member's session needs no permission."""
+    """Return the kind of the caller's credential; a member's session needs no permission, and a
+    phone's link has no more than a token.
+    """
     credential = caller.identity.credential
-    return None if credential == "session" else credential
+    if credential == "session":
+        return None
+    return "key" if credential == "key" else "token"
 
 
 def answer(mode: Mode, risk: Risk, *, changes: bool) -> Answer:

@@ -67,7 +67,7 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
 
 # These are the times at which the card had another quantity: the newest, and all others of the
 # last 90 days, so that a loss is not hidden by a sale that comes after it, and one sale does not
-# count for two losses.
+# count for two losses. A card that was not found in a pull stands first.
 _OTHERS = """CROSS JOIN LATERAL (
   SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place
     FROM price_observation o
@@ -76,7 +76,10 @@ _OTHERS = """CROSS JOIN LATERAL (
 # The quantity fell by more than was sold since a higher one was seen. A sale may be a day older
 # than the upload that still had the card; cancelled orders and those refunded in full sell
 # nothing. An order names the listing, a custom one like any other.
-_AUDIT = f"""c.id IN (
+_AUDIT = f"""(c.listing_id IN (
+ SELECT m.sku_id FROM pull_mark m
+  WHERE m.seller_id = :seller AND m.kind = 'missing' AND NOT m.undone AND m.sku_id IS NOT NULL
+    AND m.received_at >= CAST(:now AS timestamptz) - interval '90 days') OR c.id IN (
  SELECT dropped.id FROM (
     SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing,
            other.observed_at - interval '1 day' AS since
@@ -89,7 +92,7 @@ _AUDIT = f"""c.id IN (
       AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
  ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
   GROUP BY dropped.id, dropped.missing, dropped.since
- HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
+ HAVING coalesce(sum(sold.quantity), 0) < dropped.missing))"""
 
 # A line has receipts in the last sync that priced all its cards: the upload that held the whole
 # line, or the run that followed such an upload.

@@ -201,6 +201,26 @@ async def of_pull(shop, what):
     return await shop.send("POST", f"/api/pull_sessions/{session}{path}")
 
 
+async def linked(shop):
+    session, _ = await shop.pulling()
+    return await shop.owner.post("/api/pull_links", json={"session_id": session})
+
+
+async def unlinked(shop):
+    order = await shop.order()
+    session = await shop.made("/api/pull_sessions", order_ids=[order])
+    async with shop.seller.service.database.tenant(shop.seller.id) as open_one:
+        values = {"seller": shop.seller.id, "session": session}
+        link = await open_one.scalar(text(A_LINK), values)
+    return await shop.owner.send("DELETE", f"/api/pull_links/{link}")
+
+
+A_LINK = """
+    INSERT INTO pull_link (seller_id, session_id, product_line, secret_hash, made_by, created_at)
+    VALUES (:seller, :session, '', 'x', 'member 1', now()) RETURNING id
+"""
+
+
 async def open_pull(shop):
     await shop.order()
     return await shop.send("POST", "/api/pull_sessions")
@@ -475,6 +495,8 @@ SCENES = {
     "POST /api/orders/{order_id}/undismiss": lambda shop: of_order(shop, "undismiss"),
     "POST /api/orders/{order_id}/mark_shipped": lambda shop: of_order(shop, "mark_shipped"),
     "POST /api/orders/{order_id}/unmark_shipped": lambda shop: of_order(shop, "unmark_shipped"),
+    "POST /api/pull_links": linked,
+    "DELETE /api/pull_links/{link_id}": unlinked,
     "POST /api/shelves/put": lambda shop: of_shelf(shop, "put", box=2, slot=1, quantity=1),
     "POST /api/shelves/put_many": lambda shop: of_shelf(
         shop, "put_many", box=2, start_slot=1, per_slot=4

@@ -102,7 +102,7 @@ async def test_the_story_of_a_session(a_seller):
         "id": urgent, "order_number": "URGENT", "buyer_name": "Ann", "order_date": "2026-11-04",
         "status": "Completed - Paid",
         "shipping_type": "expedited", "item_count": 7, "shipped_marked_at": None, "pulled_at": None,
-        "deferred": False,
+        "missing_at": None, "deferred": False,
         "in_review": False, "changed": [], "needs_review": False, "items": None,
     }  # fmt: skip
     assert orders[0]["items"][0] == {

@@ -56,6 +56,10 @@ class RateLimits:
         groups = dict.fromkeys((Group.GENERAL, group_of(opt)))
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups))
 
+    async def admit_link(self, scope: Scope, link_id: int, opt: Mapping[str, Any]) -> None:
+        """Admit one request of the phones that share a link."""
+        await self._admit(scope, self._of_bearer(scope, f"p{link_id}", opt))
+
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
         """Refuse a request if this key, valid a moment ago, has nothing left anyway. Raises
         RateLimited.

@@ -1,0 +1,157 @@
+"""The page of a phone that pulls: the token in its address opens one game's queue, and its forms
+send marks. It works without scripts; with them it works without a network, too.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any, get_args
+
+from litestar import MediaType, Request, Response, get, post
+from litestar.exceptions import NotFoundException
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.dashboard.assets import asset_url, text_of
+from cardsync.dashboard.shell import (
+    HEADERS,
+    PageRequest,
+    field,
+    form_fields,
+    reader_of,
+    sentence,
+    url,
+)
+from cardsync.database.session import Database
+from cardsync.pulling import marks
+from cardsync.pulling.links import PhoneLink
+from cardsync.pulling.phone import link_of
+from cardsync.pulling.progress import Kind, Mark
+from cardsync.pulling.queue import Entry, read_queue
+from cardsync.pulling.shown import progress_of, pull_line
+from cardsync.web.pages import page
+
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_MOST_ITEMS = 18
+PHONE_HEADERS = HEADERS | {
+    "Content-Security-Policy": HEADERS["Content-Security-Policy"] + "; worker-src 'self'",
+    "Referrer-Policy": "no-referrer",
+}
+# The photos of cards lie at other addresses, and a phone shows none: no address learns the token.
+SAID = {
+    "pulled": "Pulled.",
+    "defer": "Put to the end of the queue.",
+    "missing": "Noted as missing; the desk looks into it.",
+    "undo": "Taken back.",
+}
+
+
+@get("/{token:str}")
+async def phone_page(
+    request: PageRequest, caller: Caller, database: Database, token: str
+) -> Template:
+    """Show one card large, and the queue under it."""
+    link = link_of(request.scope)
+    given = request.query_params.get("device", "")
+    device = _device(given)
+    now = clock.now()
+    async with database.tenant(caller.seller_id) as session:
+        queue = await read_queue(session, caller, link.session_id, now)
+        entries = queue.of_line(link.product_line)
+        named = device if given == device else ""
+        shown = await _current(session, caller, link, entries, named)
+    lines = [pull_line(entry, device) for entry in entries]
+    current = next((line for line in lines if shown and line.item_id == shown.item_id), None)
+    context = {
+        "reader": reader_of(request, caller),
+        "asset": asset_url,
+        "url": url,
+        "token": token,
+        "device": device,
+        "person": request.query_params.get("person", "")[:100],
+        "game": link.product_line.title() or "Other cards",
+        "session_id": link.session_id,
+        "lines": lines,
+        "current": current,
+        "mark_id": secrets.token_urlsafe(16),
+        "progress": progress_of(queue, link.product_line),
+        "done": request.query_params.get("done", "")[:200],
+        "csrf_token": "",
+    }
+    return Template(
+        "phone_pull.html",
+        context=context,
+        media_type=MediaType.HTML,
+        headers=PHONE_HEADERS,
+    )
+
+
+async def _current(
+    session: AsyncSession, caller: Caller, link: PhoneLink, entries: list[Entry], device: str
+) -> Entry | None:
+    """Return the first card that no other phone shows. A phone that names itself claims it."""
+    for entry in entries:
+        if entry.open and entry.claimed_by in ("", device):
+            now = clock.now()
+            if not device or await marks.claim(session, caller, link, entry.item_id, device, now):
+                return entry
+    return None
+
+
+def _device(given: str) -> str:
+    return given if _ID.fullmatch(given) else "form-" + secrets.token_urlsafe(12)
+
+
+@post("/{token:str}")
+async def mark_by_form(
+    request: PageRequest, caller: Caller, database: Database, token: str
+) -> Response[str]:
+    """Send one mark. The form has no token of its own, because no cookie stands behind it."""
+    form = await form_fields(request)
+    kind, item, mark_id = (field(form, name) for name in ("kind", "item_id", "id"))
+    if kind not in get_args(Kind) or not item.isdecimal() or len(item) > _MOST_ITEMS:
+        raise errors.InvalidPayload("kind: this form names no mark; load the page again")
+    if not _ID.fullmatch(mark_id):
+        raise errors.InvalidPayload("id: this form names no mark; load the page again")
+    quantity = field(form, "quantity") or "1"
+    if not quantity.isdecimal() or not 1 <= int(quantity[:9]) <= 10_000:
+        raise errors.InvalidPayload("quantity: it has to be a whole number from 1 on")
+    undoes = field(form, "undoes")
+    if (kind == "undo") != bool(undoes):
+        raise errors.InvalidPayload("undoes: an undo has to name its mark")
+    device, person = _device(field(form, "device")), field(form, "person")[:100]
+    mark = Mark(mark_id, kind, int(item), device, person, int(quantity), undoes[:64])  # type: ignore[arg-type]
+    link = link_of(request.scope)
+    async with database.tenant(caller.seller_id) as session:
+        queue = await marks.record(session, caller, link, [(mark, 0)], clock.now())
+    _, put_back = marks.outcome_of(queue, mark_id)
+    done = SAID[kind]
+    if put_back:
+        done = f"{put_back} of it is not wanted any more: put it back to its place."
+    where = url(f"/p/{token}", device=device, person=person, done=done)
+    headers = PHONE_HEADERS | {"Location": where}
+    return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
+
+
+@get("/worker.js")
+async def worker() -> Response[str]:
+    """Serve the service worker from here, because its address bounds what it may see."""
+    content = text_of("js/phone-worker.js")
+    if content is None:
+        raise NotFoundException
+    headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/p/"}
+    return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
+
+
+def refused(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any]:
+    """Say in a page why the link opens nothing; nobody signs in here."""
+    return page(
+        "message.html",
+        problem.status,
+        problem.headers,
+        heading="This did not work",
+        message=sentence(problem),
+    )

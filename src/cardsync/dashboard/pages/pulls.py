@@ -1,0 +1,224 @@
+"""The pages of pulls at the desk: a session is opened of what can be pulled, walked through order
+by order, and ended; phones get their links by a cover sheet, and progress is told as it comes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from typing import Any, Literal, cast
+
+import segno
+from litestar import Response, get, post
+from litestar.response import Stream, Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.orders import pull_reads, pull_sessions
+from cardsync.orders.filters import read_filter
+from cardsync.orders.pull_shown import PullOrder, pull_session, pull_session_orders
+from cardsync.orders.queries import find_orders
+from cardsync.pulling import links
+from cardsync.pulling.phone import event_stream
+from cardsync.pulling.queue import Queue, read_queue
+from cardsync.pulling.shown import links_made, progress_of, pull_link
+from cardsync.pulling.streams import PullStreams
+from cardsync.settings import Settings
+from cardsync.web.request import reading
+
+Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]
+# The last part of the form's address, as in the API → the operation and what is said of it.
+MARKS: dict[str, tuple[Mark, str]] = {
+    "pulled": (pull_sessions.mark_pulled, "The order is pulled."),
+    "defer": (pull_sessions.defer, "The order stands at the end now."),
+    "unassign": (pull_sessions.unassign, "The order is out of this pull; another can take it."),
+}
+ENDS = {"complete": "completed", "cancel": "cancelled"}
+# The filters of GET /api/orders that choose what a session takes.
+FILTERS = ("search", "date_from", "date_to", "product_line", "shipping_type")
+
+
+@get("/pulls", opt=BY_FORM)
+async def pulls_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    query = {name: value for name, value in request.query_params.items() if name in FILTERS}
+    given = {name: [value] for name, value in query.items() if value}
+    wanted = read_filter(given | {"pull_session": ["none"], "per_page": ["1"]})
+    async with reading(request) as reads:
+        found = await find_orders(reads, caller, wanted)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        recent = [pull_session(row) for row in await pull_reads.recent(session, caller)]
+    return show(
+        request,
+        caller,
+        "pulls.html",
+        open=next((row for row in recent if row.status == "open"), None),
+        ended=[row for row in recent if row.status != "open"],
+        pullable=found.total,
+        asked={name: query.get(name, "") for name in FILTERS},
+        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
+    )
+
+
+@post("/pulls", opt=BY_FORM | WRITES)
+async def open_pull(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
+    form = await read_form(request)
+    given = {name: [value] for name in FILTERS if (value := field(form, name))}
+    wanted = read_filter(given)
+    async with database.tenant(caller.seller_id) as session:
+        session_id = await pull_sessions.open_session(session, caller, None, wanted, clock.now())
+    return see(f"/pulls/{session_id}", done="The pull is open. Print its cover sheet for phones.")
+
+
+@get("/pulls/{session_id:int}", opt=BY_FORM)
+async def pull_page(
+    request: PageRequest, caller: Caller, database: Database, session_id: int
+) -> Template:
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        told = await pull_reads.summary(session, caller, session_id)
+        orders = await pull_reads.orders_of(session, caller, session_id)
+        queue = await read_queue(session, caller, session_id, clock.now())
+        phones = await links.list_links(session, caller, session_id)
+    pull = pull_session_orders(told, orders)
+    return show(
+        request,
+        caller,
+        "pull.html",
+        pull=pull,
+        games=_games(queue, pull.orders),
+        links=[pull_link(link) for link in phones],
+        missing={entry.item_id for entry in queue.entries if entry.line.state == "missing"},
+        put_back=[entry for entry in queue.entries if entry.line.surplus],
+    )
+
+
+@post("/pulls/{session_id:int}/{end:str}", opt=BY_FORM | WRITES)
+async def change_pull(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    session_id: int,
+    end: str,
+) -> Response[Any] | Template:
+    await read_form(request)
+    if end == "cover":
+        return await _cover(request, caller, database, settings, session_id)
+    if end not in ENDS:
+        raise errors.NotFound(f"a pull cannot be {end!r}")
+    state = cast(Literal["completed", "cancelled"], ENDS[end])
+    async with database.tenant(caller.seller_id) as session:
+        await pull_sessions.end_session(session, caller, session_id, state, clock.now())
+    return see(f"/pulls/{session_id}", done=f"The pull is {state}.")
+
+
+async def _cover(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    session_id: int,
+) -> Template:
+    """Make new links and show them this one time, each as a QR code."""
+    now = clock.now()
+    async with database.tenant(caller.seller_id) as session:
+        made = await links.make_links(session, caller, session_id, None, now)
+        told = await pull_reads.summary(session, caller, session_id)
+        orders = await pull_reads.orders_of(session, caller, session_id)
+        queue = await read_queue(session, caller, session_id, now)
+    pull = pull_session_orders(told, orders)
+    games = {game["product_line"]: game for game in _games(queue, pull.orders)}
+    origin = settings.origin_for(request.headers.get("host"))
+    sheets = [
+        {"url": link.url, "qr": _qr(link.url), **games[link.product_line]}
+        for link in links_made(made, origin).links
+        if link.product_line in games
+    ]
+    return show(request, caller, "pull_cover.html", pull=pull, sheets=sheets)
+
+
+def _qr(url: str) -> str:
+    """Return the QR code of an address as the source of a picture."""
+    return str(segno.make(url, error="m", micro=False).svg_data_uri(scale=6, border=4))
+
+
+def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, Any]]:
+    """Return, for each game of the session, its progress, its orders and how they are shipped."""
+    shipping = {order.id: order.shipping_type for order in orders}
+    games = []
+    for line in sorted({entry.product_line for entry in queue.entries}):
+        entries = queue.of_line(line)
+        mine = {entry.order_id for entry in entries}
+        games.append(
+            {
+                "product_line": line,
+                "name": line.title() or "Other cards",
+                "orders": len(mine),
+                "cards": sum(entry.wanted for entry in entries),
+                "shipping": Counter(shipping.get(order, "pwe") for order in mine),
+                "progress": progress_of(queue, line),
+            }
+        )
+    return games
+
+
+@post("/pulls/{session_id:int}/orders/{order_id:int}/{mark:str}", opt=BY_FORM | WRITES)
+async def mark_pull_order(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    session_id: int,
+    order_id: int,
+    mark: str,
+) -> Response[str]:
+    await read_form(request)
+    if mark not in MARKS:
+        raise errors.NotFound(f"an order in a pull takes no mark {mark!r}")
+    operation, done = MARKS[mark]
+    async with database.tenant(caller.seller_id) as session:
+        await operation(session, caller, session_id, order_id, clock.now())
+    return see(f"/pulls/{session_id}", done=done)
+
+
+@post("/pulls/{session_id:int}/links/{link_id:int}/revoke", opt=BY_FORM | WRITES)
+async def revoke_phone_link(
+    request: PageRequest, caller: Caller, database: Database, session_id: int, link_id: int
+) -> Response[str]:
+    await read_form(request)
+    async with database.tenant(caller.seller_id) as session:
+        await links.revoke(session, caller, link_id, clock.now())
+    return see(f"/pulls/{session_id}", done="The link is revoked: no phone can use it any more.")
+
+
+@get("/pulls/{session_id:int}/changes", opt=BY_FORM)
+async def pull_changes(
+    request: PageRequest, caller: Caller, database: Database, session_id: int
+) -> Stream:
+    """Server-sent events of one session, until it ends."""
+    streams: PullStreams = request.app.state.pull_streams
+    streams.admit(caller.seller_id)
+
+    async def still_open() -> bool:
+        async with database.tenant(caller.seller_id) as session:
+            told = await pull_reads.summary(session, caller, session_id)
+        return told.status == "open"
+
+    if not await still_open():
+        raise errors.PullSessionNotOpen(f"pull session {session_id} has ended")
+    return event_stream(streams.events(caller.seller_id, still_open))
+
+
+ROUTES = [
+    pulls_page,
+    open_pull,
+    pull_page,
+    change_pull,
+    mark_pull_order,
+    revoke_phone_link,
+    pull_changes,
+]

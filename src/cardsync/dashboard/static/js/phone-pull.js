@@ -1,0 +1,181 @@
+// A phone's pull: marks go into an outbox first and are sent when there is a network, as often as it
+// takes; the server counts each once by its id. Without this file the page's forms do the same.
+const token = document.body.dataset.token;
+const base = `/p/${token}`;
+const key = name => `pull-${name}-${token}`;
+const read = (name, other) => { try { return JSON.parse(localStorage.getItem(name)) ?? other; } catch { return other; } };
+const write = (name, value) => localStorage.setItem(name, JSON.stringify(value));
+const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, "0")).join("");
+const parameters = new URLSearchParams(location.search);
+
+const device = read("pull-device", null) ?? newId();
+write("pull-device", device);
+if (parameters.get("person")) write("pull-person", parameters.get("person"));
+const person = () => read("pull-person", "");
+let queue = read(key("queue"), null);
+let outbox = read(key("outbox"), []);
+let sending = false;
+let ended = false;
+let claimed = 0;
+let polling = 0;
+
+function element(tag, css, text) {
+  const made = document.createElement(tag);
+  if (css) made.className = css;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+function name(tag, css, text) { const made = element(tag, css); made.append(element("bdi", "", text)); return made; }
+
+// What the outbox will change, seen at once.
+function lines() {
+  return (queue?.lines ?? []).map(line => {
+    const shown = { ...line };
+    for (const mark of outbox.filter(mark => mark.item_id === line.item_id)) {
+      if (mark.kind === "pulled") shown.pulled = Math.min(shown.wanted, shown.pulled + mark.quantity);
+      if (mark.kind === "missing") shown.state = "missing";
+      if (mark.kind === "defer") shown.state = "deferred";
+      if (mark.kind !== "undo") shown.last_mark = mark.id;
+      if (mark.kind === "undo") { shown.state = "waiting"; shown.last_mark = ""; shown.pulled = line.pulled - (mark.back ?? 0); }
+      if (shown.state !== "stopped" && shown.pulled >= shown.wanted) shown.state = "pulled";
+    }
+    return shown;
+  });
+}
+
+function button(kind, label, css, line, quantity = 1, undoes = "") {
+  const made = element("button", css, label);
+  made.type = "button";
+  made.addEventListener("click", () => mark(kind, line, quantity, undoes));
+  return made;
+}
+
+function mark(kind, line, quantity, undoes) {
+  const sequence = read("pull-sequence", 0) + 1;
+  write("pull-sequence", sequence);
+  const back = kind === "undo" && line.pulled ? 1 : 0;
+  outbox.push({ id: newId(), kind, item_id: line.item_id, sequence, quantity, undoes, back });
+  write(key("outbox"), outbox);
+  render();
+  send();
+}
+
+function next() {
+  const open = lines().filter(line => ["waiting", "deferred"].includes(line.state) && !line.claimed);
+  return open.find(line => line.state === "waiting") ?? open[0];
+}
+
+function render() {
+  if (!queue) return;
+  const all = lines();
+  const line = next();
+  const card = document.getElementById("current");
+  card.replaceChildren();
+  if (line && !ended) {
+    const left = line.wanted - line.pulled;
+    card.append(element("p", "place", line.place ?? "no place"), name("h2", "", line.name || "–"),
+      name("p", "", [line.set_name, line.number && `#${line.number}`, line.rarity].filter(Boolean).join(" · ")),
+      name("p", "big", [line.printing, line.condition].filter(Boolean).join(" · ") || "–"),
+      element("p", "quantity", `${left} ×`), name("p", "muted", `Order ${line.order_number}`));
+    if (line.changed.length) card.append(element("p", "chip warn", `The order has changed since: ${line.changed.join(", ").replaceAll("_", " ")}`));
+    const marks = element("div", "marks");
+    marks.append(button("pulled", left === 1 ? "Pulled" : `Pulled all ${left}`, "", line, left));
+    if (left > 1) marks.append(button("pulled", "Pulled one", "quiet", line));
+    marks.append(button("defer", "Defer", "quiet", line), button("missing", "Missing", "danger", line));
+    card.append(marks);
+    claim(line);
+  } else card.append(element("p", "title", ended ? "This pull has ended. Ask at the desk for a new link." : all.some(one => one.claimed && ["waiting", "deferred"].includes(one.state)) ? "Other phones show the last cards." : "Every card of this game is done. Bring the cards to the desk."));
+  const list = document.getElementById("lines");
+  list.replaceChildren(...all.map(one => {
+    const row = element("li", { pulled: "good", missing: "bad", stopped: "bad", deferred: "warn" }[one.state] ?? "");
+    row.dataset.item = one.item_id;
+    const grow = element("div", "grow");
+    const title = element("p");
+    title.append(element("span", "chip", one.place ?? "no place"), " ", element("bdi", "", one.name || "–"), " ", name("small", "muted", one.condition));
+    grow.append(title, element("p", "muted", `${one.pulled} of ${one.wanted} · ${one.state === "stopped" ? "do not pull: the order has changed" : one.state}${one.claimed ? " · shown on another phone" : ""}`));
+    if (one.surplus) grow.append(element("p", "chip bad", `put ${one.surplus} back`));
+    row.append(grow);
+    if (one.last_mark && !ended) row.append(button("undo", "Undo", "quiet", one, 1, one.last_mark));
+    return row;
+  }));
+  const pulled = all.reduce((sum, one) => sum + one.pulled, 0), wanted = all.reduce((sum, one) => sum + one.wanted, 0);
+  const bar = document.querySelector("#progress progress");
+  if (bar) { bar.max = wanted || 1; bar.value = pulled; document.querySelector("#progress .muted").textContent = `${pulled} of ${wanted}`; }
+  const wait = outbox.length ? `${outbox.length} ${outbox.length === 1 ? "mark waits" : "marks wait"} to be sent.` : "";
+  document.getElementById("network").textContent = wait;
+}
+
+function tell(text) {
+  const notice = element("div", "notice bad");
+  notice.append(element("p", "", text));
+  document.getElementById("notices").replaceChildren(notice);
+}
+
+async function ask(path, body) {
+  const options = body ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
+  const answer = await fetch(base + path, options);
+  if (answer.status === 410) { ended = true; render(); }
+  return answer;
+}
+
+function take(fresh) { queue = fresh; write(key("queue"), fresh); }
+
+async function send() {
+  if (sending || !outbox.length || ended) return;
+  sending = true;
+  const sent = outbox.slice(0, 200);
+  try {
+    const answer = await ask("/marks", { device, person: person(), marks: sent.map(({ back, ...mark }) => mark) });
+    if (answer.ok) {
+      const { outcomes, ...fresh } = await answer.json();
+      const known = new Set(sent.map(mark => mark.id));
+      outbox = outbox.filter(mark => !known.has(mark.id));
+      write(key("outbox"), outbox);
+      take(fresh);
+      const back = outcomes.reduce((sum, one) => sum + one.put_back, 0);
+      if (back) tell(`${back} of these cards ${back === 1 ? "is" : "are"} not wanted any more: put ${back === 1 ? "it" : "them"} back.`);
+    } else if (answer.status === 422) tell((await answer.json()).error ?? "The marks were refused.");
+  } catch { /* There is no network: the outbox keeps them. */ } finally { sending = false; }
+  render();
+}
+
+async function refresh() {
+  if (outbox.length) return send();
+  try {
+    const answer = await ask(`/queue?device=${device}`);
+    if (answer.ok && !outbox.length) { take(await answer.json()); render(); }
+  } catch { /* The kept queue stays. */ }
+}
+
+async function claim(line, again = false) {
+  if (claimed === line.item_id && !again) return;
+  claimed = line.item_id;
+  try {
+    const answer = await ask("/claims", { device, item_id: line.item_id });
+    if (answer.ok && !(await answer.json()).claimed) {
+      const mine = queue.lines.find(one => one.item_id === line.item_id);
+      if (mine) mine.claimed = true;
+      render();
+    }
+  } catch { /* Without a network two phones may show one card: a second copy is told to put back. */ }
+}
+
+const events = new EventSource(`${base}/changes`);
+events.addEventListener("changed", () => { clearInterval(polling); polling = 0; refresh(); });
+events.addEventListener("ended", () => { ended = true; events.close(); render(); });
+events.addEventListener("error", () => { polling ||= setInterval(refresh, 5000); });
+addEventListener("online", refresh);
+setInterval(send, 5000);
+setInterval(() => { const line = next(); if (line && !ended) claim(line, true); }, 30000);
+// The page and its files are kept now, because the worker has not seen them loaded.
+async function keep() {
+  if (!navigator.serviceWorker) return;
+  try {
+    await navigator.serviceWorker.register("/p/worker.js", { scope: "/p/" });
+    const files = [...document.querySelectorAll("link[rel=stylesheet], script[src]")].map(file => file.href || file.src);
+    await (await caches.open("pull-1")).addAll([...files, base]);
+  } catch { /* Without a worker the page still keeps its marks. */ }
+}
+keep();
+render();
+refresh();

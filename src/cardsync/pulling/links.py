@@ -1,0 +1,218 @@
+"""The links of phones: a session goes in; one link a product line comes out, and a token leads back
+to its link.
+
+A token is `seller-link-secret`. Only the hash of the secret is stored, so a link is shown once, when
+it is made. It ends with its session, or when a member revokes it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access import tokens
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller, Identity, caller_query, read_row
+from cardsync.database.notify import notify
+from cardsync.database.session import Database
+from cardsync.orders.pull_sessions import PULLS
+
+_FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
+LINK_CALLER = caller_query(
+    "pull_link_caller",
+    "JOIN pull_link l ON l.seller_id = a.seller_id AND l.id = $2 AND l.revoked_at IS NULL"
+    " JOIN pull_session p ON p.seller_id = a.seller_id AND p.id = l.session_id"
+    " AND p.state = 'open'",
+    "l.session_id",
+    "l.product_line",
+    "l.secret_hash",
+)
+
+
+class MadeLink(NamedTuple):
+    """`token` is shown this one time."""
+
+    id: int
+    session_id: int
+    product_line: str
+    token: str
+
+
+class Link(NamedTuple):
+    id: int
+    session_id: int
+    product_line: str
+    made_by: str
+    created_at: datetime
+    revoked_at: datetime | None
+    ended: bool
+
+
+class PhoneLink(msgspec.Struct, frozen=True):
+    """A link as a phone uses it."""
+
+    id: int
+    session_id: int
+    product_line: str
+
+
+async def make_links(
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    product_line: str | None,
+    now: datetime,
+) -> list[MadeLink]:
+    """Make a link for each product line of the session, or for the named one.
+
+    Raises NotFound, PullSessionNotOpen, InvalidPayload.
+    """
+    seller_id = caller.seller_id
+    await one_at_a_time(session, seller_id)
+    named = {"seller": seller_id, "session": session_id}
+    await _must_be_open(session, seller_id, session_id)
+    made = await session.scalar(
+        text("SELECT count(*) FROM pull_link WHERE seller_id = :seller AND session_id = :session"),
+        named,
+    )
+    if made >= limits.PULL_LINKS:
+        raise errors.InvalidPayload(
+            f"session_id: pull session {session_id} has had {limits.PULL_LINKS} links; open another"
+        )
+    rows = await session.scalars(
+        text("""
+            SELECT DISTINCT coalesce(product_line, '') AS line FROM pull_session_item
+             WHERE seller_id = :seller AND session_id = :session ORDER BY line
+        """),
+        named,
+    )
+    lines = list(rows)
+    if product_line is not None and product_line not in lines:
+        raise errors.InvalidPayload(
+            f"product_line: pull session {session_id} has no card of {product_line!r}"
+        )
+    links = [
+        await _make(session, caller, session_id, line, now)
+        for line in lines
+        if product_line in (None, line)
+    ]
+    games = ", ".join(link.product_line or "other" for link in links)
+    summary = f"phone links made for pull session {session_id}: {games or 'none'}"
+    note(session, caller, "pull_link.made", summary, now, after={"links": [x.id for x in links]})
+    return links
+
+
+async def _make(
+    session: AsyncSession, caller: Caller, session_id: int, product_line: str, now: datetime
+) -> MadeLink:
+    secret = tokens.new_token()
+    link_id = await session.scalar(
+        text("""
+            INSERT INTO pull_link
+                   (seller_id, session_id, product_line, secret_hash, made_by, created_at)
+            VALUES (:seller, :session, :line, :hash, :by, :now) RETURNING id
+        """),
+        {
+            "seller": caller.seller_id,
+            "session": session_id,
+            "line": product_line,
+            "hash": tokens.token_hash(secret),
+            "by": caller.actor,
+            "now": now,
+        },
+    )
+    assert link_id is not None
+    token = f"{caller.seller_id}-{link_id}-{secret}"
+    return MadeLink(link_id, session_id, product_line, token)
+
+
+async def list_links(session: AsyncSession, caller: Caller, session_id: int | None) -> list[Link]:
+    """Return the links of a session, or the newest of all, newest first."""
+    rows = await session.execute(
+        text("""
+            SELECT l.id, l.session_id, l.product_line, l.made_by, l.created_at, l.revoked_at,
+                   s.state <> 'open' AS ended
+              FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id
+                                                  AND s.id = l.session_id
+             WHERE l.seller_id = :seller AND s.seller_id = :seller
+               AND (CAST(:session AS bigint) IS NULL OR l.session_id = :session)
+             ORDER BY l.id DESC LIMIT :most
+        """),
+        {"seller": caller.seller_id, "session": session_id, "most": limits.PULL_LINKS},
+    )
+    return [Link(*row) for row in rows]
+
+
+async def revoke(session: AsyncSession, caller: Caller, link_id: int, now: datetime) -> Link:
+    """End a link at once; a repeated call changes nothing. Raises NotFound."""
+    named = {"seller": caller.seller_id, "link": link_id, "now": now}
+    await one_at_a_time(session, caller.seller_id)
+    taken = await session.execute(
+        text("""
+            UPDATE pull_link SET revoked_at = :now
+             WHERE seller_id = :seller AND id = :link AND revoked_at IS NULL
+            RETURNING session_id
+        """),
+        named,
+    )
+    row = taken.first()
+    if row is not None:
+        await notify(session, PULLS, f"{caller.seller_id}:{row.session_id}")
+        summary = f"phone link {link_id} of pull session {row.session_id} revoked"
+        note(session, caller, "pull_link.revoked", summary, now)
+    for link in await _one(session, caller, link_id):
+        return link
+    raise errors.NotFound(f"there is no link {link_id}")
+
+
+async def _one(session: AsyncSession, caller: Caller, link_id: int) -> list[Link]:
+    rows = await session.execute(
+        text("""
+            SELECT l.id, l.session_id, l.product_line, l.made_by, l.created_at, l.revoked_at,
+                   s.state <> 'open' AS ended
+              FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id
+                                                  AND s.id = l.session_id
+             WHERE l.seller_id = :seller AND s.seller_id = :seller AND l.id = :link
+        """),
+        {"seller": caller.seller_id, "link": link_id},
+    )
+    return [Link(*row) for row in rows]
+
+
+async def caller_with_link(database: Database, token: str) -> tuple[Caller, PhoneLink]:
+    """Return the caller of a phone. Raises PullLinkEnded for a token that opens nothing, whatever
+    the reason.
+    """
+    parts = _FORM.fullmatch(token)
+    if parts is None:
+        raise errors.PullLinkEnded
+    seller_id, link_id = int(parts[1]), int(parts[2])
+    row = await database.polled.first_row(seller_id, LINK_CALLER, link_id)
+    if row is None:
+        raise errors.PullLinkEnded
+    account, state, (session_id, product_line, secret_hash) = read_row(row)
+    if not secrets.compare_digest(bytes(secret_hash), tokens.token_hash(parts[3])):
+        raise errors.PullLinkEnded
+    if account.suspended:
+        raise errors.AccountSuspended
+    identity = Identity(seller_id, "link", link_id, role="staff")
+    return Caller(identity, account, state), PhoneLink(link_id, session_id, product_line)
+
+
+async def _must_be_open(session: AsyncSession, seller_id: int, session_id: int) -> None:
+    state: str | None = await session.scalar(
+        text("SELECT state FROM pull_session WHERE seller_id = :seller AND id = :session"),
+        {"seller": seller_id, "session": session_id},
+    )
+    if state is None:
+        raise errors.NotFound(f"there is no pull session {session_id}")
+    if state != "open":
+        raise errors.PullSessionNotOpen(f"pull session {session_id} is {state}")

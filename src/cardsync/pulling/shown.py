@@ -1,0 +1,171 @@
+"""Queues and links as the API shows them: rows of this package in, the JSON's structs out. No
+buyer's name or address stands in any of them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from cardsync import clock
+from cardsync.pulling.links import Link, MadeLink, PhoneLink
+from cardsync.pulling.progress import Outcome, State
+from cardsync.pulling.queue import Entry, Queue
+
+
+class PullLine(msgspec.Struct):
+    """A line of the queue. `surplus` copies are in hand beyond those that are wanted, and are to be
+    put back; `changed` names what an upload changed of the order since the pull was opened;
+    `claimed`: another phone shows it.
+    """
+
+    item_id: int
+    order_id: int
+    order_number: str
+    name: str
+    set_name: str
+    number: str
+    printing: str
+    condition: str
+    rarity: str
+    photo_url: str
+    shipping_type: str
+    place: str | None
+    wanted: int
+    pulled: int
+    surplus: int
+    state: State
+    changed: list[str]
+    claimed: bool
+    last_mark: str
+
+
+class PullProgress(msgspec.Struct):
+    """The copies of one game: `by_person` is empty text for a phone that named nobody."""
+
+    wanted: int
+    pulled: int
+    missing: int
+    by_person: dict[str, int]
+
+
+class PullQueue(msgspec.Struct):
+    session_id: int
+    product_line: str
+    progress: PullProgress
+    lines: list[PullLine]
+
+
+class MarkOutcome(msgspec.Struct):
+    """`put_back` copies of this mark are not wanted."""
+
+    id: str
+    outcome: Outcome
+    put_back: int
+
+
+class PullMarks(PullQueue, kw_only=True):
+    outcomes: list[MarkOutcome]
+
+
+class PullLinkShown(msgspec.Struct):
+    id: int
+    session_id: int
+    product_line: str
+    made_by: str
+    created_at: str
+    revoked_at: str | None
+    ended: bool
+
+
+class PullLinks(msgspec.Struct):
+    links: list[PullLinkShown]
+
+
+class PullLinkMade(msgspec.Struct):
+    """`url` opens the queue on a phone; it is shown this one time."""
+
+    id: int
+    session_id: int
+    product_line: str
+    url: str
+
+
+class PullLinksMade(msgspec.Struct):
+    links: list[PullLinkMade]
+
+
+def pull_queue(queue: Queue, link: PhoneLink, device: str) -> PullQueue:
+    return PullQueue(**_told(queue, link, device))
+
+
+def pull_marks(
+    queue: Queue, link: PhoneLink, device: str, outcomes: list[MarkOutcome]
+) -> PullMarks:
+    return PullMarks(**_told(queue, link, device), outcomes=outcomes)
+
+
+def _told(queue: Queue, link: PhoneLink, device: str) -> dict[str, Any]:
+    line = link.product_line
+    entries = queue.of_line(line)
+    return {
+        "session_id": link.session_id,
+        "product_line": line,
+        "progress": progress_of(queue, line),
+        "lines": [pull_line(entry, device) for entry in entries],
+    }
+
+
+def progress_of(queue: Queue, product_line: str) -> PullProgress:
+    entries = queue.of_line(product_line)
+    return PullProgress(
+        wanted=sum(entry.line.wanted for entry in entries),
+        pulled=sum(entry.line.pulled for entry in entries),
+        missing=sum(entry.line.state == "missing" for entry in entries),
+        by_person=queue.by_person(product_line),
+    )
+
+
+def pull_line(entry: Entry, device: str) -> PullLine:
+    named = {
+        name: getattr(entry, name)
+        for name in PullLine.__struct_fields__
+        if name not in ("place", "wanted", "pulled", "surplus", "state", "claimed")
+    }
+    return PullLine(
+        **named,
+        place=entry.place and entry.place.code,
+        wanted=entry.line.wanted,
+        pulled=entry.line.pulled,
+        surplus=entry.line.surplus,
+        state=entry.line.state,
+        claimed=entry.claimed_by not in ("", device),
+    )
+
+
+def pull_link(link: Link) -> PullLinkShown:
+    return PullLinkShown(
+        link.id,
+        link.session_id,
+        link.product_line,
+        link.made_by,
+        clock.rfc3339(link.created_at),
+        clock.rfc3339(link.revoked_at) if link.revoked_at else None,
+        link.ended,
+    )
+
+
+def links_made(links: Iterable[MadeLink], origin: str) -> PullLinksMade:
+    return PullLinksMade(
+        [
+            PullLinkMade(
+                link.id,
+                link.session_id,
+                link.product_line,
+                f"{origin}/p/{link.token}",
+            )
+            for link in links
+        ]
+    )

@@ -1,0 +1,315 @@
+"""Phones that pull, over HTTP: links, marks in any order and any number of times, claims, and what
+they do to the orders; and the pages at the desk and on the phone.
+"""
+
+import asyncio
+import re
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+from cards_builder import a_place, card_ids
+from orders_builder import an_item, an_order, change_order
+
+HOSTILE = '<b onclick="x">A & B</b>'
+ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
+BUYER = "Ada Buyer-Secret"
+
+
+class Phone:
+    def __init__(self, seller, url, device="device-1", person="Bea"):
+        self.path = url[url.index("/p/") :]
+        self.http = seller.service.client()
+        self.device, self.person = device, person
+
+    async def queue(self):
+        answer = await self.http.get(f"{self.path}/queue", params={"device": self.device})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def send(self, *marks):
+        body = {"device": self.device, "person": self.person, "marks": list(marks)}
+        return self.http.post(f"{self.path}/marks", json=body)
+
+    async def sent(self, *marks):
+        answer = await self.send(*marks)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def claim(self, item):
+        body = {"device": self.device, "item_id": item}
+        return (await self.http.post(f"{self.path}/claims", json=body)).json()["claimed"]
+
+
+def mark(id, item, kind="pulled", **more):
+    return {"id": f"mark-{id:04}", "kind": kind, "item_id": item, **more}
+
+
+@pytest.fixture
+async def shop(a_seller):
+    seller = await a_seller()
+    rows = (a_row(n, name=f"Card {n}", quantity=5) for n in (1, 2))
+    await seller.import_csv(a_csv(*rows))
+    ids = await card_ids(seller)
+    await a_place(seller, ids[2], 1, 4, 5)
+    return seller
+
+
+async def a_pull(shop, owner):
+    """Two orders, three lines of two games."""
+    first = await an_order(shop, buyer_name=BUYER, city="Secretville", postal_code="98765")
+    one = await an_item(shop, first, sku_id=1, product_name="Card 1", quantity=2)
+    two = await an_item(shop, first, sku_id=2, product_name=HOSTILE)
+    second = await an_order(shop, buyer_name=BUYER, shipping_type="tracked")
+    other = await an_item(shop, second, product_line="pokemon", product_name="Pikachu")
+    session = (await shop.post("/api/pull_sessions", json={})).json()["id"]
+    answer = await owner.post("/api/pull_links", json={"session_id": session})
+    assert answer.status_code == 201, answer.text
+    links = {link["product_line"]: link["url"] for link in answer.json()["links"]}
+    return session, (first, second), (one, two, other), links
+
+
+async def orders(shop, session):
+    found = (await shop.get(f"/api/pull_sessions/{session}")).json()
+    return {order["id"]: order for order in found["orders"]}
+
+
+async def test_the_queue_is_in_shelf_order_and_of_one_game(shop):
+    owner = await signed_in(shop)
+    _session, _, (one, two, other), links = await a_pull(shop, owner)
+    queue = await Phone(shop, links["magic"]).queue()
+    assert [line["item_id"] for line in queue["lines"]] == [two, one]
+    assert [(x["place"], x["wanted"], x["state"]) for x in queue["lines"]] == [
+        ("1-4", 1, "waiting"),
+        (None, 2, "waiting"),
+    ]
+    queue = await Phone(shop, links["pokemon"]).queue()
+    assert [line["item_id"] for line in queue["lines"]] == [other]
+    refused = await Phone(shop, links["pokemon"]).send(mark(1, one))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_payload")
+
+
+async def test_marks_count_once_and_the_order_is_pulled(shop):
+    owner = await signed_in(shop)
+    session, (first, _), (one, two, _), links = await a_pull(shop, owner)
+    a, b = (Phone(shop, links["magic"], f"device-{n}", f"P{n}") for n in (1, 2))
+    await a.sent(mark(1, one), mark(1, one))
+    await a.sent(mark(1, one))
+    assert (await a.queue())["progress"]["pulled"] == 1
+    told = await b.sent(mark(2, one, quantity=2), mark(3, two))
+    assert [(x["outcome"], x["put_back"]) for x in told["outcomes"]] == [
+        ("surplus", 1),
+        ("counted", 0),
+    ]
+    assert told["progress"]["by_person"] == {"P1": 1, "P2": 2}
+    assert (await orders(shop, session))[first]["pulled_at"]
+    await a.sent(mark(4, two, "undo", undoes="mark-0003"))
+    assert (await orders(shop, session))[first]["pulled_at"] is None
+
+
+async def test_an_undo_that_comes_first_takes_back_all_the_same(shop):
+    owner = await signed_in(shop)
+    _session, _, (one, _, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    await phone.sent(mark(2, one, "undo", undoes="mark-0001"))
+    told = await phone.sent(mark(1, one))
+    assert told["outcomes"][0]["outcome"] == "undone"
+    assert told["progress"]["pulled"] == 0
+
+
+async def test_a_missing_card_is_for_audit_and_its_order_for_review(shop):
+    owner = await signed_in(shop)
+    session, (first, _), (one, _, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    await phone.sent(mark(1, one, "missing"))
+    order = (await orders(shop, session))[first]
+    assert order["missing_at"]
+    assert order["needs_review"]
+    assert (await shop.get(f"/api/pull_sessions/{session}")).json()["review_count"] == 1
+    found = await shop.get("/api/cards", params={"search": "is:audit"})
+    assert [card["product_name"] for card in found.json()["cards"]] == ["Card 1"]
+    await phone.sent(mark(2, one, "undo", undoes="mark-0001"))
+    assert (await orders(shop, session))[first]["missing_at"] is None
+    assert (await shop.get("/api/cards", params={"search": "is:audit"})).json()["cards"] == []
+
+
+async def test_an_order_cancelled_meanwhile_stops_its_lines(shop):
+    owner = await signed_in(shop)
+    session, (first, _), (one, _, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    await phone.sent(mark(1, one))
+    await change_order(shop, first, status="Canceled")
+    told = await phone.sent(mark(2, one))
+    assert {line["state"] for line in told["lines"]} == {"stopped"}
+    assert told["lines"][-1]["surplus"] == 2
+    assert told["lines"][0]["changed"] == ["status"]
+    assert told["outcomes"][0] == {"id": "mark-0002", "outcome": "surplus", "put_back": 1}
+    await shop.post(f"/api/pull_sessions/{session}/orders/{first}/unassign")
+    assert (await phone.sent(mark(3, one)))["outcomes"][0]["outcome"] == "gone"
+
+
+async def test_a_card_is_claimed_by_one_phone(shop):
+    owner = await signed_in(shop)
+    _, _, (one, two, _), links = await a_pull(shop, owner)
+    a, b = (Phone(shop, links["magic"], f"device-{n}") for n in (1, 2))
+    assert sorted(await asyncio.gather(a.claim(one), b.claim(one))) == [False, True]
+    holder, other = (a, b) if await a.claim(one) else (b, a)
+    line = next(x for x in (await other.queue())["lines"] if x["item_id"] == one)
+    assert line["claimed"]
+    assert await holder.claim(two)
+    assert await other.claim(one)
+
+
+async def test_two_phones_pull_one_copy_at_once(shop):
+    owner = await signed_in(shop)
+    _, _, (_, two, _), links = await a_pull(shop, owner)
+    a, b = (Phone(shop, links["magic"], f"device-{n}") for n in (1, 2))
+    told = await asyncio.gather(a.sent(mark(1, two)), b.sent(mark(2, two)))
+    assert sorted(one["outcomes"][0]["outcome"] for one in told) == ["counted", "surplus"]
+    assert (await a.queue())["progress"]["pulled"] == 1
+
+
+async def test_no_answer_behind_a_link_names_a_buyer(shop):
+    owner = await signed_in(shop)
+    _, _, (one, _, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    told = [
+        await phone.http.get(phone.path),
+        await phone.http.get(f"{phone.path}/queue"),
+        await phone.send(mark(1, one)),
+        await phone.http.get("/p/worker.js"),
+    ]
+    for answer in told:
+        assert answer.status_code == 200
+        assert not re.search("Buyer-Secret|Secretville|98765", answer.text)
+        assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("how", ["revoked", "completed", "cancelled"])
+async def test_a_link_ends(shop, how):
+    owner = await signed_in(shop)
+    staff = await joined(shop, f"staff-{shop.email}")
+    session, _, (one, _, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    listed = (await staff.get("/api/pull_links", params={"session_id": session})).json()["links"]
+    assert len(listed) == 2
+    assert "url" not in listed[0]
+    if how == "revoked":
+        for link in listed:
+            answer = await staff.send("DELETE", f"/api/pull_links/{link['id']}")
+            assert answer.json()["revoked_at"], answer.text
+    else:
+        await shop.post(f"/api/pull_sessions/{session}/{how[:6].removesuffix('t')}")
+        await shop.post(f"/api/pull_sessions/{session}/complete")
+    for answer in (
+        await phone.http.get(f"{phone.path}/queue"),
+        await phone.send(mark(1, one)),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (410, "pull_link_ended")
+    page = await phone.http.get(phone.path)
+    assert (page.status_code, "ask at the desk" in page.text) == (410, True)
+
+
+async def test_a_guessed_or_foreign_token_opens_nothing(shop, a_seller):
+    owner = await signed_in(shop)
+    _, _, _, links = await a_pull(shop, owner)
+    stranger = await a_seller()
+    seller, link, secret = Phone(shop, links["magic"]).path.removeprefix("/p/").split("-", 2)
+    for token in (
+        f"{seller}-{link}-{'A' * 43}",
+        f"{stranger.id}-{link}-{secret}",
+        f"{seller}-{int(link) + 999}-{secret}",
+        "nonsense",
+    ):
+        answer = await shop.service.client().get(f"/p/{token}/queue")
+        assert (answer.status_code, answer.json()["code"]) == (410, "pull_link_ended")
+
+
+async def test_a_stream_tells_of_a_mark(shop):
+    owner = await signed_in(shop)
+    _, _, (one, _, _), links = await a_pull(shop, owner)
+    streams = shop.service.app.state.pull_streams
+
+    async def still_open():
+        return True
+
+    events = streams.events(shop.id, still_open)
+    assert "event: changed" in await anext(events)
+    waiting = asyncio.ensure_future(anext(events))
+    await Phone(shop, links["magic"]).sent(mark(1, one))
+    async with asyncio.timeout(5):
+        assert "event: changed" in await waiting
+    await events.aclose()
+
+
+async def test_a_seller_has_so_many_streams_and_no_more(shop, monkeypatch):
+    monkeypatch.setattr("cardsync.limits.PULL_STREAMS", 1)
+    owner = await signed_in(shop)
+    _, _, _, links = await a_pull(shop, owner)
+    streams = shop.service.app.state.pull_streams
+
+    async def still_open():
+        return False
+
+    events = streams.events(shop.id, still_open)
+    await anext(events)
+    phone = Phone(shop, links["magic"])
+    refused = await phone.http.get(f"{phone.path}/changes")
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    streams.changed("")
+    assert "event: ended" in await anext(events)
+    await events.aclose()
+    streams.admit(shop.id)
+
+
+def form(browser, **fields):
+    return {"data": {"csrf_token": browser.session["csrf_token"], **fields}}
+
+
+async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
+    staff = await joined(shop, f"desk-{shop.email}")
+    page = await staff.get("/pulls")
+    assert "No order can be pulled" in page.text
+    first = await an_order(shop, buyer_name=HOSTILE)
+    await an_item(shop, first, sku_id=1, product_name=HOSTILE)
+    assert "1 order can be pulled" in (await staff.get("/pulls")).text
+    assert (await staff.http.post("/pulls", data={})).status_code == 403
+    answer = await staff.http.post("/pulls", **form(staff))
+    assert answer.status_code == 303, answer.text
+    path = answer.headers["location"].partition("?")[0]
+    page = await staff.get(path)
+    assert ESCAPED in page.text
+    assert HOSTILE not in page.text
+    told = (await shop.get(f"/api/pull_sessions/{path.split('/')[-1]}")).json()
+    assert f"0 of {told['order_count']}" in page.text
+    cover = await staff.http.post(f"{path}/cover", **form(staff))
+    assert cover.status_code == 200
+    assert "data:image/svg+xml" in cover.text
+    assert HOSTILE not in cover.text
+    assert ESCAPED not in cover.text
+    url = re.search(r'href="(http[^"]*/p/[^"]+)"', cover.text)[1]
+    assert "Link " in (await staff.get(path)).text
+    answer = await staff.http.post(f"{path}/orders/{first}/pulled", **form(staff))
+    assert answer.status_code == 303
+    assert (await shop.get(f"/api/pull_sessions/{told['id']}")).json()["pulled_count"] == 1
+    assert (await staff.http.post(f"{path}/complete", **form(staff))).status_code == 303
+    assert f"Pull {told['id']}" in (await staff.get("/pulls")).text
+    assert (await shop.service.client().get(url[url.index("/p/") :])).status_code == 410
+
+
+async def test_a_phone_without_scripts_pulls_by_forms(shop):
+    owner = await signed_in(shop)
+    session, (first, _), _, links = await a_pull(shop, owner)
+    http = shop.service.client()
+    path = Phone(shop, links["magic"]).path
+    for _ in range(2):
+        page = await http.get(path, params={"device": "form-device"})
+        assert HOSTILE not in page.text
+        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page.text.split("</form>")[0]))
+        assert fields["kind"] == "pulled"
+        for _ in range(2):
+            answer = await http.post(path, data=fields)
+            assert answer.status_code == 303, answer.text
+    assert (await orders(shop, session))[first]["pulled_at"]
+    assert "Every card of this game is done" in (await http.get(path)).text

@@ -1,0 +1,171 @@
+"""Two phones pull one game in a real browser: what one marks, the other shows within a second; one
+loses its network and sends later; the server is killed between two marks. Nothing is lost, and no
+copy is pulled twice.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from tests.system.processes import Server, a_folder, kill, processes_of
+from tests.system.processes import until as eventually
+from tests.system.shop_with_pages import Shop, a_shop_with_pages
+from tests.system.test_pages_in_browser import a_window, look
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    settings = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
+    with a_folder() as folder, Server(folder, **settings) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def shop(server: Server) -> Shop:
+    return a_shop_with_pages(server)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+def a_link(shop: Shop) -> tuple[int, str]:
+    """Open a pull, and return it with the link of its largest game."""
+    url = shop.seller.server.url
+    with shop.seller.http() as http:
+        query = {"pull_session": "none", "per_page": 50}
+
+        def arrived() -> bool:
+            found = http.get("/api/orders", params=query).json()["orders"]
+            return len(found) > 20 and all(order["items"] for order in found)
+
+        eventually(arrived, "orders with their items")
+        session = http.post("/api/pull_sessions", json={}).json()["id"]
+        orders = http.get(f"/api/pull_sessions/{session}").json()["orders"]
+    games = [item["product_line"] or "" for order in orders for item in order["items"]]
+    game = max(set(games), key=games.count)
+    with httpx.Client(base_url=url) as member:
+        signed_in = member.post(
+            "/api/session", json={"email": shop.email, "password": shop.password}
+        )
+        member.headers["X-CSRF-Token"] = signed_in.json()["csrf_token"]
+        body = {"session_id": session, "product_line": game}
+        [made] = member.post("/api/pull_links", json=body).json()["links"]
+    return session, url + made["url"][made["url"].index("/p/") :]
+
+
+def a_phone(browser: Browser, link: str) -> Page:
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    page.goto(link)
+    page.locator("#current .marks button").first.wait_for()
+    return page
+
+
+def shown(page: Page) -> int:
+    return int(page.locator("#progress progress").evaluate("bar => bar.value"))
+
+
+def pull(page: Page) -> int:
+    """Pull the card that is shown; return how many copies."""
+    copies = int(page.locator("#current .quantity").inner_text().split()[0])
+    page.locator("#current .marks button").first.click()
+    return copies
+
+
+def until(page: Page, pulled: int, seconds: float) -> float:
+    began = monotonic()
+    page.wait_for_function(
+        "pulled => document.querySelector('#progress progress').value === pulled",
+        arg=pulled,
+        timeout=seconds * 1000,
+    )
+    return monotonic() - began
+
+
+def queue(link: str) -> Any:
+    return httpx.get(f"{link}/queue").json()
+
+
+def in_hand(link: str) -> int:
+    return sum(line["pulled"] + line["surplus"] for line in queue(link)["lines"])
+
+
+def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: Shop) -> None:
+    server = shop.seller.server
+    _, link = a_link(shop)
+    one, two = a_phone(browser, link), a_phone(browser, link)
+    # The phones show different cards.
+    one.wait_for_timeout(700)
+    places = [page.locator("#current").inner_text() for page in (one, two)]
+    assert places[0] != places[1]
+    done = pull(one)
+    until(two, done, 1.0)
+    # The first phone works on without a network, and its page opens without one, too.
+    one.wait_for_function("async () => (await (await caches.open('pull-1')).keys()).length > 2")
+    one.context.set_offline(True)
+    offline = pull(one) + pull(one)
+    one.get_by_text("wait to be sent").wait_for()
+    one.reload()
+    until(one, done + offline, 10)
+    done += pull(two)
+    one.context.set_offline(False)
+    # Without a network both may take one copy: what is in hand is pulled, or told to be put back.
+    done += offline
+    eventually(lambda: in_hand(link) == done, "marks of the phone that was away", 20)
+    # The server dies between two marks.
+    until(two, queue(link)["progress"]["pulled"], 10)
+    assert server.process is not None
+    kill(*processes_of(server.data_dir))
+    server.process.wait(60)
+    done += pull(two)
+    server.start()
+    eventually(lambda: in_hand(link) == done, "mark of the time without a server", 60)
+    told = queue(link)
+    assert all(line["pulled"] <= line["wanted"] for line in told["lines"])
+    until(one, told["progress"]["pulled"], 30)
+    assert "Buyer" not in one.content() + two.content()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
+def test_the_pages_of_a_pull_can_be_read_and_fit(
+    browser: Browser, shop: Shop, width: int, scheme: Any
+) -> None:
+    size: Any = {"width": width, "height": 800}
+    with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
+        page.goto("/pulls")
+        if page.get_by_role("link", name="Go on with pull").count():
+            page.get_by_role("link", name="Go on with pull").click()
+        else:
+            page.get_by_role("button", name="Open a pull of").click()
+        page.get_by_role("heading", name="Orders, in the order of the way").wait_for()
+        look(page, "the pull")
+        page.get_by_role("button", name="Cover sheet for phones").first.click()
+        page.locator("img.qr").first.wait_for()
+        look(page, "the cover sheet")
+        page.get_by_role("link", name="Open the queue on this device").first.click()
+        page.locator("#current").wait_for()
+        look(page, "the phone's page")
