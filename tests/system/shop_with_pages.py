@@ -29,6 +29,7 @@ class Shop:
     email: str
     password: str
     upload_id: int
+    session_id: int
 
 
 def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
@@ -50,9 +51,10 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
         listed = http.post("/api/lists", json={"name": HOSTILE[:80] if hostile else "Con box"})
         assert listed.status_code in (200, 201), listed.text
         http.post("/api/lists", json={"name": "Show case"})
+        opened = http.post("/api/pull_sessions", json={}).json()
         ended = {"status": "success", "steps": [{"name": "inventory", "status": "success"}]}
         http.post("/api/v1/sync/log", json=ended)
-    return Shop(seller, name, email, made["password"], upload_id)
+    return Shop(seller, name, email, made["password"], upload_id, opened["id"])
 
 
 def _send(http: httpx.Client, path: str, rows: list[dict[str, Any]]) -> None:

@@ -120,7 +120,7 @@ def ids_of(page: Page, shop: Shop) -> dict[str, int]:
     ids = {
         name: page.request.get(path).json()[rows][0]["id"] for name, (path, rows) in firsts.items()
     }
-    return ids | {"upload_id": shop.upload_id}
+    return ids | {"upload_id": shop.upload_id, "session_id": shop.session_id}
 
 
 # Beside the table of pages: what a search finds and does not, the ends of tables, and refusals.

@@ -20,7 +20,7 @@ from orders_builder import an_item, an_order
 from pages import PAGES, built, filled, routes_of_the_door
 
 MARK = "x-bad"
-IDS = ("card_id", "list_id", "order_id", "upload_id", "cycle_id")
+IDS = ("card_id", "list_id", "order_id", "upload_id", "cycle_id", "session_id")
 # One tag and a handler, in the ways that a name can try to be one.
 HOSTILE = {
     "markup": f"<{MARK} onclick=alert(1)>A & B</{MARK}><script>{MARK}</script>",
@@ -101,12 +101,16 @@ async def filled_shop(a_seller, name="Black Lotus"):
     )
     await log(seller, "failed", {"inventory": "failed"}, error={"code": "x", "message": name[:200]})
     [cycle] = (await seller.get("/api/v1/sync/cycles")).json()["cycles"]
+    await an_order(seller, order_number="Z-9", buyer_name=name, status="Ready to Ship")
+    opened = await seller.post("/api/pull_sessions", json={})
+    assert opened.status_code == 201, opened.text
     ids = {
         "card_id": cards[1],
         "list_id": list_id,
         "order_id": order,
         "upload_id": upload["id"],
         "cycle_id": cycle["id"],
+        "session_id": opened.json()["id"],
     }
     return seller, ids
 
