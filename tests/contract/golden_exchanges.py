@@ -50,7 +50,7 @@ PATTERNS = (
     (re.compile(r"syncs/u\d+/[0-9a-f-]{36}\.csv"), "<object key>"),
     (
         re.compile(
-            r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=/corrections/)\d+|(?<=task )\d+"
+            r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=/cycles/)\d+|(?<=/corrections/)\d+|(?<=task )\d+"
         ),
         "<id>",
     ),
@@ -172,6 +172,7 @@ async def whole_surface(service: Service, a_seller: SellerBuilder) -> Book:
     await order_data(book, seller)
     await money(book, await a_seller(lines=["magic"]), await a_seller(lines=["magic"], plan="free"))
     await read_only(book, await a_seller(lines=["magic"], sync_mode="read_only"))
+    await looked_back(book, seller)
     await stopping(book, await a_seller(lines=["magic"]))
     await refusals(book, seller)
     return book
@@ -439,6 +440,23 @@ async def a_claim(book: Book, http: httpx.AsyncClient) -> None:
     await book.ask("tasks completed", http, "PATCH", path, json=done)
     await book.ask("tasks none left", http, "POST", "/api/v1/tasks/claim", json=asked)
     await book.ask("tasks listed", http, "GET", "/api/v1/tasks?kind=refresh_orders")
+
+
+async def looked_back(book: Book, seller: Seller) -> None:
+    """What became of cycles and uploads, rejected rows mended, and a price under a changed rule."""
+    http = seller.http
+    cycles = await book.ask("cycles", http, "GET", "/api/v1/sync/cycles")
+    cycle_id = cycles.json()["cycles"][0]["id"]
+    await book.ask("cycle", http, "GET", f"/api/v1/sync/cycles/{cycle_id}")
+    path = "/api/v1/pricing/explain/1001/changed"
+    await book.ask("explain changed", http, "POST", path, json={"adjust_bp": 100})
+    report = await seller.import_csv(a_csv(a_row(1), a_row(2, quantity="many")))
+    await book.ask("uploads", http, "GET", "/api/v1/uploads?per_page=1")
+    path = f"/api/v1/uploads/{report['id']}"
+    rows = await book.ask("rejected rows", http, "GET", f"{path}/rejected.csv")
+    mended = rows.content.replace(b"many", b"3")
+    headers = {"Content-Type": "text/csv"}
+    await book.ask("mend", http, "POST", f"{path}/mend", content=mended, headers=headers)
 
 
 async def a_repair(book: Book, http: httpx.AsyncClient) -> None:

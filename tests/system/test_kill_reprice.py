@@ -106,7 +106,11 @@ def without_ids(summary: dict[str, Any]) -> dict[str, Any]:
     """The run without what differs between two shops: the key of its receipts and the id of its
     upload.
     """
-    return {name: value for name, value in summary.items() if name not in ("receipts", "follows")}
+    return {
+        name: value
+        for name, value in summary.items()
+        if name not in ("receipts", "follows", "rules")
+    }
 
 
 def is_as_undisturbed(ground: Ground, seller: Seller) -> None:

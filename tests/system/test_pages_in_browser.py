@@ -208,7 +208,7 @@ def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:
         page.keyboard.type("ritual")
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile("search=ritual"))
-        page.locator(".chips").wait_for()
+        page.get_by_role("list", name="Parts of the search").wait_for()
         page.wait_for_load_state("networkidle")
         while page.evaluate(FOCUSED) == "search":  # The first Esc may close the completion.
             page.keyboard.press("Escape")

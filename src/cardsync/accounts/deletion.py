@@ -22,9 +22,10 @@ from cardsync.access.activity import OPERATOR, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import AccountDeletion, Invitation, MemberSession
-from cardsync.access.models import AccessToken, ApiKey, Member
+from cardsync.access.models import AccessToken, Account, ApiKey, Member
 from cardsync.accounts import sellers
 from cardsync.database.session import Database, enter_tenant
+from cardsync.discovery import exposure
 from cardsync.errors import CommandError
 from cardsync.work.jobs import Work, WorkDue, mark_due_by
 
@@ -78,6 +79,7 @@ async def ask(
     if made is not None:
         await mark_due_by(session, caller.seller_id, STREAM, due_at)
     await end_access(session, caller.seller_id, now)
+    await exposure.hide(session, caller.seller_id)
     summary = "the account is to be deleted"
     note(session, caller, "account.deletion_asked", summary, now, risk="critical")
     found = await pending(session, caller.seller_id)
@@ -118,6 +120,8 @@ async def _forget(session: AsyncSession, seller_id: int) -> bool:
     if await session.scalar(gone) is None:
         return False
     await _unmark(session, seller_id)
+    account = await session.get_one(Account, seller_id)
+    await exposure.follow(session, account, clock.now())
     return True
 
 

@@ -31,12 +31,12 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
     page = select(Activity).where(*those).order_by(Activity.id.desc())
     rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
     entries = list(rows)
-    return Feed(entries, total or 0, await names_of_keys(session, caller.seller_id, entries))
+    return Feed(entries, total or 0, await names_of_keys(session, caller, entries))
 
 
 async def names_of_keys(
     session: AsyncSession,
-    seller_id: int,
+    caller: Caller,
     entries: Iterable[Activity],
 ) -> dict[str, str]:
     """Return the names of the API keys among the entries' actors, by actor."""
@@ -44,7 +44,9 @@ async def names_of_keys(
     ids = [int(word) for word in words if word.isdigit()]
     if not ids:
         return {}
-    known = select(ApiKey.id, ApiKey.name).where(ApiKey.seller_id == seller_id, ApiKey.id.in_(ids))
+    known = select(ApiKey.id, ApiKey.name).where(
+        ApiKey.seller_id == caller.seller_id, ApiKey.id.in_(ids)
+    )
     return {f"key {id}": name for id, name in (await session.execute(known)).all()}
 
 

@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
-from cardsync.work.jobs import NETWORK, mark_due
 
 # A change of one of these changes what a buyer sees.
 SEEN = frozenset(
@@ -34,6 +33,14 @@ def date_switches(account: Account, now: datetime) -> None:
         account.network_consented_at = now if account.network_consent else None
     if account.network_published != (account.network_published_at is not None):
         account.network_published_at = now if account.network_published else None
+
+
+async def hide(session: AsyncSession, seller_id: int) -> None:
+    """Take a seller out of the network's answers, until the account is followed again."""
+    await session.execute(
+        text("UPDATE network_seller SET suspended = true WHERE seller_id = :seller"),
+        {"seller": seller_id},
+    )
 
 
 async def follow(session: AsyncSession, account: Account, now: datetime) -> None:
@@ -64,4 +71,3 @@ async def follow(session: AsyncSession, account: Account, now: datetime) -> None
             "postage": account.postage_steps,
         },
     )
-    await mark_due(session, account.seller_id, NETWORK)

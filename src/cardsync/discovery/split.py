@@ -307,7 +307,7 @@ def _parcel(
 
 
 class Wish(msgspec.Struct):
-    """What the solver's process is asked for."""
+    """The solver's task: a basket, the time it may take, and the buyer's wishes."""
 
     basket: Basket
     seconds: float

@@ -67,7 +67,7 @@ async def export_activity(
 
 @get("/pricing/runs/export.csv", opt=BY_FORM)
 async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
-    return _file(await runs_as_csv(database, caller, settings.read_seconds), "price_runs")
+    return _file(await runs_as_csv(database, caller, settings), "price_runs")
 
 
 ROUTES = [export_orders, export_customers, export_lists, export_activity, export_runs]

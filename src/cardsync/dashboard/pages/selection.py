@@ -123,7 +123,7 @@ async def pin_selected(
     form = await read_form(request)
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
-        done = await pin_many(session, caller, selected(form), clock.now(), seconds)
+        done = await pin_many(session, caller, selected(form), clock.now(), settings)
     return _back(form, _pinned(done, "pinned at the price that they have"))
 
 
@@ -137,7 +137,7 @@ async def unpin_selected(
     form = await read_form(request)
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
-        done = await unpin_many(session, caller, selected(form), clock.now(), seconds)
+        done = await unpin_many(session, caller, selected(form), clock.now(), settings)
     return _back(form, _pinned(done, "pinned no more"))
 
 

@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.database.session import run
 from cardsync.seller_state import state as sync_state
+from cardsync.settings import Settings
 
 KIND: Final = "pricing.pins"
 
@@ -81,12 +82,12 @@ async def pin_many(
     caller: Caller,
     selection: Selection,
     now: datetime,
-    seconds: float,
+    settings: Settings,
 ) -> Pinned:
     """Pin the cards at the price that they have; those without a price stay as they are. Raises
     OwnerRequired, InvalidPayload.
     """
-    return await _change(session, caller, selection, _PIN, "pricing.pinned_many", now, seconds)
+    return await _change(session, caller, selection, _PIN, "pricing.pinned_many", now, settings)
 
 
 async def unpin_many(
@@ -94,10 +95,10 @@ async def unpin_many(
     caller: Caller,
     selection: Selection,
     now: datetime,
-    seconds: float,
+    settings: Settings,
 ) -> Pinned:
     """Let the rules price the cards again. Raises OwnerRequired, InvalidPayload."""
-    return await _change(session, caller, selection, _UNPIN, "pricing.unpinned_many", now, seconds)
+    return await _change(session, caller, selection, _UNPIN, "pricing.unpinned_many", now, settings)
 
 
 async def _change(
@@ -107,12 +108,12 @@ async def _change(
     statement: str,
     action: str,
     now: datetime,
-    seconds: float,
+    settings: Settings,
 ) -> Pinned:
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     values = {"most": limits.PINNED_AT_ONCE, "now": now}
-    found = await run_picked(session, caller, selection, statement, values, seconds)
+    found = await run_picked(session, caller, selection, statement, values, settings.read_seconds)
     [(requested, truncated, cards, was, became)] = found
     changed = len(cards or ())
     if changed:

@@ -385,8 +385,7 @@ async def pin_cards(
     data: Selection,
 ) -> PinnedMany:
     """Pin the selected cards at the price that they have."""
-    seconds = settings.read_seconds
-    return PinnedMany(*await pin_many(session, caller, data, clock.now(), seconds))
+    return PinnedMany(*await pin_many(session, caller, data, clock.now(), settings))
 
 
 @post(
@@ -403,8 +402,7 @@ async def unpin_cards(
     data: Selection,
 ) -> PinnedMany:
     """The rules price the selected cards again."""
-    seconds = settings.read_seconds
-    return PinnedMany(*await unpin_many(session, caller, data, clock.now(), seconds))
+    return PinnedMany(*await unpin_many(session, caller, data, clock.now(), settings))
 
 
 router = Router(

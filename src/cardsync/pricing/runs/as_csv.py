@@ -10,6 +10,7 @@ from cardsync.database.session import Database
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.run_reads import runs_before
 from cardsync.pricing.runs.shown import run_body
+from cardsync.settings import Settings
 from cardsync.web.as_csv import PART, streamed
 
 COLUMNS: Final = (
@@ -18,8 +19,13 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-async def runs_as_csv(database: Database, caller: Caller, seconds: float) -> AsyncIterator[bytes]:
+async def runs_as_csv(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+) -> AsyncIterator[bytes]:
     """Return all runs, newest first."""
+    seconds = settings.read_seconds
 
     async def read(before: int | None) -> list[PriceRun]:
         async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:

@@ -74,7 +74,7 @@ async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
 )
 async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
     """All price runs as a CSV that streams."""
-    parts = await runs_as_csv(database, caller, settings.read_seconds)
+    parts = await runs_as_csv(database, caller, settings)
     return as_csv.file(parts, "price_runs")
 
 
