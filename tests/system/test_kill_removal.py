@@ -58,6 +58,7 @@ def a_shop(server: Server, email: str) -> tuple[Seller, str]:
     seller = Seller(server, made["seller_id"], made["api_key"])
     file = a_csv(*(a_row(n) for n in range(1, 51)))
     assert seller.finished(seller.upload(file))["state"] == "done"
+    until(lambda: "network_offer" in rows_of(server, seller.id), "its offers are written")
     return seller, made["password"]
 
 
