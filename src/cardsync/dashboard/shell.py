@@ -47,6 +47,7 @@ NAVIGATION = [
     Place("/today", "Today", "home", "t"),
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
+    Place("/pricing", "Pricing", "tag", "p"),
     Place("/lists", "Lists", "list", "l"),
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),
