@@ -45,7 +45,7 @@ MEANT: Final = {
     "move": "At the lowest listing, and lower the longer a card lies: for stock that shall go.",
     "buy-box": "Two per cent under the lowest price with shipping: to be the first offer.",
 }
-CHANGES: Final = {
+CHANGES: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "publish": ({"state": "published"}, "The rule is live from the next run on."),
     "draft": ({"state": "draft"}, "The rule is a draft again and prices nothing."),
     "enable": ({"enabled": True}, "The rule is on again."),
@@ -146,7 +146,7 @@ async def pricing_page(
 def blocked(
     request: PageRequest,
     caller: Caller,
-    form: Mapping[str, Sequence[str]],
+    form: Mapping[str, list[str]],
     problem: errors.RuleTestsFailed,
 ) -> Template:
     """Show why rule tests hold a change back, and the same form again with a reason."""
@@ -166,7 +166,7 @@ def blocked(
     )
 
 
-def reason_of(form: Mapping[str, Sequence[str]]) -> str | None:
+def reason_of(form: Mapping[str, list[str]]) -> str | None:
     return form["override_reason"][-1] if form.get("override_reason") else None
 
 

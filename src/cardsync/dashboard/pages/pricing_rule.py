@@ -5,7 +5,7 @@ the draft would do beside the live rules stands next to it while somebody types.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -32,7 +32,7 @@ from cardsync.web.leaving import while_there
 
 NEW: Final = wire.told(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
-Form = Mapping[str, Sequence[str]]
+Form = Mapping[str, list[str]]
 
 
 class Difference(NamedTuple):

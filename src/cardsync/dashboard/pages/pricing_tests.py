@@ -49,7 +49,7 @@ async def _shown(
         tests = [test_body(row) for row in await rule_tests.read_all(session, caller)]
         if request.query_params.get("check"):
             checked = verdicts_body(await rule_tests.check(session, caller, clock.now()))
-    given = {name: "" for name in FIELDS} | values
+    given = dict.fromkeys(FIELDS, "") | values
     return show_part(
         request,
         caller,
