@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 import re
@@ -221,3 +222,170 @@ async def test_staff_is_refused_what_owners_do_and_forms_need_their_token(shop):
     for path in (f"/pricing/rules/{rule['id']}/delete", "/pricing/order", "/pricing/presets"):
         assert (await sent(staff, path, shown="1", ids="1", preset="move")).status_code == 403
         assert (await owner.http.post(path, data={})).status_code == 403
+
+
+async def test_of_two_at_once_one_is_saved_and_one_is_told(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    address = f"/pricing/rules/{rule['id']}"
+    was = await hidden(browser, address)
+    answers = await asyncio.gather(
+        *(
+            sent(browser, address, was=was, face="text", text=json.dumps({"adjust_bp": bp}))
+            for bp in (100, 200)
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [303, 409]
+
+
+OF_OWNERS = ("/pricing/settings", "/pricing/rollback", "/pricing/backtest")
+
+
+async def test_a_sale_is_made_from_a_template_switched_and_deleted(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/pricing/sales", params={"template": "clear"})
+    assert 'value="Clearance"' in page.text
+    fields = {"name": HOSTILE, "query": "lotus", "percent": "12.5", "hours": "48"}
+    told(await sent(browser, "/pricing/sales", **fields))
+    [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
+    assert sale["adjust_bp"] == -1250
+    page = await browser.get("/pricing/sales")
+    assert "<b onclick" not in page.text
+    assert "12.5 % off" in page.text
+    address = f"/pricing/sales/{sale['id']}"
+    assert "is off" in told(await sent(browser, f"{address}/off"))
+    changed = fields | {"percent": "20", "starts": "2030-01-01T08:00", "ends": "2030-01-02T08:00"}
+    told(await sent(browser, address, **changed))
+    [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
+    assert (sale["adjust_bp"], sale["enabled"]) == (-2000, False)
+    for ends in ("9999-12-31T23:59", "never"):
+        wrong = await sent(browser, "/pricing/sales", **fields | {"ends": ends})
+        assert wrong.status_code == 422
+        assert "Ends: must be" in wrong.text
+    told(await sent(browser, f"{address}/delete"))
+    assert (await browser.get("/api/pricing/sales")).json()["sales"] == []
+
+
+async def test_settings_are_saved_and_not_over_anothers_change(shop):
+    browser = await signed_in(shop)
+    stands = (await browser.get("/api/pricing/settings")).json()
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in stands.items()
+    }
+    was = {f"was:{name}": text for name, text in texts.items()}
+    page = await browser.get("/pricing/settings")
+    for name, text in texts.items():
+        assert f'name="was:{name}" value="{text}"' in page.text
+    told(await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.25"}))
+    assert (await browser.get("/api/pricing/settings")).json()["minimum_move"] == "0.25"
+    late = await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.75"})
+    assert late.status_code == 409
+    assert "<bdi>0.25</bdi>" in late.text
+    assert 'value="0.75"' in late.text
+    wrong = await sent(browser, "/pricing/settings", **was, **texts | {"max_age_hours": "old"})
+    assert wrong.status_code == 422
+    assert 'value="old"' in wrong.text
+
+
+async def test_a_card_is_pinned_by_its_number_and_unpinned(shop):
+    browser = await signed_in(shop)
+    told(await sent(browser, "/pricing/pins", number="2", price="3.50"))
+    page = await browser.get("/pricing/pins")
+    assert "<b onclick" not in page.text
+    assert "1 card" in page.text
+    wrong = await sent(browser, "/pricing/pins", number="7", price="3.50")
+    assert wrong.status_code == 404
+    assert 'value="7"' in wrong.text
+    told(await sent(browser, "/pricing/pins", number="2", action="unpin"))
+    assert "No price is pinned" in (await browser.get("/pricing/pins")).text
+
+
+async def test_the_runs_show_the_figures_of_the_api(shop):
+    browser = await signed_in(shop)
+    address = told(await sent(browser, "/pricing/reprice"))
+    await shop.service.run_jobs()
+    runs = (await browser.get("/api/pricing/runs")).json()["runs"]
+    page = await browser.get("/pricing/runs")
+    for run in runs:
+        assert f'href="/pricing/runs/{run["id"]}"' in page.text
+        assert f'data-label="Changed">{run["changed"]}</td>' in page.text
+    one = await browser.get(address.split("?")[0])
+    assert one.status_code == 200
+    assert (await browser.get("/pricing/runs/999999")).status_code == 404
+    again = await sent(browser, f"/pricing/runs/{runs[0]['id']}/confirm")
+    assert again.status_code == 409
+    assert (await browser.get("/pricing/runs/export.csv")).text.startswith("id,trigger")
+
+
+async def test_a_run_in_review_is_confirmed_or_discarded(a_seller):
+    for what, state in (("confirm", "completed"), ("discard", "discarded")):
+        seller = await a_seller()
+        rows = [a_row(n, market="1.00", price="1.00") for n in range(1, 21)]
+        await seller.import_csv(a_csv(*rows))
+        report = await seller.import_csv(a_csv(*rows[:9], a_row(99)))
+        assert report["state"] == "awaiting_review"
+        browser = await signed_in(seller)
+        run = (await browser.get("/api/pricing/runs")).json()["runs"][0]
+        address = f"/pricing/runs/{run['id']}"
+        assert f"{address}/{what}" in (await browser.get(address)).text
+        told(await sent(browser, f"{address}/{what}"))
+        await seller.service.run_jobs()
+        assert (await browser.get(f"/api{address}")).json()["state"] == state
+
+
+async def test_a_rollback_is_a_diff_first(shop):
+    browser = await signed_in(shop)
+    await made(browser, name="At the market", state="published")
+    await sent(browser, "/pricing/reprice")
+    await shop.service.run_jobs()
+    run = (await browser.get("/api/pricing/runs")).json()["runs"][0]["id"]
+    scope = {"scope": "run_id", "value": str(run)}
+    page = await browser.get("/pricing/rollback", params=scope)
+    dry = await browser.post("/api/pricing/rollbacks", json={"run_id": run, "dry_run": True})
+    assert dry.json()["cards"] > 0
+    assert f"{dry.json()['cards']} cards would go back" in page.text
+    assert "<b onclick" not in page.text
+    assert (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"] == []
+    address = told(await sent(browser, "/pricing/rollback", **scope)).split("?")[0]
+    assert "Black Lotus" in (await browser.get(address)).text
+    told(await sent(browser, f"{address}/cancel"))
+    [rollback] = (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"]
+    assert rollback["state"] == "cancelled"
+    assert (await sent(browser, "/pricing/rollback", **scope | {"value": "x"})).status_code == 422
+    unknown = {"scope": "list", "value": "nowhere"}
+    assert (await browser.get("/pricing/rollback", params=unknown)).status_code == 404
+    since = {"scope": "since", "value": "2020-01-01T08:00"}
+    assert (await browser.get("/pricing/rollback", params=since)).status_code == 200
+
+
+async def test_a_backtest_shows_each_day(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/pricing/backtest")
+    assert page.status_code == 200
+    form = dict(re.findall(r'name="(from|to)" type="date" value="([^"]*)"', page.text))
+    found = await browser.get("/pricing/backtest", params=form)
+    rules = [rule for rule in await rules_of(browser) if rule["state"] == "published"]
+    asked = await browser.post("/api/pricing/backtest", json=form | {"rules": rules})
+    for day in asked.json()["days"]:
+        assert day["date"] in found.text
+    assert "Listed value by day" in found.text
+    wrong = await browser.get("/pricing/backtest", params={"from": "soon", "to": "later"})
+    assert wrong.status_code == 422
+
+
+async def test_staff_reads_sales_pins_and_runs_only(shop):
+    staff = await joined(shop, "prices-staff@example.invalid")
+    for path in OF_OWNERS:
+        assert (await staff.get(path)).status_code == 403, path
+    for path in ("/pricing/sales", "/pricing/pins", "/pricing/runs"):
+        page = await staff.get(path)
+        assert page.status_code == 200, path
+        assert 'method="post"' not in page.text
+        assert "/pricing/settings" not in page.text
+    owner = await signed_in(shop)
+    sale = {"name": "A", "percent": "5", "hours": "24"}
+    for path in ("/pricing/sales", "/pricing/pins", "/pricing/rollback", "/pricing/reprice"):
+        fields = sale | {"number": "1", "price": "1.00", "scope": "run_id", "value": "1"}
+        assert (await sent(staff, path, **fields)).status_code == 403, path
+        assert (await owner.http.post(path, data=fields)).status_code == 403, path
