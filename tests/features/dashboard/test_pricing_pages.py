@@ -167,6 +167,7 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
     for name in ("selects", "governs", "up", "down", "held"):
         assert f"<dt>{name.title()}</dt>\n  <dd>{found[name]}</dd>" in part.text
     assert "Black Lotus" in part.text
+    assert "Cards that match lotus ask the market price." in part.text
     assert "<html" not in part.text
     whole = await sent(browser, "/pricing/rules/new", action="preview", **fields)
     assert "Black Lotus" in whole.text

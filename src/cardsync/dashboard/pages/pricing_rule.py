@@ -89,9 +89,11 @@ def was_of(form: Form) -> dict[str, Any]:
 
 
 def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rule with a change, as JSON. Pure. Raises InvalidRule."""
-    base = wire.rule_from(wire.read_body(was, wire.RULE_FIELDS), Rule(0, "New rule", 1))
-    return wire.told(wire.rule_from(wire.read_body(body, wire.RULE_FIELDS), base))
+    """Return the rule with a change, as JSON; it may have no name yet. Pure. Raises InvalidRule."""
+    fields = {**was, **body}
+    name = fields.pop("name", "")
+    rule = wire.rule_from(wire.read_body(fields, wire.RULE_FIELDS), Rule(0, "New rule", 1))
+    return wire.told(rule) | {"name": name}
 
 
 def differences(stands: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
