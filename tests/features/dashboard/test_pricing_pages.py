@@ -263,6 +263,9 @@ async def test_a_sale_is_made_from_a_template_switched_and_deleted(shop):
         wrong = await sent(browser, "/pricing/sales", **fields | {"ends": ends})
         assert wrong.status_code == 422
         assert "Ends: must be" in wrong.text
+    wrong = await sent(browser, address, **fields | {"name": "Kept", "percent": "none"})
+    assert wrong.status_code == 422
+    assert f'id="name-{sale["id"]}" name="name" type="text" value="Kept"' in wrong.text
     told(await sent(browser, f"{address}/delete"))
     assert (await browser.get("/api/pricing/sales")).json()["sales"] == []
 

@@ -135,18 +135,23 @@ async def _shown(
     settings: Settings,
     texts: Mapping[str, str],
     problem: errors.Problem | None = None,
+    sale_id: int | None = None,
 ) -> Template:
+    """Show the sales, with what was typed in the form of a new one, or of the one that is named."""
     zone, now = zone_of(caller.account.time_zone), clock.now()
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         stored = await sale_sets.read_sales(session, caller)
         sales = sale_bodies(stored, await warnings_of(session, stored))
+    rows = [row_of(sale, zone, now) for sale in sales]
+    empty = dict.fromkeys(FIELDS, "") | {"hours": "48"}
     return show_part(
         request,
         caller,
         "pricing_sales.html",
         problem.status if problem else 200,
-        rows=[row_of(sale, zone, now) for sale in sales],
-        texts=dict.fromkeys(FIELDS, "") | {"hours": "48"} | dict(texts),
+        rows=[row._replace(texts=dict(texts)) if row.sale.id == sale_id else row for row in rows],
+        texts=empty | dict(texts) if sale_id is None else empty,
+        open_id=sale_id,
         templates=[(key, name) for key, (name, _) in TEMPLATES.items()],
         durations=DURATIONS,
         problem=sentence(problem) if problem else "",
@@ -173,7 +178,7 @@ async def save_sale(
             else:
                 await sale_sets.change_sale(session, caller, sale_id, body, now)
     except (errors.InvalidRule, errors.InvalidQuery) as e:
-        return await _shown(request, caller, database, settings, texts, e)
+        return await _shown(request, caller, database, settings, texts, e, sale_id)
     return see("/pricing/sales", done="The sale is saved. Activity can take it back.")
 
 
