@@ -239,6 +239,46 @@ async def test_of_two_at_once_one_is_saved_and_one_is_told(shop):
     assert sorted(answer.status_code for answer in answers) == [303, 409]
 
 
+async def test_fields_that_cannot_be_read_are_refused_with_a_sentence(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    was = await hidden(browser, f"/pricing/rules/{rule['id']}")
+    form = {"face": "form", "name": "A", "price_source": "market", "rounding": "cent"}
+    text = {"face": "text", "was": was}
+    for fields in (
+        form | {"was": '{"cap": 5}'},
+        form | {"was": "[1]"},
+        form | {"was": was, "percent": "1e999999"},
+        form | {"was": was, "percent": "nan"},
+        form | {"was": was, "floor": "cheap"},
+        form | {"was": was, "fallback_sources": "moon"},
+        form | {"was": was, "stale_after_days": "9"},
+        form | {"was": was, "price_source": ""},
+        form | {"was": was, "name": ""},
+        text | {"text": '{"adjust_bp": ' + "9" * 5000 + "}"},
+        text | {"text": "[" * 50_000},
+        text | {"text": '{"floor": NaN}'},
+        text | {"text": '{"state": "published"}'},
+    ):
+        for path in (f"/pricing/rules/{rule['id']}", f"/pricing/draft/{rule['id']}"):
+            answer = await sent(browser, path, **fields)
+            if fields.get("name") == "" and "draft" in path:
+                assert answer.status_code == 200
+                continue
+            assert answer.status_code == 422, (path, fields)
+            assert 'role="alert"' in answer.text
+    assert (await sent(browser, "/pricing/order")).status_code == 409
+    assert (await sent(browser, "/pricing/order", shown="x")).status_code == 422
+    assert (await sent(browser, "/pricing/pins", number="9" * 30, price="1")).status_code == 422
+    assert (await sent(browser, "/pricing/pins", number="9" * 18, price="1")).status_code == 404
+    far = {"scope": "run_id", "value": "9" * 18}
+    assert (await browser.get("/pricing/rollback", params=far)).status_code == 404
+    zoned = {"scope": "since", "value": "2026-01-01T08:00:00+02:00"}
+    assert (await browser.get("/pricing/rollback", params=zoned)).status_code == 200
+    late = {"from": "2030-01-01", "to": "9999-12-31"}
+    assert (await browser.get("/pricing/backtest", params=late)).status_code in (200, 422)
+
+
 OF_OWNERS = ("/pricing/settings", "/pricing/rollback", "/pricing/backtest")
 
 

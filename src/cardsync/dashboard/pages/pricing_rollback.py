@@ -38,12 +38,8 @@ def scope_of(caller: Caller, scope: str, value: str) -> dict[str, Any]:
         raise errors.InvalidPayload("scope: choose what is rolled back, and name it")
     number = read_id(value)
     if scope == "since":
-        # A time that names its zone is taken as it is; another one is the account's.
-        zoned = value.endswith("Z")
-        moment = clock.read_moment(value) if zoned else None
         zone = zone_of(caller.account.time_zone)
-        found = moment or moment_of(value, "since", zone)
-        return {"since": clock.rfc3339(found)}
+        return {"since": clock.rfc3339(moment_of(value, "since", zone))}
     if scope == "list":
         return {"list": value if number is None else number}
     if number is None:

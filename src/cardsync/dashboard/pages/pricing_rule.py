@@ -85,7 +85,7 @@ def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
 
 def was_of(form: Form) -> dict[str, Any]:
     """Return the rule that the form was made from. Pure. Raises InvalidRule."""
-    return faces.read_text(field(form, "was") or "{}")
+    return faces.own_fields(told_of(faces.read_text(field(form, "was") or "{}"), {}))
 
 
 def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:

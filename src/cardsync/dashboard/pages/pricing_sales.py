@@ -82,14 +82,14 @@ def local(moment: datetime, zone: tzinfo) -> str:
 
 
 def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
-    """Read a time of the account's zone. Pure. Raises InvalidRule."""
+    """Read a time, of the account's zone if it names none. Pure. Raises InvalidRule."""
     try:
-        moment = datetime.fromisoformat(text).replace(tzinfo=zone)
+        moment = datetime.fromisoformat(text)
     except ValueError as e:
         raise errors.InvalidRule(f"{name}: must be a time like 2026-11-21T08:00") from e
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise errors.InvalidRule(f"{name}: must be between {FIRST_YEAR} and {LAST_YEAR}")
-    return moment
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, Any]:

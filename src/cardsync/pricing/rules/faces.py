@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from cardsync import errors
@@ -120,7 +120,11 @@ def read_text(text: str) -> dict[str, Any]:
     try:
         body = json.loads(text, parse_float=str)
     except (json.JSONDecodeError, RecursionError, ValueError) as e:
-        why = f"line {e.lineno}: {e.msg}" if isinstance(e, json.JSONDecodeError) else "too deep"
+        why = (
+            f"line {e.lineno}: {e.msg}"
+            if isinstance(e, json.JSONDecodeError)
+            else "it is too large"
+        )
         raise errors.InvalidRule(f"text: this is no JSON: {why}") from e
     if not isinstance(body, dict):
         raise errors.InvalidRule("text: must be an object in braces")
@@ -208,7 +212,7 @@ def read_percent(text: str, field: str) -> int:
     """Return basis points. Raises InvalidRule."""
     try:
         points = Decimal(text.replace(",", ".").replace("\u2212", "-")) * 100
-    except InvalidOperation as e:
+    except ArithmeticError as e:
         raise errors.InvalidRule(f"{field}: must be a number like -5 or 2.5") from e
     if not points.is_finite() or abs(points) > 10**8 or points != points.to_integral_value():
         raise errors.InvalidRule(f"{field}: must be a number with at most two decimals")
