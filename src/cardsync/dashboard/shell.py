@@ -48,6 +48,7 @@ NAVIGATION = [
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
     Place("/pulls", "Pulls", "hand", "p"),
+    Place("/pricing", "Pricing", "tag", "r"),
     Place("/lists", "Lists", "list", "l"),
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),

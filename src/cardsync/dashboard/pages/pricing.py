@@ -1,0 +1,282 @@
+"""The page of rules: in their order, each with its sentence, state and count; the forms that move,
+publish, switch and delete them; and the presets on the shop's own cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.plans import reads as plans
+from cardsync.plans.shown import plan_body
+from cardsync.pricing.preview import presets, preview, rule_analysis
+from cardsync.pricing.preview.findings import Finding
+from cardsync.pricing.rules import rule_sets, shown_changes
+from cardsync.pricing.rules.faces import sentence_of
+from cardsync.pricing.rules.rule_warnings import warnings_of
+from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
+from cardsync.pricing.runs import reprice
+from cardsync.settings import Settings
+
+TABS: Final = (
+    ("/pricing", "Rules", True),
+    ("/pricing/tests", "Rule tests", True),
+    ("/pricing/sales", "Sales", False),
+    ("/pricing/pins", "Pins", False),
+    ("/pricing/runs", "Runs", False),
+    ("/pricing/rollback", "Rollback", True),
+    ("/pricing/backtest", "Backtest", True),
+    ("/pricing/presets", "Presets", True),
+    ("/pricing/settings", "Settings", True),
+)
+MEANT: Final = {
+    "premium": "Five per cent above the market, and never lowered: for rare cards and patience.",
+    "competitive": "One per cent under the market, and never lowered: the usual choice.",
+    "move": "At the lowest listing, and lower the longer a card lies: for stock that shall go.",
+    "buy-box": "Two per cent under the lowest price with shipping: to be the first offer.",
+}
+CHANGES: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "publish": ({"state": "published"}, "The rule is live from the next run on."),
+    "draft": ({"state": "draft"}, "The rule is a draft again and prices nothing."),
+    "enable": ({"enabled": True}, "The rule is on again."),
+    "disable": ({"enabled": False}, "The rule is off and prices nothing."),
+}
+PLANS_SHOWN: Final = 10
+
+
+class Row(NamedTuple):
+    """A rule as the page shows it, and the orders with it earlier and later; empty where that
+    cannot be.
+    """
+
+    rule: PricingRuleShown
+    sentence: str
+    finding: Finding | None
+    earlier: str
+    later: str
+
+
+def show_part(
+    request: PageRequest,
+    caller: Caller,
+    template: str,
+    status: int = 200,
+    /,
+    **values: Any,
+) -> Template:
+    """Show a page of pricing with the tabs that the caller may open."""
+    owner = caller.role == "owner"
+    tabs = [(path, name) for path, name, owners in TABS if owner or not owners]
+    return show(request, caller, template, status, pricing_tabs=tabs, **values)
+
+
+def rows_of(
+    rules: Sequence[PricingRuleShown],
+    findings: Mapping[int, Finding],
+) -> list[Row]:
+    """Return the rows of the page. Pure."""
+    ids = [rule.id for rule in rules]
+    return [
+        Row(
+            rule,
+            sentence_of(msgspec.to_builtins(rule)),
+            findings.get(rule.id),
+            moved(ids, place, place - 1) if place else "",
+            moved(ids, place, place + 1) if place < len(ids) - 1 else "",
+        )
+        for place, rule in enumerate(rules)
+    ]
+
+
+def moved(ids: Sequence[int], place: int, to: int) -> str:
+    """Return the order in which one rule has another place. Pure."""
+    order = list(ids)
+    order.insert(to, order.pop(place))
+    return ",".join(map(str, order))
+
+
+@get("/pricing", opt=BY_FORM)
+async def pricing_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    """Show the rules; with `counts`, also what each selects and governs. Staff reads the runs."""
+    if caller.role != "owner":
+        return see("/pricing/runs")
+    now = clock.now()
+    counted = bool(request.query_params.get("counts"))
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
+        stored = await rule_sets.read_all(session, caller)
+        rules = rule_bodies(stored, await warnings_of(session, stored))
+        found = await rule_analysis.analyse(session, caller, now) if counted else None
+        waiting = await plans.page_of(
+            session,
+            caller,
+            "pending_review",
+            1,
+            PLANS_SHOWN,
+            now,
+        )
+    findings = {finding.id: finding for finding in found.rules} if found else {}
+    return show_part(
+        request,
+        caller,
+        "pricing.html",
+        rows=rows_of(rules, findings),
+        names={rule.id: rule.name for rule in rules},
+        order=",".join(str(rule.id) for rule in rules),
+        counted=counted,
+        unmatched=found.unmatched if found else None,
+        plans=[plan_body(plan, settings.origin, now) for plan in waiting.plans],
+    )
+
+
+def blocked(
+    request: PageRequest,
+    caller: Caller,
+    form: Mapping[str, list[str]],
+    problem: errors.RuleTestsFailed,
+) -> Template:
+    """Show why rule tests hold a change back, and the same form again with a reason."""
+    return show_part(
+        request,
+        caller,
+        "pricing_blocked.html",
+        problem.status,
+        why=sentence(problem),
+        fields=[
+            (name, value)
+            for name, values in form.items()
+            if name not in ("csrf_token", "override_reason")
+            for value in values
+        ],
+        address=request.url.path,
+    )
+
+
+def reason_of(form: Mapping[str, list[str]]) -> str | None:
+    return form["override_reason"][-1] if form.get("override_reason") else None
+
+
+@post("/pricing/order", opt=BY_FORM | WRITES)
+async def move_rule(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    form = await read_form(request)
+    shown, ids = read_ids(field(form, "shown")), read_ids(field(form, "ids"))
+    try:
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            await shown_changes.reorder(
+                session,
+                caller,
+                shown,
+                ids,
+                clock.now(),
+                reason_of(form),
+            )
+    except errors.RuleTestsFailed as e:
+        return blocked(request, caller, form, e)
+    return see("/pricing", done="The rules stand in the new order. Activity can take it back.")
+
+
+def read_ids(text: str) -> list[int]:
+    """Read ids with commas between them. Pure. Raises InvalidRule."""
+    parts = text.split(",") if text else []
+    if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+        raise errors.InvalidRule("ids: must name every rule once")
+    return [int(part) for part in parts]
+
+
+@post("/pricing/rules/{rule_id:int}/{what:str}", opt=BY_FORM | WRITES)
+async def switch_rule(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    rule_id: int,
+    what: str,
+) -> Template | Response[str]:
+    """Publish a rule, make it a draft, switch it on or off, or delete it."""
+    form = await read_form(request)
+    now, reason = clock.now(), reason_of(form)
+    if what != "delete" and what not in CHANGES:
+        raise errors.NotFound("there is no such page")
+    try:
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            if what == "delete":
+                await rule_sets.remove(session, caller, rule_id, now, reason)
+                told = "The rule is deleted. Activity can take it back."
+            else:
+                body, told = CHANGES[what]
+                await rule_sets.change(
+                    session,
+                    caller,
+                    rule_id,
+                    body,
+                    now,
+                    reason,
+                )
+    except errors.RuleTestsFailed as e:
+        return blocked(request, caller, form, e)
+    return see("/pricing", done=told)
+
+
+@get("/pricing/presets", opt=BY_FORM)
+async def presets_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    async with preview.reading(database, caller, settings) as session:
+        found = await presets.compare(session, caller, clock.now())
+    return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT)
+
+
+@post("/pricing/presets", opt=BY_FORM | WRITES)
+async def choose_preset(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    form = await read_form(request)
+    preset = field(form, "preset")
+    try:
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            await rule_sets.apply_preset(
+                session,
+                caller,
+                preset,
+                clock.now(),
+                reason_of(form),
+            )
+    except errors.RuleTestsFailed as e:
+        return blocked(request, caller, form, e)
+    return see("/pricing", done="The preset's rule is in force. Activity can take it back.")
+
+
+@post("/pricing/reprice", opt=BY_FORM | WRITES)
+async def reprice_now(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
+    await read_form(request)
+    async with database.tenant(caller.seller_id) as session:
+        run_id = await reprice.request(session, caller, clock.now())
+    return see(f"/pricing/runs/{run_id}", done="Every card is being priced by the live rules.")
+
+
+ROUTES = [pricing_page, move_rule, switch_rule, presets_page, choose_preset, reprice_now]

@@ -1,0 +1,96 @@
+"""The page of a backtest: what the live rules would have asked day by day, beside what was sold."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from litestar import get
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.patience import BACKTEST
+from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.pages.pricing import show_part
+from cardsync.dashboard.shell import PageRequest, sentence
+from cardsync.database.session import Database
+from cardsync.pricing.preview.backtest import backtest
+from cardsync.pricing.preview.shown import Backtest
+from cardsync.pricing.rules import json, rule_sets
+from cardsync.pricing.rules.rows import rule_of
+from cardsync.settings import Settings
+
+DAYS = 30
+
+
+@get("/pricing/backtest", opt=BY_FORM | BACKTEST)
+async def backtest_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    """Show a backtest of the rules, with the drafts if the address says so."""
+    caller.must_be_owner()
+    now = clock.now()
+    given = {name: str(request.query_params.get(name, "")).strip() for name in ("from", "to")}
+    drafts = request.query_params.get("drafts") == "true"
+    asked = any(given.values())
+    today = now.astimezone(zone_of(caller.account.time_zone)).date()
+    days = {
+        "from": given["from"] or str(today - timedelta(days=DAYS)),
+        "to": given["to"] or str(today),
+    }
+    found: Backtest | None = None
+    problem, status = "", 200
+    if asked:
+        try:
+            found = await _tested(caller, database, settings, days, drafts=drafts)
+        except (errors.InvalidPayload, errors.InvalidRule, errors.InvalidQuery) as e:
+            problem, status = sentence(e), e.status
+    return show_part(
+        request,
+        caller,
+        "pricing_backtest.html",
+        status,
+        days=days,
+        drafts=drafts,
+        found=found,
+        points=[(day.date, {"Listed value": day.listed_value}) for day in found.days]
+        if found
+        else [],
+        changes=[(day.date, {"Changed": day.changed, "Cards": day.cards}) for day in found.days]
+        if found
+        else [],
+        problem=problem,
+    )
+
+
+async def _tested(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    days: dict[str, str],
+    *,
+    drafts: bool,
+) -> Backtest:
+    seconds = settings.backtest_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        rules = [rule_of(row) for row in await rule_sets.read_all(session, caller)]
+        body: dict[str, Any] = days | {
+            "rules": [json.told(rule) for rule in rules if rule.state == "published" or drafts]
+        }
+        told = await backtest(
+            session,
+            caller,
+            body,
+            clock.now(),
+            timedelta(seconds=seconds),
+        )
+    return msgspec.convert(told, Backtest)
+
+
+ROUTES = [backtest_page]

@@ -1,0 +1,137 @@
+"""The pages of rollbacks: what one would bring back is shown as a diff first; then it is asked for,
+looked at, or cancelled before the agent has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.bulk_selection import read_id
+from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.pages.pricing import show_part
+from cardsync.dashboard.pages.pricing_sales import moment_of
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.database.session import Database
+from cardsync.pricing.rollback import rollbacks
+from cardsync.pricing.rollback.ask import ask_for
+from cardsync.pricing.rollback.shown import diff_body, rollback_body
+from cardsync.settings import Settings
+
+SCOPES: Final = (
+    ("run_id", "One price run, by its number"),
+    ("rule_id", "What one rule has priced, by its number"),
+    ("list", "The cards of a list, by its id or short name"),
+    ("since", "Everything since a time"),
+)
+
+
+def scope_of(caller: Caller, scope: str, value: str) -> dict[str, Any]:
+    """Read a form's scope into the body of a rollback. Raises InvalidPayload, InvalidRule."""
+    if scope not in dict(SCOPES) or not value:
+        raise errors.InvalidPayload("scope: choose what is rolled back, and name it")
+    number = read_id(value)
+    if scope == "since":
+        zone = zone_of(caller.account.time_zone)
+        return {"since": clock.rfc3339(moment_of(value, "since", zone))}
+    if scope == "list":
+        return {"list": value if number is None else number}
+    if number is None:
+        raise errors.InvalidPayload(f"{scope}: must be a whole number")
+    return {scope: number}
+
+
+@get("/pricing/rollback", opt=BY_FORM)
+async def rollback_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    """Show the diff of what the address names, and the earlier rollbacks."""
+    scope = str(request.query_params.get("scope", ""))
+    value = str(request.query_params.get("value", "")).strip()
+    now = clock.now()
+    async with database.tenant(caller.seller_id) as session:
+        newest = await rollbacks.newest(session, caller)
+        earlier = [rollback_body(rollback, [], now) for rollback in newest]
+    asked, problem, status = None, "", 200
+    if value:
+        try:
+            body = scope_of(caller, scope, value)
+            asked = await ask_for(database, caller, settings, body, now, dry_run=True)
+        except (errors.InvalidPayload, errors.InvalidRule, errors.NotFound) as e:
+            problem, status = sentence(e), e.status
+    return show_part(
+        request,
+        caller,
+        "pricing_rollback.html",
+        status,
+        scope=scope or "run_id",
+        value=value,
+        scopes=SCOPES,
+        asked=asked,
+        diff=diff_body(asked.diff) if asked else [],
+        rollbacks=earlier,
+        problem=problem,
+    )
+
+
+@post("/pricing/rollback", opt=BY_FORM | WRITES)
+async def ask_rollback(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Response[str]:
+    """Ask for the rollback whose diff was shown."""
+    form = await read_form(request)
+    caller.must_be_owner()
+    body = scope_of(caller, field(form, "scope"), field(form, "value"))
+    asked = await ask_for(
+        database,
+        caller,
+        settings,
+        body,
+        clock.now(),
+        dry_run=False,
+    )
+    assert asked.rollback is not None
+    told = "The rollback is being prepared; the agent imports it with its next visit."
+    return see(f"/pricing/rollback/{asked.rollback.id}", done=told)
+
+
+@get("/pricing/rollback/{rollback_id:int}", opt=BY_FORM)
+async def one_rollback(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    rollback_id: int,
+) -> Template:
+    async with database.tenant(caller.seller_id) as session:
+        rollback = await rollbacks.read(session, caller, rollback_id)
+        diff = await rollbacks.diff_shown(session, rollback)
+        shown = rollback_body(rollback, diff, clock.now())
+    return show_part(request, caller, "pricing_rolled_back.html", rollback=shown, diff=shown.diff)
+
+
+@post("/pricing/rollback/{rollback_id:int}/cancel", opt=BY_FORM | WRITES)
+async def cancel_rollback(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    rollback_id: int,
+) -> Response[str]:
+    await read_form(request)
+    async with database.tenant(caller.seller_id) as session:
+        await rollbacks.cancel(session, caller, rollback_id, clock.now())
+    return see(f"/pricing/rollback/{rollback_id}", done="The rollback is cancelled; prices stay.")
+
+
+ROUTES = [rollback_page, ask_rollback, one_rollback, cancel_rollback]

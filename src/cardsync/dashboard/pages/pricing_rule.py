@@ -1,0 +1,277 @@
+"""The workshop of one rule: its form, its text and its sentence are three faces of the same; what
+the draft would do beside the live rules stands next to it while somebody types.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.pages.pricing import blocked, reason_of, show_part
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.preview.draft import Draft, preview_draft
+from cardsync.pricing.rules import faces, rule_sets
+from cardsync.pricing.rules import json as wire
+from cardsync.pricing.rules.rule_warnings import warnings_of
+from cardsync.pricing.rules.shown import rule_bodies
+from cardsync.pricing.rules.shown_changes import ChangedMeanwhile, change_rule
+from cardsync.settings import Settings
+from cardsync.web.leaving import while_there
+
+NEW: Final = wire.told(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
+BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
+Form = Mapping[str, list[str]]
+
+
+class Difference(NamedTuple):
+    """A field that both people changed, or that stands differently by now."""
+
+    name: str
+    stands: str
+    wanted: str
+
+
+class Shown(NamedTuple):
+    """A rule as the workshop shows it: the stored one, and what the form says."""
+
+    rule_id: int | None
+    stored: Mapping[str, Any]
+    texts: Mapping[str, str]
+    text: str
+    wanted: Mapping[str, Any]
+
+
+def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
+    """Return the workshop of a stored rule. Pure."""
+    return Shown(rule_id, stored, faces.form_of(stored), faces.text_of(stored), stored)
+
+
+async def _stored(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    rule_id: int | None,
+) -> dict[str, Any]:
+    if rule_id is None:
+        caller.must_be_owner()
+        return dict(NEW)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        row = await rule_sets.read_one(session, caller, rule_id)
+        [shown] = rule_bodies([row], await warnings_of(session, [row]))
+    told: dict[str, Any] = msgspec.to_builtins(shown)
+    for name in ("created_at", "updated_at", "warnings"):
+        told.pop(name)
+    return told
+
+
+def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the face that was sent. Pure. Raises InvalidRule."""
+    if field(form, "face") == "text":
+        return faces.read_text(field(form, "text"))
+    return faces.read_form({name: field(form, name) for name in form}, was)
+
+
+def was_of(form: Form) -> dict[str, Any]:
+    """Return the rule that the form was made from. Pure. Raises InvalidRule."""
+    return faces.own_fields(told_of(faces.read_text(field(form, "was") or "{}"), {}))
+
+
+def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rule with a change, as JSON; it may have no name yet. Pure. Raises InvalidRule."""
+    fields = {**was, **body}
+    name = fields.pop("name", "")
+    rule = wire.rule_from(wire.read_body(fields, wire.RULE_FIELDS), Rule(0, "New rule", 1))
+    return wire.told(rule) | {"name": name}
+
+
+def differences(stands: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
+    """Return the fields in which two versions of a rule differ. Pure."""
+    return [
+        Difference(name, _plain(stands.get(name)), _plain(value))
+        for name, value in wanted.items()
+        if stands.get(name) != value
+    ]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shown(
+    request: PageRequest,
+    caller: Caller,
+    shown: Shown,
+    status: int = 200,
+    /,
+    **values: Any,
+) -> Template:
+    given = {"draft": None, "conflicts": [], "told": None} | values
+    return show_part(
+        request,
+        caller,
+        "pricing_rule.html",
+        status,
+        rule_id=shown.rule_id,
+        rule=shown.stored,
+        texts=shown.texts,
+        text=shown.text,
+        was=faces.text_of(shown.stored),
+        sentence=faces.sentence_of(shown.wanted),
+        face="text" if request.query_params.get("face") == "text" else "form",
+        sources=list(faces.SOURCES.items()),
+        roundings=list(faces.ROUNDINGS.items()),
+        **given,
+    )
+
+
+def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
+    """Return the workshop with what somebody wrote, as far as it can be read. Pure."""
+    try:
+        wanted = told_of(was_of(form), body_of(form, was_of(form)))
+    except errors.InvalidRule:
+        texts = faces.form_of(stored)
+        if field(form, "face") != "text":
+            texts = {name: field(form, name) for name in texts}
+        return Shown(rule_id, stored, texts, field(form, "text") or faces.text_of(stored), stored)
+    return Shown(rule_id, stored, faces.form_of(wanted), faces.text_of(wanted), wanted)
+
+
+@get(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM)
+async def rule_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    rule_id: int | None = None,
+) -> Template:
+    stored = await _stored(database, caller, settings, rule_id)
+    return _shown(request, caller, stored_of(rule_id, stored))
+
+
+@post(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM | WRITES)
+async def save_rule(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    rule_id: int | None = None,
+) -> Template | Response[str]:
+    """Save the rule, also as a live one; or show what it would do."""
+    form = await read_form(request)
+    stored = await _stored(database, caller, settings, rule_id)
+    try:
+        body = body_of(form, was_of(form))
+        if field(form, "action") == "preview":
+            draft = await _previewed(request, caller, database, settings, rule_id, body)
+            return _shown(request, caller, _typed(form, rule_id, stored), draft=draft, told=_told)
+        if field(form, "action") == "publish":
+            body |= {"state": "published"}
+        saved = await _saved(caller, database, settings, rule_id, form, body)
+    except errors.RuleTestsFailed as e:
+        return blocked(request, caller, form, e)
+    except ChangedMeanwhile as e:
+        wanted = told_of(was_of(form), body_of(form, was_of(form)))
+        mine = Shown(rule_id, e.stands, faces.form_of(wanted), faces.text_of(wanted), wanted)
+        return _shown(
+            request,
+            caller,
+            mine,
+            409,
+            conflicts=differences(faces.own_fields(e.stands), faces.own_fields(wanted)),
+            problem="Somebody else has changed this rule meanwhile. Nothing was saved.",
+        )
+    except BAD as e:
+        # The answer keeps every word that was typed.
+        typed = _typed(form, rule_id, stored)
+        return _shown(request, caller, typed, e.status, problem=sentence(e))
+    live = saved.row.state == "published" and saved.row.enabled
+    red = sum(verdict.red for verdict in saved.verdicts)
+    told = "The rule is saved and live from the next run on." if live else "The draft is saved."
+    if red:
+        told += f" {red} of the rule tests would be red with it."
+    return see(f"/pricing/rules/{saved.row.id}", done=told)
+
+
+async def _saved(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    rule_id: int | None,
+    form: Form,
+    body: Mapping[str, Any],
+) -> rule_sets.Saved:
+    now, reason = clock.now(), reason_of(form)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        if rule_id is None:
+            return await rule_sets.create(session, caller, body, now, reason)
+        return await change_rule(
+            session,
+            caller,
+            rule_id,
+            was_of(form),
+            body,
+            now,
+            reason,
+        )
+
+
+async def _previewed(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    rule_id: int | None,
+    body: Mapping[str, Any],
+) -> Draft:
+    """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
+    rule = {name: value for name, value in body.items() if name != "name" or value}
+    asked = {"rule": rule} | ({} if rule_id is None else {"rule_id": rule_id})
+
+    async def work() -> Draft:
+        seconds = settings.read_seconds
+        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+            return await preview_draft(session, caller, asked, clock.now())
+
+    return await while_there(request.receive, work())
+
+
+def _told(bp: int) -> str:
+    return faces.percent(bp)
+
+
+@post(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt=BY_FORM)
+async def draft_part(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    rule_id: int | None = None,
+) -> Template:
+    """Show what the rule would do, as a part of the page."""
+    form = await read_form(request)
+    caller.must_be_owner()
+    template = "pricing_draft.html"
+    values: dict[str, Any] = {"told": _told, "draft": None, "sentence": ""}
+    try:
+        body = body_of(form, was_of(form))
+        draft = await _previewed(request, caller, database, settings, rule_id, body)
+        typed = _typed(form, rule_id, NEW)
+        values |= {"draft": draft, "sentence": faces.sentence_of(typed.wanted)}
+    except BAD as e:
+        return show(request, caller, template, e.status, **values | {"problem": sentence(e)})
+    return show(request, caller, template, **values)
+
+
+ROUTES = [rule_page, save_rule, draft_part]

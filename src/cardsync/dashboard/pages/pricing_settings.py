@@ -1,0 +1,211 @@
+"""The pages of pricing's settings and of pinned prices. The settings' form carries what it showed,
+so that nobody writes over another's change unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.bulk_selection import read_id
+from cardsync.cards.filters import CardFilter, read_page
+from cardsync.cards.queries import search_cards
+from cardsync.cards.shown import card_body
+from cardsync.dashboard.pages.pricing import show_part
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.database.session import Database
+from cardsync.pricing.rules import sale_sets
+from cardsync.pricing.rules.sale_put_back import plain_settings
+from cardsync.pricing.rules.shown_changes import (
+    ChangedMeanwhile,
+    change_settings,
+    settings_texts,
+)
+from cardsync.settings import Settings
+from cardsync.web.request import reading
+
+
+class Input(NamedTuple):
+    """A field of the form. `kind` is text, check or select."""
+
+    name: str
+    label: str
+    kind: str
+    hint: str = ""
+
+
+INPUTS: Final = (
+    Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
+    Input("max_age_hours", "Oldest market data", "text", "In hours. Older data prices nothing."),
+    Input("fee_level", "Level of fees", "select"),
+    Input("direct_program", "This store takes part in the direct program", "check"),
+    Input("direct_minimum", "Smallest price in the direct program", "text", "In dollars."),
+    Input("default_rule_enabled", "The default rule prices what no other rule takes", "check"),
+    Input("attribution_logging", "Keep receipts of what each run asked", "check"),
+)
+NAMES: Final = [each.name for each in INPUTS]
+LEVELS: Final = (("1-4", "Levels 1 to 4"), ("pro", "Pro"))
+LABELS: Final = {each.name: each.label for each in INPUTS}
+
+
+class Conflict(NamedTuple):
+    """A setting that both people changed."""
+
+    label: str
+    stands: str
+    wanted: str
+
+
+async def _stands(database: Database, caller: Caller) -> dict[str, str]:
+    async with database.tenant(caller.seller_id) as session:
+        account = await sale_sets.settings_of(session, caller)
+        return settings_texts(plain_settings(account, NAMES))
+
+
+def _shown(
+    request: PageRequest,
+    caller: Caller,
+    stands: Mapping[str, str],
+    status: int = 200,
+    /,
+    **values: Any,
+) -> Template:
+    given = {"texts": stands, "conflicts": []} | values
+    return show_part(
+        request,
+        caller,
+        "pricing_settings.html",
+        status,
+        stands=stands,
+        inputs=INPUTS,
+        levels=LEVELS,
+        **given,
+    )
+
+
+@get("/pricing/settings", opt=BY_FORM)
+async def settings_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    return _shown(request, caller, await _stands(database, caller))
+
+
+def value_of(each: Input, text: str) -> Any:
+    """Read a field's text. Pure."""
+    if each.kind == "check":
+        return text == "true"
+    whole = each.name == "max_age_hours" and text.isascii() and text.isdigit() and len(text) < 9
+    return int(text) if whole else text
+
+
+@post("/pricing/settings", opt=BY_FORM | WRITES)
+async def save_settings(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+) -> Template | Response[str]:
+    """Set the fields that the form changed."""
+    form = await read_form(request)
+    shown = {name: field(form, f"was:{name}") for name in NAMES if f"was:{name}" in form}
+    checks = {each.name for each in INPUTS if each.kind == "check"}
+    wanted = {
+        name: (field(form, name) or "false") if name in checks else field(form, name)
+        for name in shown
+    }
+    body = {
+        each.name: value_of(each, wanted[each.name])
+        for each in INPUTS
+        if each.name in shown and wanted[each.name] != shown[each.name]
+    }
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            await change_settings(session, caller, shown, body, clock.now())
+    except ChangedMeanwhile as e:
+        mine = {name: wanted[name] for name in body}
+        conflicts = [
+            Conflict(LABELS[name], e.stands[name], text)
+            for name, text in mine.items()
+            if e.stands[name] not in (shown[name], text)
+        ]
+        return _shown(
+            request,
+            caller,
+            e.stands,
+            409,
+            texts={**e.stands, **mine},
+            conflicts=conflicts,
+            problem="Something has changed meanwhile. Nothing was saved.",
+        )
+    except errors.InvalidRule as e:
+        stands = await _stands(database, caller)
+        texts = {**stands, **wanted}
+        return _shown(request, caller, stands, e.status, texts=texts, problem=sentence(e))
+    return see("/pricing/settings", done="Saved." if body else "Nothing was different.")
+
+
+@get("/pricing/pins", opt=BY_FORM)
+async def pins_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    return await _pins(request, caller, settings)
+
+
+async def _pins(
+    request: PageRequest,
+    caller: Caller,
+    settings: Settings,
+    status: int = 200,
+    /,
+    **values: Any,
+) -> Template:
+    """Show the pinned cards, which are a search."""
+    page = read_page(request.query_params.dict())
+    wanted = CardFilter(search="is:pinned", status="all")
+    async with reading(request) as reads:
+        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+    given = {"number": "", "price": ""} | values
+    return show_part(
+        request,
+        caller,
+        "pricing_pins.html",
+        status,
+        cards=[card_body(row) for row in answer.found.cards],
+        total=answer.found.total,
+        page=page,
+        total_pages=-(-answer.found.total // page.per_page),
+        **given,
+    )
+
+
+@post("/pricing/pins", opt=BY_FORM | WRITES)
+async def pin_card(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    """Pin a card, or take its pin away, as the form's button says."""
+    form = await read_form(request)
+    number, price = field(form, "number"), field(form, "price")
+    now = clock.now()
+    try:
+        marketplace_id = read_id(number)
+        if marketplace_id is None:
+            raise errors.InvalidPayload("number: must be the SKU of a card")
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            if field(form, "action") == "unpin":
+                await sale_sets.unpin(session, caller, marketplace_id, now)
+                told = "The price is pinned no more. Activity can take it back."
+                return see("/pricing/pins", done=told)
+            body = {"price": price}
+            await sale_sets.pin(session, caller, marketplace_id, body, now)
+    except (errors.InvalidRule, errors.InvalidPayload, errors.NotFound) as e:
+        given = {"number": number, "price": price, "problem": sentence(e)}
+        return await _pins(request, caller, settings, e.status, **given)
+    return see("/pricing/pins", done="The price is pinned. The next run asks it.")
+
+
+ROUTES = [settings_page, save_settings, pins_page, pin_card]

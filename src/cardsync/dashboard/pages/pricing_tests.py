@@ -1,0 +1,102 @@
+"""The page of rule tests: each with its search and expectation, checked on the cards; and the forms
+that make, change and delete one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.pages.pricing import show_part
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.database.session import Database
+from cardsync.pricing.rule_tests import rule_tests
+from cardsync.pricing.rule_tests.shown import test_body, verdicts_body
+from cardsync.settings import Settings
+
+FIELDS = ("name", "search", "expectation")
+
+
+@get("/pricing/tests", opt=BY_FORM)
+async def tests_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    return await _shown(request, caller, database, settings)
+
+
+async def _shown(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    status: int = 200,
+    /,
+    **values: Any,
+) -> Template:
+    """Show the tests; with `check`, also the verdict of each on the cards."""
+    checked = None
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        tests = [test_body(row) for row in await rule_tests.read_all(session, caller)]
+        if request.query_params.get("check"):
+            checked = verdicts_body(await rule_tests.check(session, caller, clock.now()))
+    given = dict.fromkeys(FIELDS, "") | values
+    return show_part(
+        request,
+        caller,
+        "pricing_tests.html",
+        status,
+        tests=tests,
+        checked=checked,
+        verdicts={verdict.id: verdict for verdict in checked.rule_tests} if checked else {},
+        **given,
+    )
+
+
+@post("/pricing/tests", opt=BY_FORM | WRITES)
+async def make_test(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    form = await read_form(request)
+    body = {name: field(form, name) for name in FIELDS}
+    try:
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            await rule_tests.create(session, caller, body, clock.now())
+    except (errors.InvalidPayload, errors.InvalidQuery) as e:
+        told = body | {"problem": sentence(e)}
+        return await _shown(request, caller, database, settings, e.status, **told)
+    return see("/pricing/tests", done="The test is made; it is checked now.", check=1)
+
+
+@post("/pricing/tests/{test_id:int}", opt=BY_FORM | WRITES)
+async def change_test(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    test_id: int,
+) -> Response[str]:
+    """Change or delete a test, as the form's button says."""
+    form = await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        if field(form, "action") == "delete":
+            await rule_tests.remove(session, caller, test_id, clock.now())
+            return see("/pricing/tests", done="The test is deleted. Activity can take it back.")
+        body = {name: field(form, name) for name in FIELDS}
+        await rule_tests.change(session, caller, test_id, body, clock.now())
+    return see("/pricing/tests", done="The test is changed; it is checked now.", check=1)
+
+
+ROUTES = [tests_page, make_test, change_test]

@@ -1,0 +1,233 @@
+"""The faces of one rule: its JSON goes in; the sentence, the text and the fields of a form that say
+the same come out, and the text and the fields are read back. The module is pure.
+
+A form has no fields for the market gate and for a cap's separate small limits: it leaves them as
+they are, and the text sets them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from cardsync import errors
+
+Told = Mapping[str, Any]
+SOURCES: Final = {
+    "market": "the market price",
+    "low": "the lowest listing",
+    "low_with_shipping": "the lowest price with shipping",
+    "direct_low": "the lowest direct price",
+    "sales_anchor": "the anchor of sales",
+    "current": "the own price",
+}
+ROUNDINGS: Final = {
+    "cent": "to the cent",
+    "x9": "to an end of 9",
+    "x99": "to an end of .99",
+    "x49_x99": "to an end of .49 or .99",
+}
+PERIODS: Final = {"sync": "sync", "day": "day", "week": "week"}
+_FLAGS: Final = ("never_lower", "velocity_boost_enabled", "fee_gap_adjustment")
+_AMOUNTS: Final = ("floor", "ceiling")
+_STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
+# What no form and no text sets: these have buttons of their own.
+_APART: Final = frozenset({"id", "priority", "enabled", "state"})
+
+
+def sentence_of(told: Told) -> str:
+    """Return what the rule does, as one or a few sentences."""
+    query = told.get("query")
+    which = f"Cards that match {query}" if query else "All cards"
+    first = f"{which} ask {_asked(told)}."
+    return " ".join([first, *_bounds(told), *_limits(told)])
+
+
+def _asked(told: Told) -> str:
+    bp = int(told.get("adjust_bp") or 0)
+    amount = str(told.get("adjust_amount") or "0")
+    source = SOURCES[told["price_source"]]
+    text = source if bp == 0 else f"{percent(abs(bp))} % {'above' if bp > 0 else 'under'} {source}"
+    if Decimal(amount):
+        more = not amount.startswith("-")
+        text += f", and {amount.lstrip('-')} dollars {'more' if more else 'less'}"
+    others = [SOURCES[name] for name in told["fallback_sources"] if name != told["price_source"]]
+    return f"{text} (where that is not known, {', then '.join(others)})" if others else text
+
+
+def _bounds(told: Told) -> list[str]:
+    sentences = []
+    if told.get("floor") is not None:
+        sentences.append(f"They never ask less than {told['floor']}.")
+    if told.get("ceiling") is not None:
+        sentences.append(f"They never ask more than {told['ceiling']}.")
+    if told.get("never_lower"):
+        sentences.append("Their price is never lowered.")
+    if (stale := told.get("stale")) is not None:
+        sentences.append(
+            f"After {stale['after_days']} days without a sale the price falls by"
+            f" {percent(stale['step_bp'])} % every {stale['every_days']} days,"
+            f" at most by {percent(stale['limit_bp'])} %."
+        )
+    return sentences
+
+
+def _limits(told: Told) -> list[str]:
+    sentences = []
+    if (cap := told.get("cap")) is not None:
+        ways = [
+            f"{percent(cap[name])} % {word}"
+            for name, word in (("up_bp", "up"), ("down_bp", "down"))
+            if cap[name] is not None
+        ]
+        if ways:
+            more = "a larger move is held" if cap["mode"] == "hold" else "a larger move is cut"
+            sentences.append(
+                f"A price moves at most {' and '.join(ways)} a {PERIODS[cap['period']]}; {more}."
+            )
+        if (small := cap.get("small")) is not None:
+            sentences.append(f"Cards below {small['below']} have limits of their own.")
+    if told.get("velocity_boost_enabled"):
+        sentences.append("Cards that sell fast ask more.")
+    if told.get("market_gate") is not None:
+        sentences.append("The lowest listing is undercut only where enough is sold.")
+    if told.get("fee_gap_adjustment"):
+        sentences.append("Prices inside a gap of the fees move out of it.")
+    if told["rounding"] != "cent":
+        sentences.append(f"Prices are rounded {ROUNDINGS[told['rounding']]}.")
+    return sentences
+
+
+def percent(bp: int) -> str:
+    """Return basis points as per cent, with as few decimals as there are."""
+    text = f"{Decimal(bp).scaleb(-2):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def own_fields(told: Told) -> dict[str, Any]:
+    """Return the fields that the form and the text set."""
+    return {name: value for name, value in told.items() if name not in _APART}
+
+
+def text_of(told: Told) -> str:
+    return json.dumps(own_fields(told), indent=2, ensure_ascii=False)
+
+
+def read_text(text: str) -> dict[str, Any]:
+    """Read the text face. Amounts never become floats. Raises InvalidRule."""
+    try:
+        body = json.loads(text, parse_float=str)
+    except (json.JSONDecodeError, RecursionError, ValueError) as e:
+        why = (
+            f"line {e.lineno}: {e.msg}"
+            if isinstance(e, json.JSONDecodeError)
+            else "it is too large"
+        )
+        raise errors.InvalidRule(f"text: this is no JSON: {why}") from e
+    if not isinstance(body, dict):
+        raise errors.InvalidRule("text: must be an object in braces")
+    for name in body:
+        if name in _APART:
+            raise errors.InvalidRule(f"{name}: is set by the buttons beside the rule")
+    return body
+
+
+def form_of(told: Told) -> dict[str, str]:
+    """Return the texts of the form's fields."""
+    cap: Told = told.get("cap") or {}
+    stale: Told = told.get("stale") or {}
+    texts = {name: str(told.get(name) or "") for name in ("name", "query", *_AMOUNTS)}
+    texts |= {name: "true" if told.get(name) else "" for name in _FLAGS}
+    texts |= {
+        "price_source": told["price_source"],
+        "rounding": told["rounding"],
+        "fallback_sources": ", ".join(told["fallback_sources"]),
+        "percent": percent(told["adjust_bp"]),
+        "adjust_amount": told["adjust_amount"],
+        "cap_up": _percent_or_none(cap.get("up_bp")),
+        "cap_down": _percent_or_none(cap.get("down_bp")),
+        "cap_period": cap.get("period", "day"),
+        "cap_mode": cap.get("mode", "clamp"),
+    }
+    for name in _STALE:
+        value = stale.get(name)
+        key = f"stale_{name.removesuffix('_bp')}"
+        texts[key] = _percent_or_none(value) if name.endswith("_bp") else _text(value)
+    return texts
+
+
+def read_form(texts: Mapping[str, str], was: Told) -> dict[str, Any]:
+    """Read a form's texts into the body of a rule; `was` is the rule that the form was made from.
+
+    Raises InvalidRule, naming the field.
+    """
+    body: dict[str, Any] = {name: texts.get(name, "") for name in ("name", "query")}
+    body |= {name: texts.get(name, "") == "true" for name in _FLAGS}
+    body |= {name: texts.get(name) or None for name in _AMOUNTS}
+    listed = texts.get("fallback_sources", "").replace(",", " ").split()
+    return body | {
+        "price_source": texts.get("price_source", ""),
+        "rounding": texts.get("rounding", ""),
+        "fallback_sources": listed,
+        "adjust_bp": read_percent(texts.get("percent") or "0", "percent"),
+        "adjust_amount": texts.get("adjust_amount") or "0",
+        "cap": _cap(texts, was.get("cap")),
+        "stale": _stale(texts),
+    }
+
+
+def _cap(texts: Mapping[str, str], was: Told | None) -> dict[str, Any] | None:
+    up, down = (
+        read_percent(texts[name], name) if texts.get(name) else None
+        for name in ("cap_up", "cap_down")
+    )
+    small = was.get("small") if was else None
+    if up is None and down is None and small is None:
+        return None
+    return {
+        "up_bp": up,
+        "down_bp": down,
+        "period": texts.get("cap_period", "day"),
+        "mode": texts.get("cap_mode", "clamp"),
+        "small": small,
+    }
+
+
+def _stale(texts: Mapping[str, str]) -> dict[str, Any] | None:
+    keys = {name: f"stale_{name.removesuffix('_bp')}" for name in _STALE}
+    if not any(texts.get(key) for key in keys.values()):
+        return None
+    for key in keys.values():
+        if not texts.get(key):
+            raise errors.InvalidRule(f"{key}: is needed beside the others of falling prices")
+    return {
+        name: read_percent(texts[key], key) if name.endswith("_bp") else _whole(texts[key], key)
+        for name, key in keys.items()
+    }
+
+
+def read_percent(text: str, field: str) -> int:
+    """Return basis points. Raises InvalidRule."""
+    try:
+        points = Decimal(text.replace(",", ".").replace("\u2212", "-")) * 100
+    except ArithmeticError as e:
+        raise errors.InvalidRule(f"{field}: must be a number like -5 or 2.5") from e
+    if not points.is_finite() or abs(points) > 10**8 or points != points.to_integral_value():
+        raise errors.InvalidRule(f"{field}: must be a number with at most two decimals")
+    return int(points)
+
+
+def _whole(text: str, field: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise errors.InvalidRule(f"{field}: must be a whole number")
+    return int(text)
+
+
+def _percent_or_none(bp: int | None) -> str:
+    return "" if bp is None else percent(bp)
+
+
+def _text(value: int | None) -> str:
+    return "" if value is None else str(value)

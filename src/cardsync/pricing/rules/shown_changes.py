@@ -1,0 +1,104 @@
+"""Changes of rules that somebody saw before: what a page showed goes in beside the change; the
+change is made, or what stands now comes out, so that nobody writes over another's work unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.rules import json, rule_sets, sale_sets
+from cardsync.pricing.rules.faces import own_fields
+from cardsync.pricing.rules.rows import all_rows, one_row, rule_of
+from cardsync.pricing.rules.sale_put_back import plain_settings
+from cardsync.seller_state import state as sync_state
+
+
+class ChangedMeanwhile(Exception):
+    """Nothing is written; `stands` is what somebody else made of it."""
+
+    def __init__(self, stands: Mapping[str, Any]) -> None:
+        super().__init__("it has changed meanwhile")
+        self.stands = stands
+
+
+async def change_rule(
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    shown: Mapping[str, Any],
+    body: Mapping[str, Any],
+    now: datetime,
+    override_reason: str | None = None,
+) -> rule_sets.Saved:
+    """Change a rule that still is as it was shown. Raises ChangedMeanwhile, and what
+    `rule_sets.change` raises.
+    """
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    row = await one_row(session, PricingRule, caller.seller_id, rule_id)
+    await session.refresh(row)
+    stands = json.told(rule_of(row))
+    if own_fields(stands) != dict(shown):
+        raise ChangedMeanwhile(stands)
+    return await rule_sets.change(
+        session,
+        caller,
+        rule_id,
+        body,
+        now,
+        override_reason,
+    )
+
+
+async def reorder(
+    session: AsyncSession,
+    caller: Caller,
+    shown: Sequence[int],
+    ids: Sequence[int],
+    now: datetime,
+    override_reason: str | None = None,
+) -> None:
+    """Reorder rules that still stand in the order that was shown. Raises ChangedSince, and what
+    `rule_sets.reorder` raises.
+    """
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    stand = [row.id for row in await all_rows(session, PricingRule, caller.seller_id)]
+    if stand != list(shown):
+        raise errors.ChangedSince("the rules stand in another order by now; look at them again")
+    await rule_sets.reorder(session, caller, ids, now, override_reason)
+
+
+async def change_settings(
+    session: AsyncSession,
+    caller: Caller,
+    shown: Mapping[str, str],
+    body: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Change settings that still are as they were shown. Raises ChangedMeanwhile, and what
+    `sale_sets.change_settings` raises.
+    """
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    account = await sale_sets.settings_of(session, caller)
+    await session.refresh(account)
+    stands = settings_texts(plain_settings(account, list(shown)))
+    if any(stands[name] != text for name, text in shown.items() if name in body):
+        raise ChangedMeanwhile(stands)
+    await sale_sets.change_settings(session, caller, body, now)
+
+
+def settings_texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings as a form's texts. Pure."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+    }

@@ -1,0 +1,435 @@
+"""The pages of pricing over HTTP: what the owner sees and does without a script."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+from urllib.parse import unquote_plus
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+
+HOSTILE = '<b onclick="x">A & B</b>'
+RULES = "/api/pricing/rules"
+
+
+@pytest.fixture
+async def shop(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(
+        a_csv(
+            a_row(1, name="Black Lotus", price="5.00", market="9.00", quantity=2),
+            a_row(2, name=HOSTILE, price="1.00", market="1.50"),
+        )
+    )
+    return seller
+
+
+async def sent(browser, path, **fields):
+    data = {"csrf_token": browser.session["csrf_token"], **fields}
+    return await browser.http.post(path, data=data)
+
+
+async def rules_of(browser):
+    return (await browser.get(RULES)).json()["rules"]
+
+
+async def made(browser, **fields):
+    answer = await browser.post(RULES, json={"name": "Mine"} | fields)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def hidden(browser, path):
+    """Return the rule that the page's form was made from."""
+    page = await browser.get(path)
+    assert page.status_code == 200, page.text
+    return html.unescape(re.search(r'name="was" value="([^"]*)"', page.text)[1])
+
+
+def told(answer):
+    assert answer.status_code == 303, answer.text
+    return unquote_plus(answer.headers["location"])
+
+
+async def test_the_rules_stand_in_their_order_with_the_counts_of_the_api(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, name=HOSTILE, query="price>2", adjust_bp=500, state="published")
+    page = await browser.get("/pricing", params={"counts": 1})
+    assert page.status_code == 200
+    assert "<b onclick" not in page.text
+    assert html.escape(HOSTILE).replace("&quot;", "&#34;") in page.text
+    assert "Cards that match price&gt;2 ask 5 % above the market price" in page.text
+    analysis = (await browser.get("/api/pricing/rules/analysis")).json()
+    [found] = [each for each in analysis["rules"] if each["id"] == rule["id"]]
+    assert f'data-label="Governs">{found["governs"]}</td>' in page.text
+    places = [page.text.index(f'data-rule="{each["id"]}"') for each in await rules_of(browser)]
+    assert places == sorted(places)
+
+
+async def test_a_rule_moves_by_a_form_and_not_over_another_order(shop):
+    browser = await signed_in(shop)
+    one, two = await made(browser, name="One"), await made(browser, name="Two")
+    shown = ",".join(str(rule["id"]) for rule in await rules_of(browser))
+    ids = shown.replace(f"{one['id']},{two['id']}", f"{two['id']},{one['id']}")
+    assert "new order" in told(await sent(browser, "/pricing/order", shown=shown, ids=ids))
+    assert [rule["id"] for rule in await rules_of(browser)] == [int(id) for id in ids.split(",")]
+    late = await sent(browser, "/pricing/order", shown=shown, ids=shown)
+    assert late.status_code == 409
+    assert "another order by now" in late.text
+
+
+async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
+    browser = await signed_in(shop)
+    was = await hidden(browser, "/pricing/rules/new")
+    answer = await sent(
+        browser,
+        "/pricing/rules/new",
+        was=was,
+        face="form",
+        name="Foils",
+        query="lotus",
+        price_source="low",
+        fallback_sources="market",
+        percent="-2.5",
+        floor="0.50",
+        rounding="x99",
+        cap_up="10",
+        action="save",
+    )
+    assert "The draft is saved" in told(answer)
+    [rule] = [each for each in await rules_of(browser) if each["name"] == "Foils"]
+    assert (rule["adjust_bp"], rule["floor"], rule["cap"]["up_bp"]) == (-250, "0.50", 1000)
+    address = f"/pricing/rules/{rule['id']}"
+    for what in ("publish", "disable", "enable", "draft", "delete"):
+        told(await sent(browser, f"{address}/{what}"))
+    assert rule["id"] not in [each["id"] for each in await rules_of(browser)]
+    assert (await browser.get(address)).status_code == 404
+    assert (await browser.get("/activity")).text.count("Foils") >= 1
+
+
+async def test_the_text_is_the_same_rule(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus", market_gate={
+        "min_listings": 1, "min_sales_30d": 1, "max_age_hours": 24, "undercut_bp": 100,
+    })  # fmt: skip
+    address = f"/pricing/rules/{rule['id']}"
+    was = await hidden(browser, f"{address}?face=text")
+    text = json.dumps(json.loads(was) | {"adjust_bp": 700})
+    told(await sent(browser, address, was=was, face="text", text=text))
+    stands = (await browser.get(f"{RULES}/{rule['id']}")).json()
+    assert stands["adjust_bp"] == 700
+    assert stands["market_gate"] == rule["market_gate"]
+    wrong = await sent(browser, f"{address}?face=text", was=text, face="text", text="{ no")
+    assert wrong.status_code == 422
+    assert "{ no</textarea>" in wrong.text
+
+
+async def test_the_later_of_two_is_shown_both_versions(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    address = f"/pricing/rules/{rule['id']}"
+    was = await hidden(browser, address)
+    text = json.dumps(json.loads(was) | {"name": "Second"})
+    await browser.send("PATCH", f"/api/pricing/rules/{rule['id']}", json={"name": "First"})
+    late = await sent(browser, address, was=was, face="text", text=text)
+    assert late.status_code == 409
+    assert "<bdi>First</bdi>" in late.text
+    assert "<bdi>Second</bdi>" in late.text
+    again = html.unescape(re.search(r'name="was" value="([^"]*)"', late.text)[1])
+    told(await sent(browser, address, was=again, face="text", text=text))
+    assert (await browser.get(f"{RULES}/{rule['id']}")).json()["name"] == "Second"
+
+
+async def test_the_draft_shows_the_figures_of_the_api(shop):
+    browser = await signed_in(shop)
+    was = await hidden(browser, "/pricing/rules/new")
+    fields = {
+        "was": was,
+        "face": "form",
+        "name": "Lotus",
+        "query": "lotus",
+        "price_source": "market",
+        "rounding": "cent",
+        "percent": "0",
+    }
+    part = await sent(browser, "/pricing/draft", **fields)
+    assert part.status_code == 200, part.text
+    answer = await browser.post(
+        "/api/pricing/preview/draft",
+        json={"rule": {"query": "lotus", "fallback_sources": []}},
+    )
+    found = answer.json()
+    for name in ("selects", "governs", "up", "down", "held"):
+        assert f"<dt>{name.title()}</dt>\n  <dd>{found[name]}</dd>" in part.text
+    assert "Black Lotus" in part.text
+    assert "Cards that match lotus ask the market price." in part.text
+    assert "<html" not in part.text
+    whole = await sent(browser, "/pricing/rules/new", action="preview", **fields)
+    assert "Black Lotus" in whole.text
+    wrong = await sent(browser, "/pricing/draft", **fields | {"query": "prise>1"})
+    assert wrong.status_code == 422
+    assert "rule.query" in wrong.text or "Rule.query" in wrong.text
+
+
+async def test_red_tests_hold_a_rule_back_until_a_reason_is_given(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    test = {"name": HOSTILE, "search": "lotus", "expectation": "never moves"}
+    told(await sent(browser, "/pricing/tests", **test))
+    checked = await browser.get("/pricing/tests", params={"check": 1})
+    assert "1 test is red" in checked.text
+    assert "<b onclick" not in checked.text
+    address = f"/pricing/rules/{rule['id']}/publish"
+    held = await sent(browser, address)
+    assert held.status_code == 409
+    assert 'name="override_reason"' in held.text
+    assert "<b onclick" not in held.text
+    assert "live from the next run" in told(
+        await sent(browser, address, override_reason="The market moved.")
+    )
+    assert "The market moved." in (await browser.get("/activity")).text
+    [row] = (await browser.get("/api/pricing/rule_tests")).json()["rule_tests"]
+    wrong = await sent(browser, "/pricing/tests", **test | {"expectation": "flies"})
+    assert wrong.status_code == 422
+    assert 'value="flies"' in wrong.text
+    told(await sent(browser, f"/pricing/tests/{row['id']}", action="delete"))
+    assert "There are no rule tests yet" in (await browser.get("/pricing/tests")).text
+
+
+async def test_a_preset_is_chosen(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/pricing/presets")
+    assert page.status_code == 200
+    assert "Black Lotus" in page.text
+    told(await sent(browser, "/pricing/presets", preset="buy-box"))
+    assert [rule["name"] for rule in await rules_of(browser)] == ["Buy box"]
+
+
+OWNERS = ("/pricing/rules/new", "/pricing/tests", "/pricing/presets")
+
+
+async def test_staff_is_refused_what_owners_do_and_forms_need_their_token(shop):
+    staff = await joined(shop, "rules-staff@example.invalid")
+    for path in OWNERS:
+        assert (await staff.get(path)).status_code == 403, path
+    assert (await staff.get("/pricing")).headers["location"] == "/pricing/runs"
+    owner = await signed_in(shop)
+    rule = (await rules_of(owner))[0]
+    for path in (f"/pricing/rules/{rule['id']}/delete", "/pricing/order", "/pricing/presets"):
+        assert (await sent(staff, path, shown="1", ids="1", preset="move")).status_code == 403
+        assert (await owner.http.post(path, data={})).status_code == 403
+
+
+async def test_of_two_at_once_one_is_saved_and_one_is_told(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    address = f"/pricing/rules/{rule['id']}"
+    was = await hidden(browser, address)
+    answers = await asyncio.gather(
+        *(
+            sent(browser, address, was=was, face="text", text=json.dumps({"adjust_bp": bp}))
+            for bp in (100, 200)
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [303, 409]
+
+
+async def test_fields_that_cannot_be_read_are_refused_with_a_sentence(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    was = await hidden(browser, f"/pricing/rules/{rule['id']}")
+    form = {"face": "form", "name": "A", "price_source": "market", "rounding": "cent"}
+    text = {"face": "text", "was": was}
+    for fields in (
+        form | {"was": '{"cap": 5}'},
+        form | {"was": "[1]"},
+        form | {"was": was, "percent": "1e999999"},
+        form | {"was": was, "percent": "nan"},
+        form | {"was": was, "floor": "cheap"},
+        form | {"was": was, "fallback_sources": "moon"},
+        form | {"was": was, "stale_after_days": "9"},
+        form | {"was": was, "price_source": ""},
+        form | {"was": was, "name": ""},
+        text | {"text": '{"adjust_bp": ' + "9" * 5000 + "}"},
+        text | {"text": "[" * 50_000},
+        text | {"text": '{"floor": NaN}'},
+        text | {"text": '{"state": "published"}'},
+    ):
+        for path in (f"/pricing/rules/{rule['id']}", f"/pricing/draft/{rule['id']}"):
+            answer = await sent(browser, path, **fields)
+            if fields.get("name") == "" and "draft" in path:
+                assert answer.status_code == 200
+                continue
+            assert answer.status_code == 422, (path, fields)
+            assert 'role="alert"' in answer.text
+    assert (await sent(browser, "/pricing/order")).status_code == 409
+    assert (await sent(browser, "/pricing/order", shown="x")).status_code == 422
+    assert (await sent(browser, "/pricing/pins", number="9" * 30, price="1")).status_code == 422
+    assert (await sent(browser, "/pricing/pins", number="9" * 18, price="1")).status_code == 404
+    far = {"scope": "run_id", "value": "9" * 18}
+    assert (await browser.get("/pricing/rollback", params=far)).status_code == 404
+    zoned = {"scope": "since", "value": "2026-01-01T08:00:00+02:00"}
+    assert (await browser.get("/pricing/rollback", params=zoned)).status_code == 200
+    late = {"from": "2030-01-01", "to": "9999-12-31"}
+    assert (await browser.get("/pricing/backtest", params=late)).status_code in (200, 422)
+
+
+OF_OWNERS = ("/pricing/settings", "/pricing/rollback", "/pricing/backtest")
+
+
+async def test_a_sale_is_made_from_a_template_switched_and_deleted(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/pricing/sales", params={"template": "clear"})
+    assert 'value="Clearance"' in page.text
+    fields = {"name": HOSTILE, "query": "lotus", "percent": "12.5", "hours": "48"}
+    told(await sent(browser, "/pricing/sales", **fields))
+    [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
+    assert sale["adjust_bp"] == -1250
+    page = await browser.get("/pricing/sales")
+    assert "<b onclick" not in page.text
+    assert "12.5 % off" in page.text
+    address = f"/pricing/sales/{sale['id']}"
+    assert "is off" in told(await sent(browser, f"{address}/off"))
+    changed = fields | {"percent": "20", "starts": "2030-01-01T08:00", "ends": "2030-01-02T08:00"}
+    told(await sent(browser, address, **changed))
+    [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
+    assert (sale["adjust_bp"], sale["enabled"]) == (-2000, False)
+    for ends in ("9999-12-31T23:59", "never"):
+        wrong = await sent(browser, "/pricing/sales", **fields | {"ends": ends})
+        assert wrong.status_code == 422
+        assert "Ends: must be" in wrong.text
+    wrong = await sent(browser, address, **fields | {"name": "Kept", "percent": "none"})
+    assert wrong.status_code == 422
+    assert f'id="name-{sale["id"]}" name="name" type="text" value="Kept"' in wrong.text
+    told(await sent(browser, f"{address}/delete"))
+    assert (await browser.get("/api/pricing/sales")).json()["sales"] == []
+
+
+async def test_settings_are_saved_and_not_over_anothers_change(shop):
+    browser = await signed_in(shop)
+    stands = (await browser.get("/api/pricing/settings")).json()
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in stands.items()
+    }
+    was = {f"was:{name}": text for name, text in texts.items()}
+    page = await browser.get("/pricing/settings")
+    for name, text in texts.items():
+        assert f'name="was:{name}" value="{text}"' in page.text
+    told(await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.25"}))
+    assert (await browser.get("/api/pricing/settings")).json()["minimum_move"] == "0.25"
+    late = await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.75"})
+    assert late.status_code == 409
+    assert "<bdi>0.25</bdi>" in late.text
+    assert 'value="0.75"' in late.text
+    wrong = await sent(browser, "/pricing/settings", **was, **texts | {"max_age_hours": "old"})
+    assert wrong.status_code == 422
+    assert 'value="old"' in wrong.text
+
+
+async def test_a_card_is_pinned_by_its_number_and_unpinned(shop):
+    browser = await signed_in(shop)
+    told(await sent(browser, "/pricing/pins", number="2", price="3.50"))
+    page = await browser.get("/pricing/pins")
+    assert "<b onclick" not in page.text
+    assert "1 card" in page.text
+    wrong = await sent(browser, "/pricing/pins", number="7", price="3.50")
+    assert wrong.status_code == 404
+    assert 'value="7"' in wrong.text
+    told(await sent(browser, "/pricing/pins", number="2", action="unpin"))
+    assert "No price is pinned" in (await browser.get("/pricing/pins")).text
+
+
+async def test_the_runs_show_the_figures_of_the_api(shop):
+    browser = await signed_in(shop)
+    address = told(await sent(browser, "/pricing/reprice"))
+    await shop.service.run_jobs()
+    runs = (await browser.get("/api/pricing/runs")).json()["runs"]
+    page = await browser.get("/pricing/runs")
+    for run in runs:
+        assert f'href="/pricing/runs/{run["id"]}"' in page.text
+        assert f'data-label="Changed">{run["changed"]}</td>' in page.text
+    one = await browser.get(address.split("?")[0])
+    assert one.status_code == 200
+    assert (await browser.get("/pricing/runs/999999")).status_code == 404
+    again = await sent(browser, f"/pricing/runs/{runs[0]['id']}/confirm")
+    assert again.status_code == 409
+    assert (await browser.get("/pricing/runs/export.csv")).text.startswith("id,trigger")
+
+
+async def test_a_run_in_review_is_confirmed_or_discarded(a_seller):
+    for what, state in (("confirm", "completed"), ("discard", "discarded")):
+        seller = await a_seller()
+        rows = [a_row(n, market="1.00", price="1.00") for n in range(1, 21)]
+        await seller.import_csv(a_csv(*rows))
+        report = await seller.import_csv(a_csv(*rows[:9], a_row(99)))
+        assert report["state"] == "awaiting_review"
+        browser = await signed_in(seller)
+        run = (await browser.get("/api/pricing/runs")).json()["runs"][0]
+        address = f"/pricing/runs/{run['id']}"
+        assert f"{address}/{what}" in (await browser.get(address)).text
+        told(await sent(browser, f"{address}/{what}"))
+        await seller.service.run_jobs()
+        assert (await browser.get(f"/api{address}")).json()["state"] == state
+
+
+async def test_a_rollback_is_a_diff_first(shop):
+    browser = await signed_in(shop)
+    await made(browser, name="At the market", state="published")
+    await sent(browser, "/pricing/reprice")
+    await shop.service.run_jobs()
+    run = (await browser.get("/api/pricing/runs")).json()["runs"][0]["id"]
+    scope = {"scope": "run_id", "value": str(run)}
+    page = await browser.get("/pricing/rollback", params=scope)
+    dry = await browser.post("/api/pricing/rollbacks", json={"run_id": run, "dry_run": True})
+    assert dry.json()["cards"] > 0
+    assert f"{dry.json()['cards']} cards would go back" in page.text
+    assert "<b onclick" not in page.text
+    assert (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"] == []
+    address = told(await sent(browser, "/pricing/rollback", **scope)).split("?")[0]
+    assert "Black Lotus" in (await browser.get(address)).text
+    told(await sent(browser, f"{address}/cancel"))
+    [rollback] = (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"]
+    assert rollback["state"] == "cancelled"
+    assert (await sent(browser, "/pricing/rollback", **scope | {"value": "x"})).status_code == 422
+    unknown = {"scope": "list", "value": "nowhere"}
+    assert (await browser.get("/pricing/rollback", params=unknown)).status_code == 404
+    since = {"scope": "since", "value": "2020-01-01T08:00"}
+    assert (await browser.get("/pricing/rollback", params=since)).status_code == 200
+
+
+async def test_a_backtest_shows_each_day(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/pricing/backtest")
+    assert page.status_code == 200
+    form = dict(re.findall(r'name="(from|to)" type="date" value="([^"]*)"', page.text))
+    found = await browser.get("/pricing/backtest", params=form)
+    rules = [rule for rule in await rules_of(browser) if rule["state"] == "published"]
+    asked = await browser.post("/api/pricing/backtest", json=form | {"rules": rules})
+    for day in asked.json()["days"]:
+        assert day["date"] in found.text
+    assert "Listed value by day" in found.text
+    wrong = await browser.get("/pricing/backtest", params={"from": "soon", "to": "later"})
+    assert wrong.status_code == 422
+
+
+async def test_staff_reads_sales_pins_and_runs_only(shop):
+    staff = await joined(shop, "prices-staff@example.invalid")
+    for path in OF_OWNERS:
+        assert (await staff.get(path)).status_code == 403, path
+    for path in ("/pricing/sales", "/pricing/pins", "/pricing/runs"):
+        page = await staff.get(path)
+        assert page.status_code == 200, path
+        assert 'method="post"' not in page.text
+        assert "/pricing/settings" not in page.text
+    owner = await signed_in(shop)
+    sale = {"name": "A", "percent": "5", "hours": "24"}
+    for path in ("/pricing/sales", "/pricing/pins", "/pricing/rollback", "/pricing/reprice"):
+        fields = sale | {"number": "1", "price": "1.00", "scope": "run_id", "value": "1"}
+        assert (await sent(staff, path, **fields)).status_code == 403, path
+        assert (await owner.http.post(path, data=fields)).status_code == 403, path
