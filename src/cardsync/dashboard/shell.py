@@ -48,6 +48,7 @@ NAVIGATION = [
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
     Place("/lists", "Lists", "list", "l"),
+    Place("/shelves", "Shelves", "box", "h"),
     Place("/sales", "Sales", "wallet", "v", owner_only=True),
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),

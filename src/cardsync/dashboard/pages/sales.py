@@ -17,7 +17,6 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.database.snapshot_reads import Reading
 from cardsync.orders import sales_summary
-from cardsync.orders.sales_figures import By
 from cardsync.orders.sales_summary_shown import (
     Asked,
     SalesSummary,
@@ -36,7 +35,6 @@ FACES: Final = {
     "game": ("Games", 90),
     "cards": ("Best and worst", 90),
 }
-PERIODS: Final = ("month", "week", "day")
 
 
 def day_of(given: Mapping[str, str], name: str) -> date | None:
@@ -87,12 +85,9 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
 
 async def _summary(reads: Reading, caller: Caller, asked: Asked) -> SalesSummary:
     first, last = asked.first, asked.last
-    if asked.by in PERIODS:
-        by = cast("By", asked.by)
-        return period_summary(
-            asked,
-            await sales_summary.by_period(reads, caller, by, first, last),
-        )
+    if asked.by != "game":
+        figures = await sales_summary.by_period(reads, caller, asked.by, first, last)
+        return period_summary(asked, figures)
     games = await sales_summary.by_game(reads, caller, first, last)
     whole = await sales_summary.by_period(reads, caller, "month", first, last)
     return game_summary(asked, games, whole)
