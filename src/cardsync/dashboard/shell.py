@@ -49,6 +49,7 @@ NAVIGATION = [
     Place("/orders", "Orders", "package", "o"),
     Place("/lists", "Lists", "list", "l"),
     Place("/shelves", "Shelves", "box", "h"),
+    Place("/print", "Print", "printer", "i"),
     Place("/sales", "Sales", "wallet", "v", owner_only=True),
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),
