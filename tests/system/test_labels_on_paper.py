@@ -59,9 +59,9 @@ def printed(browser: Browser, sheet: Sheet, pages: int) -> bytes:
 def corners(pdf: bytes) -> list[list[tuple[float, float]]]:
     """The upper left corners of the outlines in millimetres, page by page."""
     found = []
-    for stream in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.S):
+    for stream in re.findall(rb"(?<!end)stream\r?\n(.*?)endstream", pdf, re.S):
         try:
-            content = zlib.decompress(stream)
+            content = zlib.decompressobj().decompress(stream)
         except zlib.error:
             continue
         if not (shift := SHIFT.search(content)):
