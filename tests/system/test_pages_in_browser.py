@@ -119,6 +119,8 @@ def test_every_page_can_be_read_and_fits(
         paths += [f"/settings/{name}" for name in ("people", "keys", "data", "sign-in")]
         paths += ["/account", "/account/credits"]
         paths += [f"/set-up/{name}" for name in ("prices", "presets", "agent")]
+        paths += ["/customers", "/returns", "/shelves/1", "/shelves/put", "/print/restock"]
+        paths += ["/print/labels", "/print/labels?kind=test", "/sales?by=cards"]
         paths += ["/cards?search=%22right%20to%20left%22", "/cards?search=prise>1"]
         paths += ["/cards?search=nothing%20is%20called%20so", "/cards/999999", "/styleguide"]
         seen = []

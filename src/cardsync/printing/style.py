@@ -18,6 +18,7 @@ header { padding: 1rem; font-size: 1rem }
 .label p { margin: 0; min-width: 0 }
 .label strong { font-size: 1.15em }
 .outlined .label { border: .2mm solid #000 }
+@media screen { main { overflow-x: auto } }
 @media print { header { display: none } }
 """
 
