@@ -307,7 +307,7 @@ def _parcel(
 
 
 class Wish(msgspec.Struct):
-    """What the solver's process is asked for."""
+    """The process of the solver is asked for this."""
 
     basket: Basket
     seconds: float

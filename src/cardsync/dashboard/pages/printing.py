@@ -51,7 +51,7 @@ class Placed(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What the address asks for, as far as all kinds of labels have it."""
+    """An address asks for this, whatever kind of labels it names."""
 
     kind: str
     sheet: Sheet
