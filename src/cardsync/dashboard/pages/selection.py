@@ -93,8 +93,8 @@ async def shelve_selected(
 ) -> Response[str]:
     form = await read_form(request)
     selection = selected(form)
-    start = Place(_number(form, "box"), _number(form, "start_slot"))
-    per_slot = _number(form, "per_slot")
+    start = Place(number_of(form, "box"), number_of(form, "start_slot"))
+    per_slot = number_of(form, "per_slot")
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
         done = await put_many(session, caller, selection, start, per_slot, clock.now(), seconds)
@@ -105,7 +105,7 @@ async def shelve_selected(
     return _back(form, told)
 
 
-def _number(form: Form, name: str) -> int:
+def number_of(form: Form, name: str) -> int:
     text = field(form, name)
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not 1 <= number <= limits.SHELF_NUMBER:

@@ -1,0 +1,217 @@
+"""The pages for paper: labels of cards and boxes on a sheet that starts at any label, a test page,
+the restock sheet, a pull sheet, and a packing slip without an address.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+import segno
+from litestar import Response, get
+from litestar.response import Template
+
+from cardsync import errors, limits
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.cards.filters import read_filter, read_page
+from cardsync.cards.queries import search_cards
+from cardsync.cards.shown import CardBody, card_body
+from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.shell import HEADERS, PageRequest, show
+from cardsync.database.session import Database
+from cardsync.orders import pull_reads, returns
+from cardsync.orders.one_order import read_order
+from cardsync.orders.pull_shown import pull_session_orders
+from cardsync.orders.returns_shown import returns_page
+from cardsync.orders.shown import order_in_full
+from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
+from cardsync.printing.style import style_of
+from cardsync.settings import Settings
+from cardsync.web.request import reading
+
+KINDS: Final = ("cards", "boxes", "test")
+BOXES_MOST: Final = 500
+
+
+class Label(NamedTuple):
+    """`about` is the address behind the QR code; empty if the label has none."""
+
+    title: str
+    lines: list[str]
+    about: str
+
+
+class Placed(NamedTuple):
+    """A label with its place on the page and its QR code as the source of a picture."""
+
+    place: int
+    label: Label
+    code: str
+
+
+class Wanted(NamedTuple):
+    """An address asks for this, whatever kind of labels it names."""
+
+    kind: str
+    sheet: Sheet
+    start: int
+    outlined: bool
+
+
+def wanted_of(given: dict[str, list[str]]) -> Wanted:
+    """Read an address. Pure. Raises InvalidPayload, NotFound."""
+    kind = (given.get("kind") or ["cards"])[-1]
+    if kind not in KINDS:
+        raise errors.InvalidPayload(f"kind: must be one of {', '.join(KINDS)}")
+    sheet = sheet_of((given.get("sheet") or ["avery-5160"])[-1])
+    start = number_of(given, "start") if any(given.get("start", [])) else 1
+    return Wanted(kind, sheet, start, kind == "test" or "outlined" in given)
+
+
+def placed_on(sheet: Sheet, labels: list[Label], start: int) -> list[list[Placed]]:
+    """Return the pages, each with its labels. Raises InvalidPayload for a start off the sheet."""
+    positions = layout(sheet, len(labels), start)
+    pages = [
+        (at.page, Placed((at.row - 1) * sheet.columns + at.column, label, code_of(label.about)))
+        for at, label in zip(positions, labels, strict=True)
+    ]
+    return [[each for _, each in page] for _, page in groupby(pages, lambda each: each[0])]
+
+
+def code_of(address: str) -> str:
+    """Return the QR code of an address as the source of a picture; empty for no address."""
+    if not address:
+        return ""
+    return str(segno.make(address, error="m", micro=False).svg_data_uri(scale=4, border=1))
+
+
+@get("/print", opt=BY_FORM)
+async def print_page(request: PageRequest, caller: Caller) -> Template:
+    given = request.query_params.dict()
+    return show(
+        request,
+        caller,
+        "print.html",
+        sheets=[(sheet.key, f"{sheet.name} ({sheet.labels})") for sheet in SHEETS.values()],
+        search=(given.get("search") or [""])[-1],
+    )
+
+
+@get("/print/sheets/{key:str}", opt=BY_FORM)
+async def sheet_style(key: str) -> Response[str]:
+    """Answer the style that prints a sheet in millimetres."""
+    return Response(style_of(sheet_of(key)), media_type="text/css", headers=HEADERS)
+
+
+@get("/print/labels", opt=BY_FORM)
+async def labels_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    given = request.query_params.dict()
+    wanted = wanted_of(given)
+    origin = settings.origin_for(request.headers.get("host"))
+    more = 0
+    if wanted.kind == "cards":
+        cards, total = await _cards(request, caller, settings)
+        labels = [_card_label(card, origin) for card in cards]
+        more = total - len(labels)
+    elif wanted.kind == "boxes":
+        labels = _box_labels(given, origin)
+    else:
+        labels = [Label(f"{place}", [wanted.sheet.name], "") for place in range(1, 1000)]
+        labels = labels[: wanted.sheet.labels - wanted.start + 1]
+    return show(
+        request,
+        caller,
+        "labels.html",
+        pages=placed_on(wanted.sheet, labels, wanted.start),
+        wanted=wanted,
+        count=len(labels),
+        more=more,
+    )
+
+
+async def _cards(
+    request: PageRequest,
+    caller: Caller,
+    settings: Settings,
+) -> tuple[list[CardBody], int]:
+    given = request.query_params.dict()
+    async with reading(request) as reads:
+        answer = await search_cards(
+            reads,
+            caller,
+            read_filter(given),
+            read_page(given),
+            settings.read_seconds,
+        )
+    if answer.problems:
+        raise errors.InvalidQuery(f"search: {answer.problems[0][0]}")
+    return [card_body(row) for row in answer.found.cards], answer.found.total
+
+
+def _card_label(card: CardBody, origin: str) -> Label:
+    place = f"Place {card.location_code}" if card.location_code else ""
+    lines = [card.set_name, card.condition_label, place]
+    title = f"{card.product_name} {card.number}".strip()
+    return Label(title, [line for line in lines if line], f"{origin}/cards/{card.id}")
+
+
+def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
+    first, last = number_of(given, "first"), number_of(given, "last")
+    if not first <= last < first + BOXES_MOST:
+        raise errors.InvalidPayload(f"last: from the first box on, at most {BOXES_MOST} boxes")
+    return [Label(f"Box {box}", [], f"{origin}/shelves/{box}") for box in range(first, last + 1)]
+
+
+@get("/print/restock", opt=BY_FORM)
+async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
+    """Show the copies of refunded orders in the order of the way."""
+    per_page = limits.RETURNS_PER_PAGE_MOST
+    async with reading(request) as reads:
+        found, total = await returns.desk(reads, caller, 1, per_page, restocked=False)
+    desk = returns_page(found, total, 1, per_page)
+    rows = [(item, order) for order in desk.returns for item in order.items]
+    rows.sort(key=lambda row: (_way(row[0].location_code), row[0].item_id))
+    return show(request, caller, "restock_sheet.html", rows=rows, desk=desk)
+
+
+@get("/print/orders/{order_id:int}", opt=BY_FORM)
+async def packing_slip(request: PageRequest, caller: Caller, order_id: int) -> Template:
+    async with reading(request) as reads:
+        order = order_in_full(await read_order(reads, caller, order_id))
+    return show(request, caller, "packing_slip.html", order=order)
+
+
+@get("/print/pulls/{session_id:int}", opt=BY_FORM)
+async def pull_sheet(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    session_id: int,
+) -> Template:
+    """Show the cards of a pull session in the order of the way."""
+    async with database.tenant(caller.seller_id) as session:
+        told = await pull_reads.summary(session, caller, session_id)
+        orders = await pull_reads.orders_of(session, caller, session_id)
+    pull = pull_session_orders(told, orders)
+    rows: list[tuple[Any, Any]] = [(item, order) for order in pull.orders for item in order.items]
+    rows.sort(key=lambda row: (_way(row[0].location_code), row[0].id))
+    return show(request, caller, "pull_sheet.html", pull=pull, rows=rows)
+
+
+def _way(code: str | None) -> tuple[int, int]:
+    """Return a place's rank on the way; what lies nowhere comes last."""
+    if code is None:
+        return (limits.SHELF_NUMBER + 1, 0)
+    box, _, slot = code.partition("-")
+    return (int(box), int(slot))
+
+
+ROUTES = [
+    print_page,
+    sheet_style,
+    labels_page,
+    restock_sheet,
+    packing_slip,
+    pull_sheet,
+]

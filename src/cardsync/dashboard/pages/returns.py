@@ -1,0 +1,92 @@
+"""The desk of returns: refunded orders with the places of their cards, customers with several
+refunds, and the forms that put copies back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors, limits
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.orders import one_customer, returns
+from cardsync.orders.filters import read_page
+from cardsync.orders.returns_shown import refunders, returns_page
+from cardsync.shelving.place import Place
+from cardsync.web.request import reading
+
+
+class Asked(NamedTuple):
+    """A page of the desk, or of what is back in stock."""
+
+    restocked: bool
+    page: int
+
+
+@get("/returns", opt=BY_FORM)
+async def desk_page(request: PageRequest, caller: Caller) -> Template:
+    """Show the desk; printed, it is the sheet for putting copies back."""
+    given = request.query_params.dict()
+    page, _ = read_page(given)
+    asked = Asked((given.get("restocked") or [""])[-1] == "true", page)
+    per_page = limits.RETURNS_PER_PAGE
+    async with reading(request) as reads:
+        found, total = await returns.desk(
+            reads,
+            caller,
+            page,
+            per_page,
+            restocked=asked.restocked,
+        )
+        again = await one_customer.repeat_refunders(reads, caller)
+    return show(
+        request,
+        caller,
+        "returns.html",
+        asked=asked,
+        desk=returns_page(found, total, page, per_page),
+        refunders=refunders(again).customers,
+    )
+
+
+@post("/returns/{order_id:int}/restocked", opt=BY_FORM | WRITES)
+async def restock_order(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    order_id: int,
+) -> Response[str]:
+    """Put an order's copies back to where they lie, or into the place that the form names."""
+    form = await read_form(request)
+    told = None
+    if field(form, "box") or field(form, "slot"):
+        place = Place(number_of(form, "box"), number_of(form, "slot"))
+        told = [
+            returns.Put(card_id, place, quantity)
+            for card_id, quantity in map(_copies, form.get("copies", []))
+        ]
+    async with database.tenant(caller.seller_id) as session:
+        done = await returns.restock(session, caller, order_id, told, clock.now())
+    pieces = sum(one.quantity for one in done.put)
+    said = f"{pieces:,} {'copy is' if pieces == 1 else 'copies are'} put back."
+    if done.left:
+        said += f" {len(done.left):,} of the order's items lie nowhere: put them away in Shelves."
+    return see("/returns", done=said)
+
+
+def _copies(text: str) -> tuple[int, int]:
+    """Read a card's id and how many copies of it, like 12x3. Pure. Raises InvalidPayload."""
+    card, _, quantity = text.partition("x")
+    if all(part.isascii() and part.isdigit() and len(part) < 19 for part in (card, quantity)):
+        return int(card), int(quantity)
+    raise errors.InvalidPayload("copies: must be a card and a quantity")
+
+
+ROUTES = [desk_page, restock_order]

@@ -1,0 +1,96 @@
+"""The page of sales: a span of days and a face of it come in; sums by month, week, day or game, or
+the cards that sold best and not at all, go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any, Final, cast
+
+from litestar import get
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.dashboard.shell import PageRequest, show
+from cardsync.database.snapshot_reads import Reading
+from cardsync.orders import sales_summary
+from cardsync.orders.sales_summary_shown import (
+    Asked,
+    SalesSummary,
+    SummaryBy,
+    game_summary,
+    period_summary,
+    sales_cards,
+)
+from cardsync.web.request import reading
+
+# A face of the page, its name, and how many days it shows unless told.
+FACES: Final = {
+    "month": ("Months", 365),
+    "week": ("Weeks", 84),
+    "day": ("Days", 30),
+    "game": ("Games", 90),
+    "cards": ("Best and worst", 90),
+}
+
+
+def day_of(given: Mapping[str, str], name: str) -> date | None:
+    """Read a day of the address; None if it is empty. Pure. Raises InvalidPayload."""
+    text = given.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError as e:
+        raise errors.InvalidPayload(f"{name}: must be a day like 2026-07-31") from e
+
+
+@get("/sales", opt=BY_FORM)
+async def sales_page(request: PageRequest, caller: Caller) -> Template:
+    caller.must_be_owner()
+    given = {name: values[-1] for name, values in request.query_params.dict().items()}
+    by = given.get("by") or "month"
+    if by not in FACES:
+        raise errors.InvalidPayload(f"by: must be one of {', '.join(FACES)}")
+    since, last = sales_summary.span_of(
+        caller,
+        day_of(given, "from"),
+        day_of(given, "to"),
+        clock.now(),
+    )
+    first = since if given.get("from") else last - timedelta(days=FACES[by][1] - 1)
+    values: dict[str, Any] = {"summary": None, "cards": None}
+    async with reading(request) as reads:
+        if by == "cards":
+            found = await sales_summary.best_and_worst(reads, caller, first, last)
+            values["cards"] = sales_cards(found)
+        else:
+            asked = Asked(cast("SummaryBy", by), first, last, caller.account.time_zone)
+            values["summary"] = await _summary(reads, caller, asked)
+    return show(
+        request,
+        caller,
+        "sales.html",
+        by=by,
+        first=first,
+        last=last,
+        faces=[(key, name) for key, (name, _) in FACES.items()],
+        asked={"from": given.get("from"), "to": given.get("to")},
+        **values,
+    )
+
+
+async def _summary(reads: Reading, caller: Caller, asked: Asked) -> SalesSummary:
+    first, last = asked.first, asked.last
+    if asked.by != "game":
+        figures = await sales_summary.by_period(reads, caller, asked.by, first, last)
+        return period_summary(asked, figures)
+    games = await sales_summary.by_game(reads, caller, first, last)
+    whole = await sales_summary.by_period(reads, caller, "month", first, last)
+    return game_summary(asked, games, whole)
+
+
+ROUTES = [sales_page]

@@ -1,0 +1,146 @@
+"""The pages of shelves: the boxes as a grid, one box slot by slot, and the forms that put cards
+away, move them and take them off.
+"""
+
+from __future__ import annotations
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors, limits
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.bulk_selection import read_id
+from cardsync.cards.filters import read_filter, read_page
+from cardsync.cards.queries import search_cards
+from cardsync.cards.shown import card_body
+from cardsync.dashboard.pages.selection import Form, number_of
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.shelving import boxes, counts, places
+from cardsync.shelving.count_shown import count_history, suggested_counts
+from cardsync.shelving.place import Place
+from cardsync.shelving.shown import Shelves, box_page
+from cardsync.web.request import reading
+
+COUNTS_ON_SHELVES = 10
+
+
+@get("/shelves", opt=BY_FORM)
+async def shelves_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
+        found = Shelves(await boxes.boxes(session, caller))
+        suggested = await counts.suggested(session, caller, clock.now(), COUNTS_ON_SHELVES)
+        history = await counts.history(session, caller, None, None)
+    return show(
+        request,
+        caller,
+        "shelves.html",
+        boxes=found.boxes,
+        suggested=suggested_counts(suggested).boxes,
+        counted=count_history(history[:COUNTS_ON_SHELVES], limits.COUNTS_PER_PAGE).counts,
+    )
+
+
+@get("/shelves/box", opt=BY_FORM)
+async def find_box(request: PageRequest) -> Response[str]:
+    """Send the browser to the box whose number was typed."""
+    given = {name: [value] for name, value in request.query_params.items()}
+    return see(f"/shelves/{number_of(given, 'box')}")
+
+
+@get("/shelves/{box:int}", opt=BY_FORM)
+async def shelf_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    box: int,
+) -> Template:
+    page = read_page(request.query_params.dict()).page
+    per_page = limits.PLACES_PER_PAGE
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
+        found = await boxes.lying_in(session, caller, box, page, per_page)
+        history = await counts.history(session, caller, None, box)
+    return show(
+        request,
+        caller,
+        "shelf.html",
+        box=box_page(box, page, per_page, *found),
+        counted=count_history(history[:COUNTS_ON_SHELVES], limits.COUNTS_PER_PAGE).counts,
+    )
+
+
+@get("/shelves/put", opt=BY_FORM)
+async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    """Show the desk for putting away: a place, then one card after the other."""
+    given = request.query_params.dict()
+    wanted, page = read_filter(given), read_page(given)
+    cards, problem = [], ""
+    if wanted.search:
+        async with reading(request) as reads:
+            answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+        cards = [card_body(row) for row in answer.found.cards]
+        problem = answer.problems[0][0] if answer.problems else ""
+    return show(
+        request,
+        caller,
+        "put_away.html",
+        place={name: (given.get(name) or [""])[-1] for name in ("box", "slot")},
+        search=wanted.search,
+        cards=cards,
+        search_problem=problem,
+    )
+
+
+@post("/shelves/put", opt=BY_FORM | WRITES)
+async def put_card(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
+    form = await read_form(request)
+    place, quantity = _place(form), number_of(form, "quantity")
+    async with database.tenant(caller.seller_id) as session:
+        await places.put(session, caller, _card(form), place, quantity, clock.now())
+    told = f"{quantity:,} {'copy lies' if quantity == 1 else 'copies lie'} in {place.code} now."
+    return see("/shelves/put", done=told, box=place.box, slot=place.slot)
+
+
+@post("/shelves/{box:int}/move", opt=BY_FORM | WRITES)
+async def move_card(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    box: int,
+) -> Response[str]:
+    """Move a card of a box, or take it off the shelves, as the form's button says."""
+    form = await read_form(request)
+    origin = Place(box, number_of(form, "from_slot"))
+    quantity = number_of(form, "quantity") if field(form, "quantity") else None
+    card_id, now = _card(form), clock.now()
+    if field(form, "action") == "remove":
+        async with database.tenant(caller.seller_id) as session:
+            await places.remove(session, caller, card_id, origin, quantity, now)
+        return see(f"/shelves/{box}", done=f"The card is taken out of {origin.code}.")
+    target = _place(form)
+    async with database.tenant(caller.seller_id) as session:
+        await places.move(session, caller, card_id, origin, target, quantity, now)
+    return see(f"/shelves/{box}", done=f"The card lies in {target.code} now.")
+
+
+def _place(form: Form) -> Place:
+    return Place(number_of(form, "box"), number_of(form, "slot"))
+
+
+def _card(form: Form) -> int:
+    card_id = read_id(field(form, "card_id"))
+    if card_id is None:
+        raise errors.InvalidPayload("card_id: choose a card")
+    return card_id
+
+
+ROUTES = [shelves_page, find_box, shelf_page, put_page, put_card, move_card]

@@ -1,0 +1,46 @@
+"""The style that prints a label sheet exactly: a sheet comes in; CSS in millimetres goes out. The
+module is pure.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from cardsync.printing.sheets import Sheet, position
+
+_INSIDE = Decimal("1.2")
+_COMMON = """\
+* { box-sizing: border-box }
+html { color-scheme: light }
+body { margin: 0; background: #fff; color: #000; font: 7pt/1.2 system-ui, "DejaVu Sans", sans-serif }
+header { padding: 1rem; font-size: 1rem }
+.label { position: absolute; display: flex; gap: 1mm; overflow: hidden; overflow-wrap: anywhere }
+.label p { margin: 0; min-width: 0 }
+.label strong { font-size: 1.15em }
+.outlined .label { border: .2mm solid #000 }
+@media screen { main { overflow-x: auto } }
+@media print { header { display: none } }
+"""
+
+
+def style_of(sheet: Sheet) -> str:
+    """Return the CSS of a sheet; the class p<n> is the n-th place of a page."""
+    page, label = sheet.page, sheet.label
+    code = min(label.height, label.width / 2) - 2 * _INSIDE
+    return "\n".join(
+        (
+            f"@page {{ size: {page.width}mm {page.height}mm; margin: 0 }}",
+            f"{_COMMON}.page {{ position: relative; overflow: hidden; break-after: page }}",
+            f".page {{ width: {page.width}mm; height: {page.height}mm }}",
+            ".page:last-child { break-after: auto }",
+            f".label {{ width: {label.width}mm; height: {label.height}mm; padding: {_INSIDE}mm }}",
+            f".label img {{ flex: none; width: {code}mm; height: {code}mm }}",
+            *(_place(sheet, number) for number in range(1, sheet.labels + 1)),
+            "",
+        )
+    )
+
+
+def _place(sheet: Sheet, number: int) -> str:
+    at = position(sheet, number)
+    return f".p{number} {{ left: {at.left}mm; top: {at.top}mm }}"

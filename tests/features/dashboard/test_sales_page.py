@@ -1,0 +1,85 @@
+"""The page of sales over HTTP: the figures of the JSON reads, by month, week, day and game, and the
+best and worst cards.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+from orders_builder import an_item, an_order
+
+HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
+SPAN = {"from": "2026-07-01", "to": "2026-08-31"}
+
+
+@pytest.fixture
+async def shop(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name=HOSTILE)))
+    for day, amount in ((1, "10.25"), (3, "20.00"), (20, "1234.50")):
+        order_id = await an_order(
+            seller, order_date=date(2026, 7, day), total_amt=amount, refund_amt="3.75"
+        )
+        await an_item(seller, order_id, product_name=HOSTILE, sku_id=1, unit_price=amount)
+    return seller
+
+
+@pytest.mark.parametrize("by", ["month", "week", "day"])
+async def test_periods_show_the_figures_of_the_api(shop, by):
+    browser = await signed_in(shop)
+    page = await browser.get("/sales", params=SPAN | {"by": by})
+    told = (await browser.get("/api/sales/summary", params=SPAN | {"by": by})).json()
+    assert page.status_code == 200
+    assert told["periods"]
+    for period in [*told["periods"], told["total"]]:
+        for amount in (period["gross"], period["refunds"]):
+            whole, cents = amount.split(".")
+            assert f"${int(whole):,}.{cents}" in page.text
+    assert f"not known for {', '.join(told['gaps'])}" in page.text
+    assert f"/api/sales/summary.csv?by={by}&amp;from=2026-07-01&amp;to=2026-08-31" in page.text
+
+
+async def test_games_and_cards_show_names_as_text(shop):
+    browser = await signed_in(shop)
+    games = (await browser.get("/api/sales/summary", params=SPAN | {"by": "game"})).json()["games"]
+    page = await browser.get("/sales", params=SPAN | {"by": "game"})
+    for game in games:
+        assert f"<bdi>{game['game']}</bdi>" in page.text
+    best = (await browser.get("/api/sales/cards", params=SPAN)).json()["best"]
+    page = (await browser.get("/sales", params=SPAN | {"by": "cards"})).text
+    assert f'href="/cards/{best[0]["card_id"]}"' in page
+    assert "<b onclick" not in page
+    assert "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;" in page
+
+
+async def test_a_shop_without_sales_is_told_what_to_do(a_seller):
+    browser = await signed_in(await a_seller())
+    for by in ("month", "week", "day", "game", "cards"):
+        page = await browser.get("/sales", params={"by": by})
+        assert page.status_code == 200
+        assert 'href="/sync"' in page.text
+
+
+async def test_a_wrong_address_is_answered_with_a_sentence(shop):
+    browser = await signed_in(shop)
+    for query, told in (
+        ({"by": "year"}, "By: must be one of"),
+        ({"from": "soon"}, "From: must be a day like"),
+        ({"from": "2026-08-01", "to": "2026-07-01"}, "From: is after to."),
+        ({"from": "2020-08-01", "to": "2026-07-01", "by": "game"}, "at most 366 days"),
+    ):
+        page = await browser.get("/sales", params=query)
+        assert page.status_code == 422
+        assert told in page.text
+
+
+async def test_staff_neither_sees_nor_reads_sales(shop):
+    staff = await joined(shop, f"staff-{shop.email}")
+    assert 'href="/sales"' not in (await staff.get("/cards")).text
+    answer = await staff.get("/sales")
+    assert answer.status_code == 403
+    assert "Gross" not in answer.text
