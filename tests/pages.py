@@ -20,7 +20,7 @@ from cardsync.dashboard.formats import Reader
 
 # The answers of a page's JSON reads, in their order, and the reader: the texts that it must show.
 Figures = Callable[[list[Any], Reader], Iterable[str]]
-Kind = Literal["page", "file", "redirect", "stranger", "development"]
+Kind = Literal["page", "part", "file", "redirect", "stranger", "development"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Page:
     """A GET route. `query` is what it is asked with; staff is refused where owners alone have it.
 
     A page of `kind` page has a heading; a file is downloaded; a redirect leads on; a stranger's
-    page takes no session; a page of development is not there in a shop.
+    page takes no session; a page of development is not there in a shop. A part belongs to another
+    page, or is there only while something is under way: the tests of that page ask for it.
     """
 
     route: str
@@ -38,14 +39,15 @@ class Page:
     query: str = ""
     kind: Kind = "page"
 
-    def address(self, ids: Mapping[str, int]) -> str:
+    def address(self, ids: Mapping[str, int | str]) -> str:
         return filled(self.route, ids) + (f"?{self.query}" if self.query else "")
 
 
-def filled(path: str, ids: Mapping[str, int]) -> str:
+def filled(path: str, ids: Mapping[str, int | str]) -> str:
     """Return a path with ids in place of `{card_id:int}` or `{card_id}`."""
     for name, number in ids.items():
-        path = path.replace(f"{{{name}:int}}", str(number)).replace(f"{{{name}}}", str(number))
+        for kind in (":int", ":str", ""):
+            path = path.replace(f"{{{name}{kind}}}", str(number))
     return path
 
 
@@ -183,10 +185,37 @@ PAGES = [
     Page("/lists/export.csv", kind="file"),
     Page("/activity/export.csv", kind="file"),
     Page("/pricing/runs/export.csv", kind="file"),
-    Page("/cards/more", kind="file"),
+    Page("/cards/more", kind="part"),
+    Page("/pricing", owner_only=False, kind="redirect"),
+    Page("/pricing/rules/new", owner_only=True),
+    Page("/pricing/rules/{rule_id:int}", owner_only=True),
+    Page("/pricing/tests", owner_only=True),
+    Page("/pricing/presets", owner_only=True),
+    Page("/pricing/sales"),
+    Page("/pricing/settings", owner_only=True),
+    Page("/pricing/pins"),
+    Page("/pricing/runs", ("/api/pricing/runs",)),
+    Page("/pricing/runs/{run_id:int}"),
+    Page("/pricing/rollback", owner_only=True),
+    Page("/pricing/rollback/{rollback_id:int}", kind="part"),
+    Page("/pricing/backtest", owner_only=True),
+    Page("/customers/{key:str}"),
+    Page("/returns"),
+    Page("/sales", owner_only=True),
+    Page("/shelves"),
+    Page("/shelves/box", kind="part"),
+    Page("/shelves/put"),
+    Page("/shelves/{box:int}"),
+    Page("/counts/{count_id:int}"),
+    Page("/print"),
+    Page("/print/labels"),
+    Page("/print/restock"),
+    Page("/print/orders/{order_id:int}"),
+    Page("/print/pulls/{session_id:int}"),
+    Page("/print/sheets/{key:str}", kind="part"),
     Page("/pulls"),
     Page("/pulls/{session_id:int}"),
-    Page("/pulls/{session_id:int}/changes", kind="file"),
+    Page("/pulls/{session_id:int}/changes", kind="part"),
     Page("/sync"),
     Page("/sync/prices", owner_only=True),
     Page("/sync/prices.csv", kind="file"),

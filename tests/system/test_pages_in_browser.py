@@ -109,18 +109,38 @@ def look(page: Page, name: str) -> None:
     assert found(page) == [], name
 
 
-def ids_of(page: Page, shop: Shop) -> dict[str, int]:
+def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
     """What the pages of one thing are asked with; the card is the one with the hostile name."""
     firsts = {
-        "card_id": ("/api/cards?per_page=1&sort=name", "cards"),
-        "order_id": ("/api/orders?per_page=1&search=Buyer", "orders"),
-        "list_id": ("/api/lists", "lists"),
-        "cycle_id": ("/api/v1/sync/cycles", "cycles"),
+        "card_id": ("/api/cards?per_page=1&sort=name", "cards", "id"),
+        "order_id": ("/api/orders?per_page=1&search=Buyer", "orders", "id"),
+        "list_id": ("/api/lists", "lists", "id"),
+        "cycle_id": ("/api/v1/sync/cycles", "cycles", "id"),
+        "rule_id": ("/api/pricing/rules", "rules", "id"),
+        "run_id": ("/api/pricing/runs", "runs", "id"),
+        "key": ("/api/customers", "customers", "key"),
     }
-    ids = {
-        name: page.request.get(path).json()[rows][0]["id"] for name, (path, rows) in firsts.items()
+    ids: dict[str, int | str] = {
+        name: page.request.get(path).json()[rows][0][field]
+        for name, (path, rows, field) in firsts.items()
     }
-    return ids | {"upload_id": shop.upload_id, "session_id": shop.session_id}
+    return (
+        ids
+        | {"upload_id": shop.upload_id, "session_id": shop.session_id}
+        | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
+    )
+
+
+def _counted(page: Page, card_id: int) -> int:
+    """Put a card into a box and begin its count, once."""
+    known: list[dict[str, int]] = page.request.get("/api/counts?box=1").json()["counts"]
+    if known:
+        return known[0]["id"]
+    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
+    places = {"card_id": card_id, "box": 1, "slot": 1, "quantity": 1}
+    page.request.post("/api/shelves/put", data=places, headers=headers)
+    made = page.request.post("/api/counts", data={"box": 1}, headers=headers).json()
+    return int(made["id"])
 
 
 # Beside the table of pages: what a search finds and does not, the ends of tables, and refusals.
