@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 from tests.system.processes import Seller, Server
+from tests.system.processes import until as eventually
 
 from builders import a_csv, a_row, an_order
 from cardsync.processes.demo.cards import INVENTORY
@@ -51,10 +52,23 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
         listed = http.post("/api/lists", json={"name": HOSTILE[:80] if hostile else "Con box"})
         assert listed.status_code in (200, 201), listed.text
         http.post("/api/lists", json={"name": "Show case"})
-        opened = http.post("/api/pull_sessions", json={}).json()
+        opened = _a_pull(http)
         ended = {"status": "success", "steps": [{"name": "inventory", "status": "success"}]}
         http.post("/api/v1/sync/log", json=ended)
     return Shop(seller, name, email, made["password"], upload_id, opened["id"])
+
+
+def _a_pull(http: httpx.Client) -> dict[str, Any]:
+    """Open a pull once the orders are there with their items."""
+    query = {"pull_session": "none", "per_page": 50}
+
+    def arrived() -> bool:
+        found = http.get("/api/orders", params=query).json()["orders"]
+        return len(found) > 20 and all(order["items"] for order in found)
+
+    eventually(arrived, "orders with their items")
+    opened: dict[str, Any] = http.post("/api/pull_sessions", json={}).json()
+    return opened
 
 
 def _send(http: httpx.Client, path: str, rows: list[dict[str, Any]]) -> None:

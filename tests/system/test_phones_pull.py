@@ -52,17 +52,10 @@ def browser() -> Iterator[Browser]:
 
 
 def a_link(shop: Shop) -> tuple[int, str]:
-    """Open a pull, and return it with the link of its largest game."""
+    """Return the pull that is open, with the link of its largest game."""
     url = shop.seller.server.url
     with shop.seller.http() as http:
-        query = {"pull_session": "none", "per_page": 50}
-
-        def arrived() -> bool:
-            found = http.get("/api/orders", params=query).json()["orders"]
-            return len(found) > 20 and all(order["items"] for order in found)
-
-        eventually(arrived, "orders with their items")
-        session = http.post("/api/pull_sessions", json={}).json()["id"]
+        session = shop.session_id
         orders = http.get(f"/api/pull_sessions/{session}").json()["orders"]
     games = [item["product_line"] or "" for order in orders for item in order["items"]]
     game = max(set(games), key=games.count)
