@@ -244,7 +244,7 @@ def fill(made: Ground, seller: int, orders: int) -> None:
                     "buyers": max(1, number // 3),
                 }
                 connection.execute(ORDERS, values)
-        # What an upload checks for each item is true by how they are made.
+        # The checks of an upload hold by the way the items are made.
         connection.execute("SET session_replication_role = replica")
         for one, _ in everybody:
             connection.execute(ITEMS, {"seller": one, "after": 0})

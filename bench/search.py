@@ -56,7 +56,7 @@ def number(text: str) -> str:
     return f"c.search_text LIKE '%\x1c{text}\x1b%'"
 
 
-# What a seller types, and its condition by hand.
+# Searches as a seller types them, each with its condition by hand.
 SEARCHES: dict[str, str] = {
     "": "true",
     "bolt": word("bolt"),
@@ -290,7 +290,7 @@ def searches(report: Report, client: Client, hand: Hand, rounds: int) -> None:
     report.at_most("the slowest of them", slowest * 1000, 150, "ms")
 
 
-# What costs most to read, to compile or to answer. Too much is refused, which is an answer too.
+# The searches that cost most to read, compile or answer. A refusal is an answer too.
 HOSTILE = [
     " or ".join(f"{chr(97 + n % 26)}{n}" for n in range(200)),
     "-(" * 20 + "a or b" + ")" * 20,

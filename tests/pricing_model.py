@@ -81,10 +81,10 @@ class Model:
     market: Prices = field(default_factory=dict)
     price: Prices = field(default_factory=dict)
     target: dict[int, int | None] = field(default_factory=dict)
-    # What the marketplace shows, which the next upload brings.
+    # The prices that the marketplace shows, which the next upload brings.
     listed: Prices = field(default_factory=lambda: dict.fromkeys(CARDS, 100))
     rules: list[Rule] = field(default_factory=list)
-    # Of each run, by card: the price before and the rule.
+    # Each run by card: the price before and the rule.
     runs: list[dict[int, tuple[int, int]]] = field(default_factory=list)
     rollbacks: list[Rollback] = field(default_factory=list)
     held: Any = None

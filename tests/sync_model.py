@@ -75,7 +75,7 @@ class Model:
     requested: str | None = None
     lock: Lock | None = None
     locks: int = 0
-    # Of the newest cycle handed out, until its log has come: was it a first sync?
+    # Tells whether the newest cycle handed out was a first sync, until its log has come.
     handed_first: bool = False
     lease: tuple[str, int] | None = None
     cancelling: bool = False
@@ -88,7 +88,7 @@ class Model:
     failures: int = 0
     last_failure: int = 0
 
-    # What the account's state says of itself
+    # Questions to the account's state
 
     @property
     def instant(self) -> int:
@@ -245,7 +245,7 @@ class Model:
         row.placeholder = False
         return 201, None
 
-    # What others do
+    # Steps of the operator and the dashboard
 
     def grant(self, credits: int) -> Answer:
         self.balance += credits

@@ -44,7 +44,7 @@ class Model:
     tasks: list[Task] = field(default_factory=list)
     claims: int = 0
 
-    # What waits
+    # Waiting tasks
 
     def _take_back(self) -> None:
         for task in self.tasks:

@@ -1,4 +1,4 @@
-"""What cards are searched by; lists of cards; places on the shelves."""
+"""Columns that cards are searched by; lists of cards; places on the shelves."""
 
 import polars as pl
 import sqlalchemy as sa
@@ -32,7 +32,7 @@ def upgrade() -> None:
 
 
 def fill() -> None:
-    """Of the cards that are there already."""
+    """Fills the columns of the cards that are there already."""
     connection = op.get_bind()
     names = ", ".join(TEXTS)
     known = connection.exec_driver_sql(f"SELECT DISTINCT {names} FROM card").fetchall()

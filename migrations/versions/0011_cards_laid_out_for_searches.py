@@ -30,7 +30,7 @@ def upgrade() -> None:
 
 
 def create_card() -> sa.Table:
-    """Of fixed width and never null first, then what searches look at, then what is only shown."""
+    """Columns of fixed width that are never null come first, then searched, then shown ones."""
 
     def number(name: str, **given: object) -> sa.Column:
         return sa.Column(name, sa.BigInteger(), autoincrement=False, nullable=False, **given)

@@ -1,4 +1,4 @@
-"""What the pages of cards keep: saved searches, columns of choice, the names of a seller's sets,
+"""Tables for the pages of cards: saved searches, columns of choice, the names of a seller's sets,
 and matches that the seller settled. Lines of orders are found by their SKU.
 """
 

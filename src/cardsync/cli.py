@@ -149,7 +149,7 @@ def worker() -> None:
     if settings.database_url:
         check(settings.database_url)
     with database(settings, say, migrated=settings.database_url is None) as ready:
-        # What is wrong is told before the long import.
+        # The checks above come first: the import below takes long.
         from cardsync.processes.worker import serve_jobs
 
         serve_jobs(ready)

@@ -28,7 +28,7 @@ SELECTOR_CHARACTERS = 1_000
 # A correction that failed so often is disabled; so many sellers decide for all.
 CORRECTION_FAILURES = 3
 SELLERS_TO_SHARE = 3
-# Of one step; the rest are too old to matter.
+# The newest corrections of one step that are read; the rest are too old to matter.
 CORRECTIONS_READ = 500
 
 TASKS_CLAIMED = 10
@@ -40,7 +40,7 @@ TASKS_PER_PAGE = 50
 TASKS_PER_PAGE_MOST = 200
 TASK_RESULT_BYTES = 100_000
 
-# What PostgreSQL's bigint holds.
+# The largest value of PostgreSQL's bigint.
 LARGEST_ID = 2**63 - 1
 
 CSV_MAX_COLUMNS = 200
@@ -75,7 +75,7 @@ SEARCHED_CHARACTERS = 200
 SEARCH_CHARACTERS = 2_000
 SEARCH_TERMS = 200
 SEARCH_DEPTH = 20
-# What the rules that a search asks for compare with, counted once for each time it asks.
+# The values that the rules of a search compare with, counted each time the search names a rule.
 SEARCH_RULE_VALUES = 2_000
 CARDS_PER_PAGE = 50
 CARDS_PER_PAGE_MOST = 200

@@ -126,7 +126,7 @@ class FakeServer:
             if upload["states"][0] in ("queued", "processing"):
                 upload["states"] = ["cancelled"]
 
-    # What the tests look at.
+    # The tests read the following.
     def contents(self) -> list[bytes]:
         """The accepted files, inflated."""
         raw = [upload["content"] for upload in self.uploads.values()]

@@ -84,7 +84,7 @@ class Agents:
 
 
 def _serve_orders() -> None:
-    # What costs time, once: the imports, and reading the system's certificates.
+    # These cost time once: the imports, and reading the system's certificates.
     from cardsync_agent import cli
 
     certificates = ssl.create_default_context()

@@ -443,7 +443,7 @@ async def a_claim(book: Book, http: httpx.AsyncClient) -> None:
 
 
 async def looked_back(book: Book, seller: Seller) -> None:
-    """What became of cycles and uploads, rejected rows mended, and a price under a changed rule."""
+    """Reports of cycles and uploads, rejected rows mended, and a price under a changed rule."""
     http = seller.http
     cycles = await book.ask("cycles", http, "GET", "/api/v1/sync/cycles")
     cycle_id = cycles.json()["cycles"][0]["id"]

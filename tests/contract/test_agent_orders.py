@@ -99,7 +99,7 @@ def again(agents: Agents, server: FakeServer, folder: Path, **drops: str) -> End
     return once(agents, server, folder)
 
 
-# What goes where
+# Files and their streams
 
 
 def test_every_kind_of_file_is_sent_to_its_place(

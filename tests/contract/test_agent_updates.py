@@ -258,7 +258,7 @@ def test_the_name_comes_from_the_address_and_stays_in_its_folder(
     assert placed(folder) == sorted([f"9.1.0-{HASH}/{name}", f"9.1.0-{HASH}/release.json"])
 
 
-# What is refused
+# Refusals
 
 REFUSED_UNFETCHED = {
     "a stranger's signatures": (an_offer(key=STRANGER), "no pinned key has signed its record"),

@@ -22,7 +22,7 @@ OPERATIONS = {
     for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
 }
-# Who calls these has no credentials yet.
+# Callers of these have no credentials yet.
 STRANGERS = {
     ("POST", "/api/session"),
     ("POST", "/api/session/passkey"),
@@ -34,7 +34,7 @@ BEHIND_A_KEY = {
     for name, operation in OPERATIONS.items()
     if name[1].startswith("/api/") and name not in STRANGERS
 }
-# What is the agent's takes keys, all else takes sessions too, and these take sessions alone.
+# The agent's routes take keys, all others take sessions too, and these take sessions alone.
 SESSION_ONLY = {
     ("GET", "/api/session"),
     ("DELETE", "/api/session"),
@@ -886,7 +886,7 @@ def test_every_code_has_one_problem_class_and_appears():
             and name != ("GET", "/readyz") for code in codes(name, int(status))}  # fmt: skip
     told |= set(DOCUMENT["components"]["responses"]["MethodNotAllowed"]["content"]["application/json"]["schema"]["allOf"][1][
         "properties"]["code"]["enum"])  # fmt: skip
-    # What phones ask by their links is no part of the document.
+    # The document leaves out the routes that phones ask by their links.
     by_code.pop("pull_link_ended")
     assert told == by_code.keys() | {"internal_server_error"} | {
         f"status {kind.code}" for kind in own

@@ -112,7 +112,7 @@ def test_a_move_counts_from_a_quarter_dollar_on(current: int, market: int, stopp
 def test_a_card_whose_exported_price_would_not_change_does_not_count():
     held = replace(AT_MARKET, cap=Cap(up_bp=100, down_bp=100, mode="hold"))
     assert not stopped_by((50, DOUBLED), rule=held)
-    # So does a cap that rounding takes back to the price that the card has.
+    # A cap that rounding takes back to the card's present price lets it pass, too.
     penny = {"current_price": 2_000, "market": 10_000}
     assert not stopped_by((50, penny), rule=replace(AT_MARKET, cap=Cap(up_bp=400, down_bp=400)))
     assert stopped_by((50, penny), rule=replace(AT_MARKET, cap=Cap(up_bp=500, down_bp=500)))

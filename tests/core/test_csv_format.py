@@ -181,8 +181,8 @@ def test_the_fast_way_the_slow_way_and_pieces_of_any_size_read_the_same(text, pi
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-# What csv.writer leaves unquoted must not hold a bare CR, and it quotes that only where CR ends
-# lines.
+# A cell that csv.writer leaves unquoted must not hold a bare CR. It quotes such a cell only where
+# CR ends lines.
 DIALECTS = [("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\n", csv.QUOTE_ALL)]
 
 

@@ -35,7 +35,7 @@ def a_lock(**values) -> Lock:
     )
 
 
-# What is different from a quiet account, and the decision: (action, reason, sync_requested, kind,
+# The difference from a quiet account, and the decision: (action, reason, sync_requested, kind,
 # first_sync).
 CASES = {
     "nothing to do": ({}, ("wait", "no_sync_needed", False, None, False)),

@@ -43,7 +43,7 @@ def test_loopback_names_are_ours_and_foreign_names_never(bind, public_url):
         ("shop.local:8000", None, "shop.local:8000", True),
         ("shop.local:8000", None, "Shop.Local", True),
         ("127.0.0.1:8000", None, "192.168.1.5:8000", False),
-        # Of all interfaces any address may be one; a name may not.
+        # A server on all interfaces may have any address, but not any name.
         ("0.0.0.0:8000", None, "192.168.1.5:8000", True),
         ("[::]:8000", None, "[fd00::5]:8000", True),
         ("0.0.0.0:8000", None, "shop.local:8000", False),

@@ -150,7 +150,7 @@ CASES = {
         {"kills": ["1.2.0", "1.0"]},
         must_take("1.1"),
     ),
-    # What PEP 440 cannot read.
+    # PEP 440 cannot read these.
     "unparseable": ([a_release("1.1")], {"version": "nightly"}, NOTHING),
     "unparseable and killed": (
         [a_release("1.1")],
@@ -194,7 +194,7 @@ def test_platforms_are_compared_by_what_they_mean(one, other, same):
     assert (same_platform(one) == same_platform(other)) is same
 
 
-# What must hold for any of them.
+# Properties of any of them.
 
 VERSIONS = st.sampled_from(
     ["0.1", "0.9", "1.0rc1", "1.0", "1.0.0", "1.0.post1", "1.1.dev3", "1.1", "1.10", "2", "1!0.1"]

@@ -57,7 +57,7 @@ def changed(page: str, *edits: tuple[str, str]) -> str:
 
 
 FOUND = [
-    # What happened, the page now, the lost selector, the step, the id or text of what is found.
+    # The change, the page now, the lost selector, the step, the id or text of what is found.
     ("id renamed, text kept", changed(EXPORT, ("export-filtered", "btn-csv-7")),
      "#export-filtered", "export_filtered_csv", "Export Filtered CSV"),
     ("id became a test id",

@@ -209,7 +209,7 @@ def test_the_canonical_text_means_the_same(tree):
     assert parse(print_query(tree), canonical=True) == tree
 
 
-# What is as long, as many and as deep as a search may be.
+# Searches that are as long and as deep, with as many parts, as a search may be.
 AT_THE_LIMITS = [
     "-(" * 20 + "-not:foil" + ")" * 20,
     "-(" * 19 + "a or -(-not:foil|gone b)" + ")" * 19,

@@ -20,7 +20,7 @@ CHARGEABLE = SkipWaitFacts(
     request_waits=False,
     balance=1,
 )
-# What each fact alone leads to, strongest first (decisions.md, section 3: order of checks).
+# The outcome of each fact alone, strongest first (decisions.md, section 3: order of checks).
 PRECEDENCE = [
     ({"charged_before": True}, "replayed"),
     ({"lock_held": True}, "sync_in_flight"),

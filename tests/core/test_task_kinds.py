@@ -1,4 +1,4 @@
-"""What an agent says it can do, and which kinds of task a claim may hand out."""
+"""The capabilities that an agent names, and the kinds of task that a claim may hand out."""
 
 from __future__ import annotations
 

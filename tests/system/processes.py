@@ -206,7 +206,7 @@ class Server:
     """`cardsync serve` in a process of its own."""
 
     def __init__(self, folder: Path, data_dir: Path | None = None, **settings: str) -> None:
-        # Who names the data folder sees it made by the server itself.
+        # With a named data folder, the server makes it itself.
         self.folder, self.data_dir, self.prepared = (
             folder,
             data_dir or folder / "data",

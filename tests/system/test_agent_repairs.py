@@ -17,7 +17,7 @@ from cardsync_agent.repairs import NotFound, Repairs
 OLD = "button#export"
 BUTTON = '<button class="btn" {}>Export CSV</button>'
 OTHER = '<button class="btn" data-testid="import-pricing">Import CSV</button>'
-# What became of `<div class="toolbar"><button id="export">Export CSV</button> …`.
+# New forms of `<div class="toolbar"><button id="export">Export CSV</button> …`.
 PAGES = {
     "moved": f"<main><h1>Pricing</h1>{OTHER}<footer>{BUTTON.format('data-testid=export')}</footer></main>",
     "renamed": f'<main><div class="toolbar">{BUTTON.format("name=export")}{OTHER}</div></main>',

@@ -95,7 +95,7 @@ def told_of(shop: Shop) -> bool:
 
 
 def imported(shop: Shop, file: Path, *options: str) -> str:
-    """What `cardsync-agent imported` says."""
+    """The output of `cardsync-agent imported`."""
     command = [sys.executable, "-m", "cardsync_agent", "imported", str(file), *options]
     command += ["--server", shop.seller.server.url, "--key", shop.seller.api_key]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -252,7 +252,7 @@ def test_a_failed_start_quotes_the_log(data: Path):
     assert is_stopped(data)
 
 
-# Who may use it
+# Permissions
 
 
 def test_the_application_role_cannot_bypass_row_security(data: Path):

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 DISK_BYTES = 16_000_000
-# So soon all is well again.
+# After this time at most all is well again.
 RECOVERY_SECONDS = 10
 
 
@@ -214,7 +214,7 @@ def test_a_read_only_store_is_told_and_taken_back(server: Server) -> None:
     seller = a_seller(server)
     disk = server.data_dir.parent
     assert put_up(seller).status_code == 202
-    # Who wrote the log holds the disk open for writing.
+    # The process that wrote the log holds the disk open for writing.
     subprocess.run(["mount", "--bind", disk, disk], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", disk], check=True)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 POLLED_SECONDS = 1.5
 REQUEST_SECONDS = 4.0
-# What a busy machine may add.
+# Seconds that a busy machine may add.
 SLACK = 3.0
 
 

@@ -31,7 +31,7 @@ from cardsync.processes import embedded
 ROWS = 1000
 EVERYDAY_ROUNDS = 1
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
-# What two sellers share who ended with the same file, whatever was cancelled on the way.
+# Two sellers that ended with the same file share these, whatever was cancelled on the way.
 SHARED = ("cards", "observations", "lines", "export")
 WAITING = (
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"

@@ -100,7 +100,7 @@ def a_window(browser: Browser, shop: Shop, **options: Any) -> Iterator[Page]:
 
 
 def found(page: Page) -> list[Any]:
-    """What axe-core finds, and what overflows. CSP does not bind the devtools."""
+    """Violations found by axe-core, and elements that overflow. CSP does not bind the devtools."""
     page.evaluate(AXE_TEXT)
     return [*page.evaluate(VIOLATIONS), *page.evaluate(OVERFLOWING)]
 
@@ -110,7 +110,7 @@ def look(page: Page, name: str) -> None:
 
 
 def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
-    """What the pages of one thing are asked with; the card is the one with the hostile name."""
+    """The ids that pages of one thing are asked with; the card has the hostile name."""
     firsts = {
         "card_id": ("/api/cards?per_page=1&sort=name", "cards", "id"),
         "order_id": ("/api/orders?per_page=1&search=Buyer", "orders", "id"),

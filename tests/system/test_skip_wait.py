@@ -43,7 +43,7 @@ LEDGER = """
       FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %(seller)s
       GROUP BY 1
 """
-# What an agent's failed cycle leaves: the request is taken, the cooldown goes on. Its moment
+# The rows after an agent's failed cycle: the request is taken, the cooldown goes on. Its moment
 # names the round.
 NEXT_ROUND = """
     UPDATE sync_state SET requested_kind = NULL, requested_at = NULL,

@@ -30,7 +30,7 @@ QUEUE = """
       FROM sync_state s CROSS JOIN generate_series(1, %(each)s) n
 """
 DUE = "UPDATE sync_state SET tasks_due_at = now() - interval '1 hour'"
-# What a process leaves that was killed after its claim, and an hour later.
+# The row of a process that was killed after its claim, an hour later.
 KILLED = """
     UPDATE agent_task SET status = 'claimed', token_hash = '\\x00', claimed_at = now() - interval '1 hour',
            claim_expires_at = now() - interval '50 minutes'

@@ -120,7 +120,7 @@ class PriceUpdates:
     etag: str | None
     # `rollback`, `quick_add` or `price_updates`; None from a server that does not say.
     kind: str | None = None
-    # Of a file of new listings: the server's entry of each row.
+    # In a file of new listings: the server's entry for each row.
     entries: tuple[int, ...] = ()
 
 

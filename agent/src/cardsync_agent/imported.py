@@ -40,7 +40,7 @@ class PriceFile:
     rows: list[dict[str, Any]]
     # New listings have no id of the marketplace yet.
     without_id: int = 0
-    # Of a file of listings: the server's entry of each line; the header is line 1.
+    # In a file of listings: the server's entry for each line; the header is line 1.
     entries: Mapping[int, int] = field(default_factory=dict)
 
     @property

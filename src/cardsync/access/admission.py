@@ -40,7 +40,7 @@ BY_SESSION = {_OPTION: Callers.SESSION}
 # A page's route: its form carries the token in a field, which `dashboard/shell.read_form` checks
 # before it reads any other.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
-# Of a route that changes nothing although it is a POST.
+# Marks a POST route that changes nothing.
 READS: dict[str, Any] = {_READS: True}
 # How OpenAPI tells it. The scopes of a token are those of the method, unless the route names them.
 A_TOKEN = {"token": list[str]()}

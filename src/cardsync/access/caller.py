@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 
-# What a caller may do through an assistant's tools: a token has one scope or both.
+# The rights of an assistant's tools: a token has one of these scopes or both.
 EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
 

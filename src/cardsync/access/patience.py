@@ -58,7 +58,7 @@ class Patience:
         self.answers = self.client_left = False
         self._reads = self._whole = False
         self._body_took = 0.0
-        # Of the present window: how long we have waited for the body, and what came.
+        # The present window: how long we have waited for the body, and how many bytes came.
         self._waited = 0.0
         self._came = 0
 
@@ -74,7 +74,7 @@ class Patience:
         self._end_at(None)
 
     def _end_at(self, when: float | None) -> None:
-        # Who is ended already may still answer, and its end can't be moved any more.
+        # A request that has timed out may still answer, but its end can't be moved any more.
         if not self.timeout.expired():
             self.timeout.reschedule(when)
 
@@ -126,7 +126,7 @@ class Patience:
 
 
 def _too_slow() -> errors.BadRequest:
-    # What is left of the body is not waited for.
+    # The rest of the body is not waited for.
     return errors.BadRequest("the body came too slowly", headers={"Connection": "close"})
 
 

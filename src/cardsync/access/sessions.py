@@ -98,8 +98,8 @@ async def sign_in(
     ):
         raise errors.InvalidCredentials
     async with database.shared() as session:
-        # What was true before the slow check: whoever changes the password meanwhile also ends
-        # this.
+        # The row must still be the one that the slow check saw: a password changed meanwhile
+        # ends this sign-in too.
         still = query.where(Member.id == member.id, Member.password_hash == member.password_hash)
         if await session.scalar(still.with_for_update(read=True)) is None:
             raise errors.InvalidCredentials

@@ -20,7 +20,7 @@ from cardsync.accounts import account_settings, sellers
 from cardsync.money import dollars, to_units
 
 LINE: Final = "line:"
-# What `PATCH /api/account` sets, too.
+# `PATCH /api/account` sets the same fields.
 FIELDS: Final = (
     "store_name", "time_zone", "tracking_threshold", "direct_program", "sync_mode",
     "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",

@@ -26,7 +26,7 @@ from cardsync.seller_state import state as sync_state
 
 # Undoing a change of the account puts its fields back (`activity/undo_kinds.py`).
 KIND: Final = "account.settings"
-# What `cardsync admin seller set` reads from texts is read here by the same rules.
+# `cardsync admin seller set` reads these fields from texts, by the same rules.
 _READ_AS_TEXT = (
     "quiet_hours",
     "time_zone",

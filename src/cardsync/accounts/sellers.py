@@ -237,7 +237,7 @@ async def change_seller(
     account = await locked_account(session, seller_id)
     changed = {name: value for name, value in values.items() if getattr(account, name) != value}
     if "tracking_threshold" in changed:
-        # What is being applied knows the old threshold.
+        # An upload that is being applied knows the old threshold.
         await ingest.hold_still(session, seller_id)
     was = {name: getattr(account, name) for name in changed}
     for name, value in changed.items():

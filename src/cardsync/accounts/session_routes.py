@@ -24,7 +24,7 @@ from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, problems
 
 Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOST)]
-# What is told of a session is told to its browser alone.
+# No cache may keep an answer about a session.
 PRIVATE = {"Cache-Control": "no-store"}
 # The other methods of the same address are strangers'.
 SIGNED_IN: dict[str, Any] = {

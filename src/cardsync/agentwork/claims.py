@@ -73,7 +73,7 @@ _END = f"""
     RETURNING id
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
-# What ended while an agent had it in hand: an import that it reported completed the task.
+# A task that ended while an agent had it in hand: its reported import completed the task.
 _TOLD_LATE = """
     UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
      WHERE seller_id = :seller AND id = :id

@@ -22,7 +22,7 @@ KINDS = (
     "quick_add_listing",
     "refresh_account",
 )
-# What writes prices to the marketplace, as the phases push_queued and pushing tell of it.
+# The kinds that write prices to the marketplace: phases push_queued and pushing show them.
 PUSHES = ("apply_price_updates", "apply_rollback")
 # While a rollback waits, its file is served in place of the files that these tasks are for.
 BEHIND_A_ROLLBACK = ("apply_price_updates", "quick_add_listing")

@@ -32,7 +32,7 @@ class AgentTask(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     status: Mapped[str] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
-    # What is handed out first; agentwork/kinds.py names them.
+    # Lower priorities are handed out first; agentwork/kinds.py names them.
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
     # SHA-256 of the token of the claim that is live, and of the one that was ended last, with the
     # status that its agent told: told again, it is answered again.
@@ -43,7 +43,7 @@ class AgentTask(Base):
     claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
-    # Of a price push: the SHA-256 of the files served for it, and the cycles whose prices it
+    # A price push keeps the SHA-256 of the files served for it, and the cycles whose prices it
     # brings.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")

@@ -39,12 +39,12 @@ ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
 # A listings task that failed for good is offered anew after so long.
 LISTINGS_REST = timedelta(minutes=30)
-# Of the files and cycles of a task the newest so many are remembered.
+# The number of newest files and cycles that a task remembers.
 _MOST_NAMED = 50
 
 # From when on tasks wait that the agent can do: a pending one at once, a claimed one when that ends.
-# What a rollback holds back is due when that is over; price pushes are not, because they may be
-# cancelled meanwhile.
+# Tasks held back by a rollback are due when it is over. Price pushes are not, because they may
+# be cancelled meanwhile.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
 NOTE_DUE = f"""
     UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price

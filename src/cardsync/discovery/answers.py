@@ -18,7 +18,7 @@ from cardsync import limits
 from cardsync.catalog.typos import deletes, distance_of, near
 from cardsync.discovery.resolve import EXPOSED, Printing
 
-# Of the words near a mistyped one so many are tried, the nearest first.
+# The number of words tried for a mistyped one, the nearest first.
 _WORDS_TRIED = 8
 
 _OFFERS = f"""

@@ -36,7 +36,7 @@ class Outcome:
     held: Sequence[int] = ()
     # The leaps that the seller said yes to, where that is why the upload waited.
     confirmed: pl.DataFrame | None = None
-    # What it priced, if it set targets, and which of them are a sale's.
+    # The priced cards, if targets were set, and which of them are a sale's.
     sold: on_sale.OnSale | None = None
 
 

@@ -71,7 +71,7 @@ def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool)
         held_back,
         {code: number for code, number in blocked.items() if number},
         engine.held(priced),
-        # What the run left empty goes at once: the rest stays in memory until it is written.
+        # Empty columns go at once: the rest stays in memory until it is written.
         filled(priced) if logged and not held_back else None,
         breaker.leaps(priced) if verdict.settles_leaps else None,
         None if held_back else on_sale.on_sale(priced),

@@ -95,7 +95,7 @@ async def hold_still(session: AsyncSession, seller_id: int) -> None:
 async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     body = await work.store.read(upload.storage_key)
     read = await asyncio.to_thread(_read, body, upload.kind)
-    # What failed in halves is tried in one piece.
+    # An upload that failed in halves is tried in one piece.
     cut = (
         read.frame.height > work.settings.orders_halved_over
         and upload.kind in halves.KINDS

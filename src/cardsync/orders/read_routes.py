@@ -44,7 +44,7 @@ from cardsync.web.request import (
     reading,
 )
 
-# So many items are built into an answer without letting other requests in between.
+# The number of items built into an answer before other requests get a turn.
 _AT_ONCE = 2_000
 
 

@@ -56,7 +56,7 @@ class OrderRow(NamedTuple):
     feedback_comment: str | None
 
 
-# What stands in the query for each of them.
+# The SQL expression of each field of a row.
 ORDER_COLUMNS = ", ".join(
     PLACED_AT if name == "order_placed_at" else f"orders.{name}" for name in OrderRow._fields
 )

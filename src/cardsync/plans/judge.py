@@ -63,6 +63,6 @@ async def judge(
         changes=changed,
         deletes=deletes,
     )
-    # What is rolled back has no id: the plan that is applied makes it anew.
+    # A rule made in a dry run has no id: the plan that is applied makes it anew.
     results = [done._replace(id=None) if done.op == "create" else done for done in results]
     return Judged(size, risk_of(size), basis, results)

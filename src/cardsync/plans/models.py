@@ -37,7 +37,7 @@ class AgentPlan(Base):
     status: Mapped[str] = mapped_column(Text)
     risk: Mapped[str | None] = mapped_column(Text)
     actions: Mapped[list[Any]] = mapped_column(JSONB)
-    # What the plan named as it stood when the plan was judged, and the size of the change.
+    # The state of the named things when the plan was judged, and the size of the change.
     basis: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     size: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     results: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")

@@ -26,7 +26,7 @@ class ServedFile(NamedTuple):
     etag: str | None = None
     empty_reason: str | None = None
     kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"
-    # Of quick-add, the entries in the order of the file's rows.
+    # The entries of a quick-add file, in the order of its rows.
     quick_add_ids: list[int] | None = None
 
 

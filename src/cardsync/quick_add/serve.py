@@ -44,8 +44,8 @@ _CARDS = f"""
      ORDER BY q.id, c.gone, c.id
 """
 
-# What was listed of the same card since an import saw it: the marketplace has more than the import
-# said, and the next import must show these too.
+# The copies listed of the same card since an import saw it. The marketplace has more than the
+# import said, and the next import must show these too.
 _ADDED_SINCE = """
     SELECT q.id, l.quantity, l.settled_at
       FROM quick_add q JOIN quick_add l

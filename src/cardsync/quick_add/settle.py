@@ -24,7 +24,7 @@ from cardsync.quick_add.waiting import IN_HAND, note_waiting
 from cardsync.seller_state.state import locked
 
 _AGENT = "agent"
-# What the marketplace lists of the cards of pending entries, as the newest import brought it.
+# The quantity and price that the newest import brought for the cards of pending entries.
 _LISTED_NOW = f"""
     SELECT DISTINCT ON (q.id) q.id, CASE WHEN c.gone THEN 0 ELSE c.quantity END AS quantity,
            c.price, c.observed_at

@@ -19,7 +19,7 @@ from cardsync.repairs.wanted import identifies, seen_of, wanted
 
 LEAST_MARGIN = 0.08
 _FULL_MARGIN = 0.3
-# What a repair that failed selects is left out; selectors that take long are compared as text only.
+# Elements selected by a failed repair are left out. Slow selectors are compared as text only.
 _MOST_COMBINED = 3
 
 

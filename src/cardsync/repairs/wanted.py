@@ -78,7 +78,7 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
         if identifies(name) or name in ("type", "role", "class", "accept") or name in SPOKEN
     }
     if element.kind == "write":
-        # What somebody wrote into it is not the page's.
+        # The value is what a person typed. It does not belong to the page.
         attributes.pop("value", None)
     labels = page.labels(at)
     return {

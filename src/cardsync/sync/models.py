@@ -38,7 +38,7 @@ class SyncCycle(Base):
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
     trigger_source: Mapped[str | None] = mapped_column(Text)
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
-    # What was told of files of prices that the cycle imported or could not import.
+    # Reports about files of prices that the cycle imported or could not import.
     price_events: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
     agent_version: Mapped[str | None] = mapped_column(Text)
     platform: Mapped[str | None] = mapped_column(Text)

@@ -67,7 +67,7 @@ def facts_of(
             state.lock_trigger or "manual",
             state.lock_first_sync,
             state.lock_agent_id,
-            # Who is told once more to run a cycle that is being cancelled would begin it anew.
+            # An agent that is told again to run a cancelled cycle would begin it anew.
             state.lock_uploaded or state.cancel_requested_at is not None,
         )
     account = caller.account

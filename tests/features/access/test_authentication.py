@@ -179,7 +179,7 @@ ROUTES = [
     ("POST", "/api/quick_add/publish"),
     ("GET", "/api/account"),
 ]
-# What takes members alone refuses any good key, in tests/features/access/test_sessions.py.
+# Routes for members alone refuse any good key: see tests/features/access/test_sessions.py.
 BY_SESSION = [
     ("GET", "/api/counts"),
     ("POST", "/api/counts"),

@@ -173,7 +173,7 @@ async def test_a_narrower_group_binds_beside_the_general_one(a_seller, a_service
         uploads.append((await seller.post("/api/v1/sync/upload-request")).status_code)
         uploads.append((await seller.upload(a_csv(a_row()))).status_code)
         assert uploads == [202, 202, 200, 429]
-        # What was refused has cost nothing of the general limit: 2 + 3 and this one were admitted.
+        # Refused requests cost nothing of the general limit: 2 + 3 and this one were admitted.
         answer = await seller.post(HEARTBEAT)
         assert (answer.status_code, item(answer.headers["RateLimit"], "general")["r"]) == (200, 14)
     await service.run_jobs()

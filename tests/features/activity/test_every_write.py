@@ -17,7 +17,7 @@ from requests_of_routes import ROUTES
 UNSAFE = {route for route in ROUTES if route.split(" ")[0] not in ("GET", "HEAD")}
 AN_UPLOAD = "an accepted upload is a row of its own, with its report"
 READS_ONLY = "it changes nothing"
-# What leaves no entry, and why.
+# The writes that leave no entry, and the reason.
 EXEMPT = {
     "POST /api/v1/heartbeat": "the agent is alive, every 30 seconds",
     "POST /api/v1/sync/log": "the cycle's log is a row of its own",

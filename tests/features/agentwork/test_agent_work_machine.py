@@ -56,7 +56,7 @@ class AgentWork(RuleBasedStateMachine):
         clock.reset()
         clock.stop()
         self.seller = self.now(self.a_seller(lines=["magic"]))
-        # What agents hold: a claimed task and whether its agent lives. What has ended, and how.
+        # The claimed tasks, and whether their agents live; the ended tasks, and their outcome.
         self.held: dict[str, dict[str, Any]] = {}
         self.crashed: list[dict[str, Any]] = []
         self.ended: dict[int, tuple[str, str]] = {}

@@ -196,7 +196,7 @@ async def test_an_agent_gets_the_kinds_that_it_names(a_seller):
     assert await claim(seller, kinds=["make_coffee"], limit=10) == []
     named = ["refresh_orders", "refresh_account"]
     assert {task["kind"] for task in await claim(seller, kinds=named, limit=10)} == set(named)
-    # What it can do it said with that claim.
+    # The agent told its capabilities with that claim.
     assert await claim(seller, limit=10) == []
     assert not await told(seller)
     left = await claim(seller, capabilities=",".join(f"{kind}@1" for kind in KINDS), limit=10)
@@ -263,7 +263,7 @@ async def test_the_end_of_a_trial_cancels_at_the_next_claim_and_holds_new_stock(
     clock.shift(timedelta(minutes=6))
     assert await claim(seller, kinds=list(KINDS), limit=10) == []
     assert (await task_of(seller, third))["status"] == "cancelled"
-    # What an agent has in hand it may finish.
+    # An agent may finish a task that it has in hand.
     assert (await end(seller, held))[1]["status"] == "completed"
     assert {(await task_of(seller, id))["status"] for id in (push, waiting)} <= {
         "completed",

@@ -221,7 +221,7 @@ async def test_after_the_bought_cycle_was_cancelled_a_new_key_is_charged_again(a
     await skip(seller, "key-1")
     await poll(seller)
     assert (await seller.post("/api/v1/sync/cancel")).json() == {"status": "cancelled"}
-    # What was spent is not returned, and the request is not offered again.
+    # The spent credit is not returned, and the request is not offered again.
     assert (await said(seller, "key-1"), (await poll(seller))["reason"]) == (
         "replayed",
         "no_sync_needed",

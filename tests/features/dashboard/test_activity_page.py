@@ -20,7 +20,7 @@ async def shop(a_seller):
 
 
 async def form(browser, path, **fields):
-    """What a form of a page sends without a script: no header of ours, the token in a field."""
+    """A form sent without a script: no header of ours, the token in a field."""
     fields = {"csrf_token": browser.session["csrf_token"], **fields}
     return await browser.http.post(path, data=fields)
 

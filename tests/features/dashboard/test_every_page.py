@@ -38,7 +38,7 @@ VOID = {"input", "meta", "link", "br", "hr", "img", "use", "path", "line", "circ
 
 
 class Read(HTMLParser):
-    """What a browser makes of a page: its tags and handlers, and the names outside of isolation."""
+    """The page as a browser reads it: its tags and handlers, and the names outside of isolation."""
 
     def __init__(self, page):
         super().__init__()

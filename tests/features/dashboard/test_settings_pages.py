@@ -14,7 +14,7 @@ SECTIONS = ["shop", "sync", "people", "keys", "data"]
 
 
 async def form(browser, path, **fields):
-    """What a form of a page sends without a script: no header of ours, the token in a field."""
+    """A form sent without a script: no header of ours, the token in a field."""
     fields = {"csrf_token": browser.session["csrf_token"], **fields}
     return await browser.http.post(path, data=fields)
 

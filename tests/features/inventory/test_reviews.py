@@ -424,7 +424,7 @@ async def test_a_confirmation_is_forgotten_after_thirty_days(a_seller):
 
 async def swept(seller):
     """A worker sweeps and works off what is due."""
-    # What is due now is left to its own job for some seconds.
+    # A review that is due now is left to its own job for some seconds.
     clock.shift(timedelta(seconds=10))
     async with opened(seller.service.database):
         await sweep(seller.service.work)

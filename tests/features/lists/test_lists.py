@@ -402,7 +402,7 @@ async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, 
             for _ in range(12)
         ]
         asked += [asyncio.create_task(seller.http.delete(path)) for _ in range(3)]
-        # So long as they stand in line.
+        # The first callers stand in line by now.
         await asyncio.sleep(0.5)
         await make(other)
         first, _ = await asyncio.wait(asked, timeout=60, return_when=asyncio.FIRST_COMPLETED)

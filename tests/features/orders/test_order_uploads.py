@@ -596,7 +596,7 @@ async def test_an_item_takes_the_price_its_card_had_when_the_order_was_placed(a_
         return [item["unit_price"] and str(item["unit_price"]) for [item] in items]
 
     assert await prices() == [None, "1", "2.5", "4", None]
-    # What was said counts more; null takes it back.
+    # A stated price counts more than a computed one; null takes it back.
     await seller.items(
         [
             {"order_number": "A-3", "sku_id": 7, "unit_price": "9.90"},

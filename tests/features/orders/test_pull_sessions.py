@@ -136,7 +136,7 @@ async def test_the_story_of_a_session(a_seller):
         ("order.marked_shipped", "order URGENT marked shipped"),
         ("pull_session.completed", f"pull session {number} completed"),
     ]
-    # Of the four, one is marked shipped and one set aside.
+    # One of the four is marked shipped and one is set aside.
     again = await opened(seller)
     assert await way(seller, again["id"]) == [parcel, old]
 

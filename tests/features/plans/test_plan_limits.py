@@ -59,7 +59,7 @@ async def test_a_plan_lowers_what_it_touches_by_thirty_percent_and_no_more(a_sel
     assert "30 %" in beyond["error"]
     assert "owner" in beyond["error"]
     assert beyond["confirm_url"]
-    # What rises with it counts: it is the listed value of all that the plan touches.
+    # Cards that rise count too: the limit is over the listed value of all that the plan touches.
     assert (await planned(seller, pins("", "6.99", "11.00")))["status"] == "applied"
 
 

@@ -45,7 +45,7 @@ SALES = "/api/pricing/sales"
 ACCOUNT = "/api/account"
 # The other reasons explain and hold nothing back.
 HOLDING = ("automatic_pricing_paused", "rollback_preparing")
-# What sets prices: the method, the path and the body.
+# The requests that set prices: the method, the path and the body.
 CHEAP = {"name": "Cheap", "adjust_bp": -9000}
 ALWAYS = {"starts_at": "2020-01-01T00:00:00Z", "ends_at": "2099-01-01T00:00:00Z"}
 FORBIDDEN: dict[str, tuple[str, str, dict[str, Any]]] = {

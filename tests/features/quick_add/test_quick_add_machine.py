@@ -53,8 +53,8 @@ class QuickAdds(RuleBasedStateMachine):
         clock.stop()
         self.seller = self.now(self.a_seller(lines=["magic"]))
         self.owner = self.now(signed_in(self.seller))
-        # What the marketplace lists of each card; what was asked of each entry and what of it the
-        # marketplace took; which rows an agent has in hand.
+        # The marketplace's quantity of each card; each entry's quantity, and the part of it that
+        # the marketplace took; the rows that an agent has in hand.
         self.listed = dict.fromkeys(CARDS, 0)
         self.asked: dict[int, tuple[int, int]] = {}
         self.taken: dict[int, int] = {}

@@ -244,7 +244,7 @@ async def test_an_empty_file_is_no_release(operator):
     assert "is empty" in await operator.refused(*arguments)
 
 
-# What agents and desktop wrappers are told
+# Offers to agents and desktop wrappers
 
 
 async def test_without_releases_only_the_two_flags_are_told(operator, seller):

@@ -77,7 +77,7 @@ async def test_a_proposal_is_served_as_cached_once_it_was_verified(a_seller, ste
     assert (await healed(seller, **step))["status"] == "proposed"
     assert await confirmed(seller, heal_id=told["id"]) == told["correction"]["id"]
     assert await healed(seller, **step) == {"status": "cached", "correction": told["correction"]}
-    # What is cached needs no page, and holds for this selector of this step alone.
+    # A cached repair needs no page, and holds for this selector of this step alone.
     assert (await healed(seller, **step, dom_snippet=""))["status"] == "cached"
     assert (await healed(seller, **step, selector="#export-csv"))["status"] == "proposed"
     assert (await healed(seller, **step, step_name="export_csv"))["status"] == "proposed"

@@ -108,7 +108,7 @@ async def an_inventory(service, seed: int):
         "Broken": "(",
         "Behind": "",
     }
-    # What is broken blocks all behind it, wherever it stands.
+    # A broken rule blocks all behind it, wherever it stands.
     names = dice.sample(RULES, len(RULES))
     kept_rules = []
     insert = (

@@ -29,7 +29,7 @@ BOUNDARIES = [
 ]
 BEFORE = [a_row(n, market="1.20", price="1.00") for n in range(1, ROWS + ABSENT + 1)]
 AFTER = [a_row(n, market="1.50", price="1.10") for n in range(1, ROWS + 1)]
-# Who waits for a lock; what it waits for would be hidden from our role.
+# The sessions that wait for a lock; our role can't see the lock itself.
 CANCELLED, CANCELLING = (200, {"status": "cancelled"}), (202, {"status": "cancelling"})
 NOTHING = (409, "no_sync_in_progress")
 

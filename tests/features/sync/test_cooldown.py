@@ -81,7 +81,7 @@ async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_429_
     assert (await status(seller))["phase"] == "idle"
 
 
-# What starts and ends it
+# Its start and its end
 
 
 async def test_it_ends_an_hour_after_the_cycle(a_seller):

@@ -39,8 +39,8 @@ from sync_model import Answer, Model, matches
 pytestmark = pytest.mark.slow
 
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
-# What comes later is later, though the clock stands; all of a sequence together is less than a
-# second.
+# Each step is a little later than the one before, though the clock stands; a whole sequence takes
+# less than a second.
 TICK = timedelta(milliseconds=1)
 Op = tuple[str, dict[str, Any]]
 
@@ -66,7 +66,7 @@ logs = st.fixed_dictionaries(
 )
 keys = st.sampled_from(["k1", "k2", "k3"])
 jumps = st.sampled_from([30, 30, 60, 360, 7200, 25 * 3600])
-# What may come at the same time as another: one request each.
+# Steps that may come at the same time as another: one request each.
 calls = st.one_of(
     st.tuples(st.just("request"), st.fixed_dictionaries({"kind": st.sampled_from(KINDS)})),
     st.tuples(st.just("poll"), polls),
@@ -75,7 +75,7 @@ calls = st.one_of(
     st.tuples(st.just("cancel"), st.just({})),
     st.tuples(st.just("log"), logs),
 )
-# What the operator and the seller's dashboard change.
+# Changes by the operator and the seller's dashboard.
 words = st.one_of(
     st.tuples(st.just("grant"), st.fixed_dictionaries({"credits": st.integers(1, 2)})),
     st.tuples(st.just("pause"), st.fixed_dictionaries({"paused": st.booleans()})),

@@ -50,7 +50,7 @@ async def test_the_time_of_a_request_is_observed(a_seller):
 
 async def test_a_finished_upload_is_counted_by_its_end(a_seller, service):
     seller = await a_seller()
-    # What other sellers left in the queue is worked off first, or it would count here.
+    # Jobs that other sellers left in the queue are done first, or they would count here.
     await service.run_jobs()
     before = REGISTRY.get_sample_value("cardsync_uploads_finished_total", {"state": "done"}) or 0
     await seller.import_csv(a_csv(a_row()))

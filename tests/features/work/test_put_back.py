@@ -50,7 +50,7 @@ class Stream:
     waits: str
     done: str
     failed: str = "failed"
-    # What becomes of it when the seller cancels the sync; without a word it goes on.
+    # The job's state after the seller cancels the sync; None: it goes on.
     cancelled: str | None = None
 
 

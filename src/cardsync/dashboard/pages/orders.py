@@ -20,7 +20,7 @@ from cardsync.orders.queries import find_orders
 from cardsync.orders.shown import order_body
 from cardsync.web.request import reading
 
-# So many items of an order are named in its row.
+# The number of items that an order's row names.
 _NAMED = 2
 
 

@@ -174,7 +174,7 @@ async def change_section(
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
     except ChangedMeanwhile as e:
-        # What this tab changed stays in the form; what it left alone shows what stands.
+        # Fields changed in this tab stay in the form; the others show their present value.
         mine = {name: text for name, text in wanted.items() if text != shown[name]}
         return _section(
             request,

@@ -24,7 +24,7 @@ LEAST_MOVE: Final = 2_500
 CONFIRMED_BP: Final = 1_000
 REMEMBERED: Final = timedelta(days=30)
 
-# What the seller confirmed: the result of step 7 that was confirmed, and when.
+# The seller's confirmations: the result of step 7 that was confirmed, and when.
 CONFIRMED: Final[dict[str, pl.DataType]] = {
     "marketplace_id": pl.Int64(),
     "price": pl.Int64(),

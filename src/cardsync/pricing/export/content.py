@@ -28,7 +28,7 @@ _EXPORT_SQL = """
           FROM {cards} WHERE {which} ORDER BY c.listing_id, c.id
     ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)
 """
-# Of a card whose target is a sale's price, the target of a sale that is not on.
+# Leaves out a target that a sale set when that sale is not on.
 _NOT_ENDED = """ AND NOT EXISTS (
     SELECT FROM sale_target t
      WHERE t.seller_id = {seller_id} AND t.marketplace_id = c.marketplace_id

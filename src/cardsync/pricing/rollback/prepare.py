@@ -185,7 +185,7 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
             now,
         )
     else:
-        # What it would have brought back was sold, or went back by itself.
+        # No card is left to bring back: they were sold, or went back by themselves.
         await end(session, state, rollback, "applied", now)
     told = f"rollback {rollback.id} of {told_of(rollback.scope)} {rollback.state}: {rollback.cards} cards"
     session.add(

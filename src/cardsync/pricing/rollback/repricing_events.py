@@ -43,7 +43,7 @@ class Report:
     rows: list[dict[str, Any]] = field(default_factory=list)
     step: str | None = None
     error: dict[str, str] | None = None
-    # Of the cards that the marketplace refused, the reason; and the cards that the agent leaves
+    # The reason for each card that the marketplace refused; and the cards that the agent leaves
     # out of later files.
     rejected: dict[int, str] = field(default_factory=dict)
     paused: list[int] = field(default_factory=list)

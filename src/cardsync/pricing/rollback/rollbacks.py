@@ -191,5 +191,5 @@ async def end(
         rollback_id=rollback.id,
         error=error,
     )
-    # What an agent has in hand is looked at again when its claim has run out.
+    # A task in an agent's hand is looked at again when its claim has run out.
     await mark_due_by(session, rollback.seller_id, STREAM, now)

@@ -33,7 +33,7 @@ PERIODS: Final = {"sync": "sync", "day": "day", "week": "week"}
 _FLAGS: Final = ("never_lower", "velocity_boost_enabled", "fee_gap_adjustment")
 _AMOUNTS: Final = ("floor", "ceiling")
 _STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
-# What no form and no text sets: these have buttons of their own.
+# Neither the form nor the text sets these fields: they have buttons of their own.
 _APART: Final = frozenset({"id", "priority", "enabled", "state"})
 
 

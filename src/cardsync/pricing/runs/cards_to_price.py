@@ -41,7 +41,7 @@ _STOCK: Final = f"""
        FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
       WHERE c.seller_id = :seller AND {{where}}) stock
 """
-# What a member contributed is for no marketplace to price.
+# A member's contribution is not on a marketplace, so it has no price there.
 ON_SALE: Final = "NOT c.gone AND c.contribution IS NULL"
 _OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
 _COLUMNS: Final = (

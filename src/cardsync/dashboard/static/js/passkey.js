@@ -48,7 +48,7 @@ async function add(name) {
   location.assign("/settings/sign-in?done=The+passkey+is+kept.");
 }
 
-// Who closes the browser's own dialog has asked for nothing more.
+// A person who closes the browser's own dialog wants no error message.
 const sentence = error => error.name === "NotAllowedError" ? "No passkey was used." : error.message;
 
 for (const part of document.querySelectorAll("[data-passkey]")) {

@@ -27,7 +27,7 @@ function element(tag, css, text) {
 }
 function name(tag, css, text) { const made = element(tag, css); made.append(element("bdi", "", text)); return made; }
 
-// What the outbox will change, seen at once.
+// The lines as they will be when the outbox has been sent.
 function lines() {
   return (queue?.lines ?? []).map(line => {
     const shown = { ...line };
