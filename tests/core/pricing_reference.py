@@ -63,16 +63,24 @@ def expected(
         tenths(base * (1 + Decimal(rule.adjust_bp) / 10_000)) + Decimal(rule.adjust_amount) / 10_000
     )
     found = {"after_formula": price}
+    if seller.shipping_adder and price >= Decimal(seller.tracking_threshold) / 10_000:
+        price += Decimal(seller.shipping_adder) / 10_000
+    found["after_shipping_adder"] = price
     price, found["aggressive_price"] = gated(card, rule, price, now)
     found["after_market_gate"] = price
+    price, found["undercut_listing"] = raised_to_undercut(card, rule, seller, price, now)
+    found["after_undercut"] = price
     found["after_stale_reduction"] = price = reduced(card, rule, price, now)
+    hard = cents_up(Decimal(seller.hard_floor or 0) / 10_000)
     lowest, highest = limits(rule, current)
+    lowest, highest = max(lowest, hard), max(highest, hard)
     found["after_bounds"] = price = min(max(price, lowest), highest)
     down, up = cap_limits(rule, start, current)
     price, limit, held = capped(rule, price, down, up, current)
     found |= {"after_cap": price, "seller_limit": limit}
     sale = next((sale for sale in sorted(sales, key=lambda s: s.priority) if on(sale, now)), None)
     found["after_sale"] = price = on_sale(sale, price)
+    found["after_hard_floor"] = price = max(price, hard)
     direct = seller.direct_program and dollars_of(card["direct_low"]) is not None
     direct_minimum = Decimal(seller.direct_minimum) / 10_000 if direct else Decimal(0)
     found["after_direct_minimum"] = price = max(price, direct_minimum)
@@ -86,7 +94,7 @@ def expected(
             floor = min(floor, cents_down(found["after_cap"]))
         if limit is not None and found["after_bounds"] < limit:
             ceiling = max(ceiling, cents_up(found["after_cap"]))
-        raised = [CENT, direct_minimum, Decimal((sale.floor if sale else None) or 0) / 10_000]
+        raised = [CENT, hard, direct_minimum, Decimal((sale.floor if sale else None) or 0) / 10_000]
         price = rounded_price(price, floor, raised, ceiling, down, up, rule.rounding)
     return result(
         rule=rule,
@@ -136,11 +144,33 @@ def gated(card: Card, rule: Rule, price: Decimal, now: datetime) -> tuple[Decima
     deep = (card.get("listings_count") or 0) >= gate.min_listings and (
         (card.get("sales_count") or 0) >= gate.min_sales_30d
     )
-    bought_out = young(card.get("buy_out_detected_at"), now, timedelta(hours=4))
+    bought_out = bought_out_lately(card, now)
     allowed = (
         deep and fresh("listings_observed_at") and fresh("sales_fetched_at") and not bought_out
     )
     return (aggressive if allowed and aggressive < price else price), aggressive
+
+
+def bought_out_lately(card: Card, now: datetime) -> bool:
+    seen = card.get("buy_out_detected_at")
+    return seen is not None and now - timedelta(hours=4) <= seen <= now
+
+
+def raised_to_undercut(
+    card: Card, rule: Rule, seller: SellerPricing, price: Decimal, now: datetime
+) -> tuple[Decimal, Decimal | None]:
+    if rule.undercut_up_bp is None:
+        return price, None
+    hours = rule.market_gate.max_age_hours if rule.market_gate else 24
+    listing = dollars_of(card.get("listings_low"))
+    seen = card.get("listings_observed_at")
+    if listing is None or not young(seen, now, timedelta(hours=hours)) or seen > now:
+        listing = dollars_of(card["low"])
+        if not young(card["observed_at"], now, timedelta(hours=seller.max_age_hours)):
+            listing = None
+    if listing is None or listing <= price or bought_out_lately(card, now):
+        return price, listing
+    return max(price, tenths(listing * (1 - Decimal(rule.undercut_up_bp) / 10_000))), listing
 
 
 def reduced(card: Card, rule: Rule, price: Decimal, now: datetime) -> Decimal:
@@ -252,6 +282,7 @@ def price_from(card: Card, source: str, seller: SellerPricing, now: datetime) ->
         enough = (card.get("sales_count") or 0) >= 3
         fresh = young(card.get("sales_newest_at"), now, timedelta(days=30))
         fetched = young(card.get("sales_fetched_at"), now, timedelta(hours=24))
+        fetched = fetched and card["sales_fetched_at"] <= now
         return dollars_of(card.get("sales_median")) if enough and fresh and fetched else None
     return (
         dollars_of(card[source])
@@ -280,6 +311,8 @@ def blockers_of(
         found.add("rule_broken")
     elif base is None:
         found.add("custom_without_reference" if card["custom"] else "no_usable_reference")
+    if seller.repricing_scope == "games_with_rules" and card.get("game_has_rules") is False:
+        found.add("game_without_rules")
     if not card["quantity"] or card["quantity"] < 1:
         found.add("out_of_stock")
     return found
@@ -326,9 +359,10 @@ def changed_price(price: Decimal, current: Decimal | None, seller: SellerPricing
 
 
 STEP_COLUMNS = (
-    "base", "after_formula", "after_market_gate", "aggressive_price", "after_stale_reduction",
+    "base", "after_formula", "after_shipping_adder", "after_market_gate", "aggressive_price",
+    "after_undercut", "undercut_listing", "after_stale_reduction",
     "after_bounds", "after_cap",
-    "seller_limit", "after_sale", "after_direct_minimum", "after_fee_gap", "after_rounding",
+    "seller_limit", "after_sale", "after_hard_floor", "after_direct_minimum", "after_fee_gap", "after_rounding",
     "target",
 )  # fmt: skip
 
@@ -413,18 +447,25 @@ def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
         custom=rng.random() < 0.1,
         stamped=rng.choice([None, True, False]),
         product_line_enabled=rng.choice([None, True, True, True, True, True, False]),
+        game_has_rules=rng.choice([None, True, True, True, False]),
         pin=rng.randrange(1, 5_000) * 100 if rng.random() < 0.03 else None,
         observed_at=random_time(rng, timedelta(hours=seller.max_age_hours))
         if rng.random() < 0.4
         else NOW,
         sales_count=rng.choice([None, 0, 2, 3, 9]),
         sales_newest_at=random_time(rng, timedelta(days=30)),
-        sales_fetched_at=random_time(rng, timedelta(hours=24)),
+        sales_fetched_at=rng.choice(
+            [random_time(rng, timedelta(hours=24)), NOW + timedelta(seconds=1)]
+        ),
         listings_count=rng.choice([None, 0, 2, 3, 9]),
         listings_observed_at=rng.choice(
             [NOW, NOW, random_time(rng, timedelta(hours=24)), NOW + timedelta(seconds=1)]
         ),
-        buy_out_detected_at=random_time(rng, timedelta(hours=4)) if rng.random() < 0.2 else None,
+        buy_out_detected_at=rng.choice(
+            [random_time(rng, timedelta(hours=4)), NOW + timedelta(seconds=1)]
+        )
+        if rng.random() < 0.2
+        else None,
         listed_since=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400]))),
         last_sold_at=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400])))
         if rng.random() < 0.3
@@ -456,6 +497,7 @@ def random_rule(rng: random.Random, number: int = 1) -> Rule:
         velocity_boost_enabled=rng.random() < 0.5,
         cap=rng.choice([None, random_cap(rng), random_cap(rng)]),
         market_gate=rng.choice([None, random_gate(rng)]),
+        undercut_up_bp=rng.choice([None, None, 0, 100, 500, 5_000]),
         fee_gap_adjustment=rng.random() < 0.5,
         rounding=rng.choice(get_args(Rounding)),
         broken=rng.random() < 0.03,
@@ -518,4 +560,8 @@ def random_seller(rng: random.Random) -> SellerPricing:
         direct_program=rng.random() < 0.5,
         direct_minimum=rng.choice([4_000, 4_050, 100_000]),
         fee_level=rng.choice(["1-4", "pro"]),
+        hard_floor=rng.choice([None, None, 100, 4_950, rng.randrange(100, 120_000)]),
+        repricing_scope=rng.choice(["all_games", "all_games", "games_with_rules"]),
+        shipping_adder=rng.choice([None, None, 12_700, rng.randrange(1, 50_000)]),
+        tracking_threshold=rng.choice([500_000, 100_000, 0]),
     )

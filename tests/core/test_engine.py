@@ -742,7 +742,7 @@ def explained(rules: Sequence[Rule], **card: Any) -> list[dict[str, Any]]:
 def test_an_explanation_names_the_steps_that_ran_in_their_order():
     steps = explained([AT_MARKET])
     names = [
-        "eligibility", "governing_rule", "price_source", "formula", "market_gate",
+        "eligibility", "governing_rule", "price_source", "formula", "market_gate", "undercut",
         "stale_reduction", "bounds", "cap",
         "sale", "direct_minimum", "fee_gap", "rounding", "change",
     ]  # fmt: skip
@@ -757,7 +757,7 @@ def test_each_step_takes_what_the_one_before_left():
     steps = explained([a_rule(adjust_bp=-333, floor=99_999, rounding="x49_x99")], market=101_234)
     assert [step["output"] for step in steps[:-1]] == [step["input"] for step in steps[1:]]
     prices = dict.fromkeys(("eligibility", "governing_rule"), "10.00") | {"price_source": "10.1234"}
-    prices |= dict.fromkeys(("formula", "market_gate", "stale_reduction"), "9.7863")
+    prices |= dict.fromkeys(("formula", "market_gate", "undercut", "stale_reduction"), "9.7863")
     prices |= dict.fromkeys(("bounds", "cap", "sale", "direct_minimum", "fee_gap"), "9.9999")
     prices |= dict.fromkeys(("rounding", "change"), "10.49")
     assert {step["name"]: step["output"] for step in steps} == prices
@@ -841,7 +841,7 @@ def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said)
     ],
 )
 def test_a_bound_is_told_in_words(rule, said):
-    assert explained([a_rule(**rule)])[6]["summary"] == said
+    assert explained([a_rule(**rule)])[7]["summary"] == said
 
 
 @pytest.mark.parametrize(
@@ -855,7 +855,7 @@ def test_a_bound_is_told_in_words(rule, said):
 def test_a_sale_is_told_with_its_floor(floor, said):
     run = Run([AT_MARKET], SELLER, NOW, [replace(SALE, name="Sale", floor=floor)])
     row = price(frame_of([a_card()]), run.rules, run.seller, NOW, run.sales).row(0, named=True)
-    assert sentences.explain(row, run)[8]["summary"] == said
+    assert sentences.explain(row, run)[9]["summary"] == said
 
 
 def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
@@ -866,7 +866,7 @@ def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
         price(cards, [rule], direct, NOW).row(0, named=True), Run([rule], direct, NOW)
     )
     assert (
-        steps[10]["summary"]
+        steps[11]["summary"]
         == "2.50 is in the gap of the fees, but the ceiling is below its end, 2.73."
     )
 
@@ -918,9 +918,10 @@ def test_every_new_price_is_inside_the_sellers_limits(seed):
 
 
 def inside_the_limits(out: pl.DataFrame, rule: Rule, seller: SellerPricing) -> None:
-    """Under 0.01 never; outside floor and ceiling only where a cap stops before them; outside the
-    cap only by steps 9 to 11.
+    """Under 0.01 and under the hard floor never; outside floor and ceiling only where a cap or the
+    hard floor stops before them; outside the cap only by the hard floor and steps 9 to 11.
     """
+    hard_floor = -(-(seller.hard_floor or 0) // 100) * 100
     assert out["target"].dtype == pl.Int64
     assert (out["target"].drop_nulls() >= 100).all()
     held = pl.col("held").fill_null(False) & (pl.col("after_rounding") == pl.col("current_price"))
@@ -930,23 +931,27 @@ def inside_the_limits(out: pl.DataFrame, rule: Rule, seller: SellerPricing) -> N
     assert moved["target"].equals(moved["after_rounding"])
     limit, rounded = pl.col("seller_limit"), pl.col("after_rounding")
     stopped_below, stopped_above = limit < pl.col("after_bounds"), limit > pl.col("after_bounds")
+    assert (new["after_rounding"] >= hard_floor).all()
     if rule.ceiling is not None:
-        assert new.filter((rounded > rule.ceiling) & ~stopped_above.fill_null(False)).is_empty()
+        highest = max(rule.ceiling, hard_floor)
+        assert new.filter((rounded > highest) & ~stopped_above.fill_null(False)).is_empty()
     if rule.floor is not None:
         assert new.filter((rounded < rule.floor) & ~stopped_below.fill_null(False)).is_empty()
     on_sale = pl.col("sale_id").is_not_null()
     if rule.never_lower:
-        hard = (rule.ceiling or 999_999_999_900) // 100 * 100
+        hard = max((rule.ceiling or 999_999_999_900) // 100 * 100, hard_floor)
         lower = rounded < pl.col("current_price").clip(upper_bound=hard)
         assert new.filter(lower & ~on_sale & ~stopped_below.fill_null(False)).is_empty()
     before_cents = pl.coalesce(
-        "after_fee_gap", "after_direct_minimum", "after_sale", "after_cap", "after_bounds"
+        *("after_fee_gap", "after_direct_minimum", "after_hard_floor"),
+        *("after_sale", "after_cap", "after_bounds"),
     )
     raised = before_cents > limit
     minimum = -(-seller.direct_minimum // 100) * 100
     allowed = (
         raised
         | on_sale
+        | (rounded <= hard_floor)
         | (seller.direct_program & pl.col("direct_low").is_not_null() & (rounded <= minimum))
     )
     assert new.filter(stopped_below & (rounded > limit.clip(100)) & ~allowed).is_empty()

@@ -69,7 +69,7 @@ def test_a_rule_has_every_field_of_the_specification():
             "velocity_boost_enabled",
             "cap",
         ),
-        *("market_gate", "fee_gap_adjustment", "rounding"),
+        *("market_gate", "undercut_up_bp", "fee_gap_adjustment", "rounding"),
     }
 
 

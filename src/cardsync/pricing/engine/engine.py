@@ -37,6 +37,7 @@ REQUIRED_COLUMNS: Final[dict[str, pl.DataType]] = {
 OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "stamped": pl.Boolean(),
     "product_line_enabled": pl.Boolean(),
+    "game_has_rules": pl.Boolean(),
     "pin": pl.Int64(),
     "day_start_price": pl.Int64(),
     "week_start_price": pl.Int64(),
@@ -77,9 +78,15 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     **{f"refused_{source}": sources.REFUSAL for source in PRICE_SOURCES},
     "base": pl.Int64(),
     "after_formula": pl.Int64(),
+    "after_shipping_adder": pl.Int64(),
     "after_market_gate": pl.Int64(),
     "aggressive_price": pl.Int64(),
     "gate_verdict": steps.VERDICT,
+    "after_undercut": pl.Int64(),
+    "undercut_listing": pl.Int64(),
+    "undercut_source": steps.LISTING_SOURCE,
+    "undercut_observed_at": TIME,
+    "undercut_verdict": steps.UNDERCUT,
     "after_stale_reduction": pl.Int64(),
     "stale_days": pl.Int32(),
     "stale_spared": pl.Boolean(),
@@ -92,6 +99,7 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "after_sale": pl.Int64(),
     "sale_id": pl.Int64(),
     "sale_ends_at": TIME,
+    "after_hard_floor": pl.Int64(),
     "after_direct_minimum": pl.Int64(),
     "after_fee_gap": pl.Int64(),
     "after_rounding": pl.Int64(),
@@ -108,16 +116,19 @@ class Step:
 
     output: str
     of: Callable[[pl.Expr, Run], list[pl.Expr]]
-    needed: Callable[[Run], bool] = lambda run: True
+    needed: Callable[[Run], object] = lambda run: True
 
 
 PRICE_STEPS: Final = (
     Step("after_formula", steps.formula),
+    Step("after_shipping_adder", steps.shipping_adder, lambda run: run.seller.shipping_adder),
     Step("after_market_gate", steps.market_gate, lambda run: run.gated),
+    Step("after_undercut", steps.undercut, lambda run: run.undercut),
     Step("after_stale_reduction", steps.stale_reduction, lambda run: run.stale),
     Step("after_bounds", steps.bounds),
     Step("after_cap", steps.cap, lambda run: run.capped),
     Step("after_sale", steps.sale, lambda run: run.on_sale),
+    Step("after_hard_floor", steps.hard_floor, lambda run: run.seller.hard_floor),
     Step("after_direct_minimum", steps.direct_minimum, lambda run: run.seller.direct_program),
     Step("after_fee_gap", steps.fee_gap, lambda run: run.fee_gapped),
     Step("after_rounding", steps.rounding),

@@ -40,6 +40,10 @@ def since(oldest: datetime, column: str) -> pl.Expr:
     return true(pl.col(column) >= moment(oldest))
 
 
+def within(oldest: datetime, newest: datetime, column: str) -> pl.Expr:
+    return true((pl.col(column) >= moment(oldest)) & (pl.col(column) <= moment(newest)))
+
+
 def scaled(price: pl.Expr, factor: pl.Expr) -> pl.Expr:
     """Multiply the price by a number of basis points and round half-up."""
     return (price * factor + WHOLE_BP // 2) // WHOLE_BP

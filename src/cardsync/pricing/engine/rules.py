@@ -22,6 +22,7 @@ RuleState = Literal["draft", "published"]
 CapPeriod = Literal["sync", "day", "week"]
 CapMode = Literal["clamp", "hold"]
 FeeLevel = Literal["1-4", "pro"]
+RepricingScope = Literal["all_games", "games_with_rules"]
 PresetName = Literal["premium", "competitive", "move", "buy-box"]
 
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
@@ -32,6 +33,7 @@ ADJUST_BP_MAX: Final = 1_000_000
 # The limit is a hundred years: an age is subtracted from a time, and the result must stay a time.
 DAYS_MAX: Final = 36_525
 DEFAULT_PRESET: Final = "competitive"
+UNDERCUT_UP_MAX: Final = 5_000
 
 
 class InvalidRule(ValueError):
@@ -160,6 +162,7 @@ class Rule:
     velocity_boost_enabled: bool = False
     cap: Cap | None = None
     market_gate: MarketGate | None = None
+    undercut_up_bp: int | None = None
     fee_gap_adjustment: bool = False
     rounding: Rounding = "cent"
     # This flag is not a field of the seller's: it says that the saved query can no longer be read.
@@ -193,6 +196,7 @@ def _check_names(rule: Rule) -> None:
 
 def _check_amounts(rule: Rule) -> None:
     _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
+    _need_range(rule.undercut_up_bp, 0, UNDERCUT_UP_MAX, "undercut_up_bp")
     _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
     _need_amount(rule.floor, 0, MAX_UNITS, "floor")
     _need_amount(rule.ceiling, UNITS_PER_CENT, MAX_UNITS, "ceiling")
@@ -256,12 +260,20 @@ class SellerPricing:
     fee_level: FeeLevel = "1-4"
     automatic_pricing_paused: bool = False
     awaiting_review: bool = False
+    hard_floor: int | None = None
+    repricing_scope: RepricingScope = "all_games"
+    shipping_adder: int | None = None
+    # The shipping adder is asked from this price on: such orders need a tracked parcel.
+    tracking_threshold: int = 500_000
 
     def __post_init__(self) -> None:
         _need_amount(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
         _need_amount(self.minimum_move, 0, MAX_UNITS, "minimum_move")
         _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "max_age_hours")
         _need_member(self.fee_level, FeeLevel, "fee_level")
+        _need_member(self.repricing_scope, RepricingScope, "repricing_scope")
+        _need_amount(self.hard_floor, UNITS_PER_CENT, MAX_UNITS, "hard_floor")
+        _need_amount(self.shipping_adder, 1, MAX_UNITS, "shipping_adder")
 
 
 def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
@@ -300,6 +312,7 @@ PRESETS: Final[dict[PresetName, Rule]] = {
         fallback_sources=("low",),
         adjust_bp=500,
         never_lower=True,
+        undercut_up_bp=500,
         cap=_daily(1_500, 1_000),
     ),
     "competitive": replace(
@@ -308,6 +321,7 @@ PRESETS: Final[dict[PresetName, Rule]] = {
         fallback_sources=("low",),
         adjust_bp=-100,
         never_lower=True,
+        undercut_up_bp=100,
         cap=_daily(2_000, 1_500),
     ),
     "move": replace(

@@ -38,6 +38,9 @@ ENDING_CENTS: Final[dict[Rounding, int]] = {
     "x49_x99": 50,
 }
 
+# Listings of others are fresh for this long where the rule names no age.
+LISTINGS_MAX_AGE_HOURS: Final = 24
+
 
 @dataclass(frozen=True)
 class Run:
@@ -91,6 +94,10 @@ class Run:
         return self.any(lambda rule: rule.market_gate)
 
     @property
+    def undercut(self) -> bool:
+        return self.any(lambda rule: rule.undercut_up_bp is not None)
+
+    @property
     def stale(self) -> bool:
         return self.any(lambda rule: rule.stale)
 
@@ -134,6 +141,8 @@ _PARAMETERS: Final[dict[str, pl.DataType]] = {
     "_gate_listings": pl.Int64(),
     "_gate_sales": pl.Int64(),
     "_gate_factor": pl.Int64(),
+    "_up_since": TIME,
+    "_up_factor": pl.Int64(),
     "_stale_after": pl.Int64(),
     "_stale_every": pl.Int64(),
     "_stale_step": pl.Int64(),
@@ -175,6 +184,7 @@ def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
         "_fee_gap": rule.fee_gap_adjustment,
         "_ending": ENDING_CENTS[rule.rounding],
         **_gate_parameters(rule, run),
+        **_undercut_parameters(rule, run),
         **_stale_parameters(rule),
         **_cap_parameters(rule),
     }
@@ -189,6 +199,17 @@ def _gate_parameters(rule: Rule, run: Run) -> dict[str, Any]:
         "_gate_listings": gate.min_listings,
         "_gate_sales": gate.min_sales_30d,
         "_gate_factor": WHOLE_BP - gate.undercut_bp,
+    }
+
+
+def _undercut_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+    if rule.undercut_up_bp is None:
+        return {}
+    gate = rule.market_gate
+    hours = gate.max_age_hours if gate else LISTINGS_MAX_AGE_HOURS
+    return {
+        "_up_since": run.now - timedelta(hours=hours),
+        "_up_factor": WHOLE_BP - rule.undercut_up_bp,
     }
 
 

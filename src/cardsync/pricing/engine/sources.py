@@ -9,13 +9,13 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.pricing.engine.expressions import first, since, true, where
+from cardsync.pricing.engine.expressions import first, moment, since, true, where
 from cardsync.pricing.engine.rules import PRICE_SOURCES, PriceSource
 from cardsync.pricing.engine.run_inputs import Run
 
 SOURCE: Final = pl.Enum(PRICE_SOURCES)
 REFUSAL: Final = pl.Enum(
-    ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"],
+    ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old", "future_evidence"],
 )
 
 SALES_ANCHOR_MIN_SALES: Final = 3
@@ -76,6 +76,8 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
             ("too_few_sales", ~true(pl.col("sales_count") >= SALES_ANCHOR_MIN_SALES)),
             ("sales_too_old", ~since(run.now - SALES_ANCHOR_NEWEST, "sales_newest_at")),
             ("evidence_too_old", ~since(run.now - SALES_ANCHOR_FETCHED, "sales_fetched_at")),
+            # A stamp from the future says nothing about the age, so the evidence is unknown.
+            ("future_evidence", true(pl.col("sales_fetched_at") > moment(run.now))),
         ]
     elif source != "current":
         # A price of unknown age may be too old, so it is refused.

@@ -26,8 +26,9 @@ from cardsync.pricing.engine.expressions import (
     since,
     true,
     where,
+    within,
 )
-from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
+from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent, up_to_cent
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.engine.sources import SOURCE, observed_at, price_of, unrefused
 
@@ -43,10 +44,14 @@ BLOCKERS: Final[dict[str, str]] = {
     "out_of_stock": "None are in stock.",
     "custom_without_reference": "It is a custom listing without a usable reference price.",
     "awaiting_review": "The run waits for your review.",
+    "game_without_rules": "No rule but the default one selects cards of its game.",
 }
 BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
 
-BOUND: Final = pl.Enum(["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price"])
+# Append only, as with every Enum of a receipt.
+BOUND: Final = pl.Enum(
+    ["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price", "hard_floor"]
+)
 VERDICT: Final = pl.Enum(
     [
         "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale",
@@ -54,6 +59,8 @@ VERDICT: Final = pl.Enum(
         "buy_out", "not_lower",
     ]
 )  # fmt: skip
+LISTING_SOURCE: Final = pl.Enum(["listings", "low"])
+UNDERCUT: Final = pl.Enum(["taken", "no_listing", "not_above", "buy_out", "not_higher"])
 
 LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
 BUY_OUT_WINDOW: Final = timedelta(hours=4)
@@ -80,6 +87,7 @@ def eligibility(run: Run) -> list[pl.Expr]:
         "out_of_stock": pl.col("quantity").fill_null(0) <= 0,
         "custom_without_reference": lacking & custom,
         "awaiting_review": pl.lit(run.seller.awaiting_review),
+        "game_without_rules": _out_of_scope(run),
     }
     bits = [
         flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16)
@@ -89,6 +97,12 @@ def eligibility(run: Run) -> list[pl.Expr]:
     # anything else.
     unpinned = pl.col("pin").is_null().cast(pl.UInt16)
     return [(reduce(or_, bits) * unpinned).alias("blockers")]
+
+
+def _out_of_scope(run: Run) -> pl.Expr:
+    if run.seller.repricing_scope == "all_games":
+        return pl.lit(False)
+    return ~pl.col("game_has_rules").fill_null(True)
 
 
 # 2
@@ -126,6 +140,14 @@ def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return [(scaled(price, pl.col("_factor")) + pl.col("_amount")).alias("after_formula")]
 
 
+# 4, seller-wide
+def shipping_adder(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Add the seller's amount for the tracked parcel to prices from the tracking threshold on."""
+    adder = pl.lit(run.seller.shipping_adder, pl.Int64)
+    dear = true(price >= run.seller.tracking_threshold)
+    return [pl.when(dear).then(price + adder).otherwise(price).alias("after_shipping_adder")]
+
+
 # 5
 def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Undercut the lowest listing if all evidence for it is fresh and sufficient and no buyer
@@ -145,7 +167,7 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
         ("too_few_listings", ~(pl.col("listings_count").fill_null(0) >= pl.col("_gate_listings"))),
         ("sales_stale", ~fresh("sales_fetched_at")),
         ("too_few_sales", ~(pl.col("sales_count").fill_null(0) >= pl.col("_gate_sales"))),
-        ("buy_out", since(run.now - BUY_OUT_WINDOW, "buy_out_detected_at")),
+        ("buy_out", _bought_out(run)),
         ("not_lower", ~true(aggressive < price)),
         ("taken", pl.lit(True)),
     ]
@@ -157,6 +179,51 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
         .alias("after_market_gate"),
         aggressive.alias("aggressive_price"),
         where(gated, verdict).alias("gate_verdict"),
+    ]
+
+
+def _bought_out(run: Run) -> pl.Expr:
+    """Return whether a buy-out was seen in the last four hours; a future stamp is unknown."""
+    return within(run.now - BUY_OUT_WINDOW, run.now, "buy_out_detected_at")
+
+
+# 5b
+def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Rise to just under the lowest listing where it stands above the price; never lower a price.
+
+    Fresh listings in the card's own condition come first, then the upload's low price.
+    """
+    asked = pl.col("_up_factor").is_not_null() & price.is_not_null()
+    seen = true(pl.col("listings_observed_at") >= pl.col("_up_since")) & true(
+        pl.col("listings_observed_at") <= moment(run.now)
+    )
+    listed = asked & seen & pl.col("listings_low").is_not_null()
+    oldest = run.now - timedelta(hours=run.seller.max_age_hours)
+    low = asked & ~listed & pl.col("low").is_not_null() & since(oldest, "observed_at")
+    lowest = pl.when(listed).then("listings_low").when(low).then("low")
+    wanted = scaled(lowest, pl.col("_up_factor"))
+    verdicts = [
+        ("no_listing", lowest.is_null()),
+        ("not_above", ~true(lowest > price)),
+        ("buy_out", _bought_out(run)),
+        ("not_higher", ~true(wanted > price)),
+        ("taken", pl.lit(True)),
+    ]
+    verdict = first([(holds, pl.lit(name, UNDERCUT)) for name, holds in verdicts], UNDERCUT)
+    source = first(
+        [(listed, pl.lit("listings", LISTING_SOURCE)), (low, pl.lit("low", LISTING_SOURCE))],
+        LISTING_SOURCE,
+    )
+    observed = pl.when(listed).then("listings_observed_at").when(low).then("observed_at")
+    return [
+        pl.when(true(asked & (verdict == "taken")))
+        .then(wanted)
+        .otherwise(price)
+        .alias("after_undercut"),
+        lowest.alias("undercut_listing"),
+        source.alias("undercut_source"),
+        observed.alias("undercut_observed_at"),
+        where(asked, verdict).alias("undercut_verdict"),
     ]
 
 
@@ -188,10 +255,16 @@ def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
 # 7
 def hard_limits(run: Run) -> list[pl.Expr]:
     current = where(pl.col("_never_lower"), pl.col("current_price"))
-    return [
-        pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64)).alias("_low"),
-        pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64)).alias("_high"),
-    ]
+    hard = _hard_floor(run)
+    low = pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64), *hard)
+    high = pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64))
+    return [low.alias("_low"), pl.max_horizontal(high, *hard).alias("_high")]
+
+
+def _hard_floor(run: Run) -> list[pl.Expr]:
+    """Return the seller-wide floor, in whole cents: no ceiling, cap or sale goes below it."""
+    hard = run.seller.hard_floor
+    return [] if hard is None else [pl.lit(up_to_cent(hard), pl.Int64)]
 
 
 def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
@@ -201,11 +274,14 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
     raised = price.clip(lower_bound=low)
     too_high = raised > high
     too_low = price < low
+    hard = run.seller.hard_floor
+    at_hard_floor = pl.lit(False) if hard is None else low == up_to_cent(hard)
     binding = [
-        (too_high & (pl.col("_ceiling") == high), "ceiling"),
+        (too_high & (pl.col("_ceiling") <= high), "ceiling"),
         (too_high, "largest_price"),
         (too_low & (pl.col("_floor") == low), "floor"),
         (too_low & pl.col("_never_lower") & (pl.col("current_price") == low), "never_lower"),
+        (too_low & at_hard_floor, "hard_floor"),
         (too_low, "marketplace_minimum"),
     ]
     return [
@@ -254,6 +330,15 @@ def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
         where(applies, "sale_id").alias("sale_id"),
         where(applies, "sale_ends_at").alias("sale_ends_at"),
     ]
+
+
+# 9, seller-wide
+def hard_floor(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Raise a price that a cap or a sale left below the seller-wide floor."""
+    raised = pl.max_horizontal(
+        price, *(where(price.is_not_null(), low) for low in _hard_floor(run))
+    )
+    return [raised.alias("after_hard_floor")]
 
 
 # 10
@@ -351,6 +436,7 @@ def _bound_below(run: Run) -> pl.Expr:
 def _raised_to(run: Run) -> list[pl.Expr]:
     """Return the prices that steps 9 and 10 never go below."""
     sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
+    sale_floor += _hard_floor(run)
     return sale_floor + ([_direct_low(run)] if run.seller.direct_program else [])
 
 

@@ -43,6 +43,8 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         return told
     before = row["base"]
     for step in PRICE_STEPS:
+        if step.output in _ONLY_IF_SET and not step.needed(run):
+            continue
         # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
@@ -56,6 +58,10 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         )
         before = after
     return told
+
+
+# Steps of seller-wide settings are told only where the seller set them.
+_ONLY_IF_SET: Final = ("after_shipping_adder", "after_hard_floor")
 
 
 def _rule_of(row: Row, run: Run) -> Rule | None:
@@ -166,6 +172,7 @@ _REASONS: Final = {
     "too_few_sales": "based on too few sales",
     "sales_too_old": "based on sales too long ago",
     "evidence_too_old": "based on evidence fetched too long ago",
+    "future_evidence": "based on evidence with a time in the future",
 }
 
 
@@ -183,6 +190,23 @@ def _tell_formula(
         "adjust_bp": rule.adjust_bp,
         "adjust_amount": money(rule.adjust_amount),
     }
+
+
+def _tell_adder(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    adder = money(run.seller.shipping_adder)
+    threshold = money(run.seller.tracking_threshold)
+    own: dict[str, object] = {"shipping_adder": adder, "tracking_threshold": threshold}
+    if adder is None:
+        return "No shipping adder is set.", own
+    if after == before:
+        return f"{money(before)} is below the tracking threshold of {threshold}.", own
+    return f"From {threshold} on, {adder} is added for the tracked parcel: {money(after)}.", own
 
 
 def _tell_gate(
@@ -225,6 +249,42 @@ _VERDICTS: Final = {
 }
 
 
+def _tell_undercut(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    verdict = row["undercut_verdict"]
+    lowest = money(row["undercut_listing"])
+    own: dict[str, object] = {
+        "undercut_up_bp": rule.undercut_up_bp,
+        "lowest_listing": lowest,
+        "listing_source": row["undercut_source"],
+        "listing_observed_at": _time(row["undercut_observed_at"]),
+        "buy_out_detected_at": _time(row["buy_out_detected_at"]),
+        "verdict": verdict,
+    }
+    if verdict is None:
+        return "The rule does not rise to the lowest listing.", own
+    if verdict == "taken":
+        said = (
+            f"The lowest listing, {lowest}, stands above {money(before)}:"
+            f" {percent(rule.undercut_up_bp or 0)} under it is {money(after)}."
+        )
+        return said, own
+    return f"{money(after)} stands: {_UNDERCUTS[verdict].format(lowest=lowest)}.", own
+
+
+_UNDERCUTS: Final = {
+    "no_listing": "no listing of others is known that is fresh",
+    "not_above": "the lowest listing, {lowest}, is not above it",
+    "buy_out": "a buy-out was seen in the last four hours",
+    "not_higher": "a price just under the lowest listing, {lowest}, would be no higher",
+}
+
+
 def _tell_stale(
     row: Row,
     rule: Rule,
@@ -263,6 +323,7 @@ def _tell_bounds(
     )
     own = {
         "floor": money(rule.floor),
+        "hard_floor": money(run.seller.hard_floor),
         "ceiling": money(rule.ceiling),
         "never_lower": rule.never_lower,
     }
@@ -271,6 +332,7 @@ def _tell_bounds(
 
 _BOUNDS: Final = {
     "floor": "below the rule's floor of",
+    "hard_floor": "below your hard floor of",
     "ceiling": "above the rule's ceiling of",
     "never_lower": "below the current price, and the rule never lowers",
     "marketplace_minimum": "below the least that the marketplace takes,",
@@ -338,6 +400,21 @@ def _tell_sale(
 
 def _sale_of(row: Row, run: Run) -> Sale:
     return next(sale for sale in run.sales if sale.id == row["sale_id"])
+
+
+def _tell_hard_floor(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    own: dict[str, object] = {"hard_floor": money(run.seller.hard_floor)}
+    if run.seller.hard_floor is None:
+        return "No hard floor is set.", own
+    if after > before:
+        return f"{money(before)} is below your hard floor of {money(after)}.", own
+    return f"{money(after)} is not below your hard floor.", own
 
 
 def _tell_direct(
@@ -454,11 +531,14 @@ def _tell_change(
 
 _TELL: Final[dict[str, Callable[[Row, Rule, int, int, Run], _Told]]] = {
     "after_formula": _tell_formula,
+    "after_shipping_adder": _tell_adder,
     "after_market_gate": _tell_gate,
+    "after_undercut": _tell_undercut,
     "after_stale_reduction": _tell_stale,
     "after_bounds": _tell_bounds,
     "after_cap": _tell_cap,
     "after_sale": _tell_sale,
+    "after_hard_floor": _tell_hard_floor,
     "after_direct_minimum": _tell_direct,
     "after_fee_gap": _tell_fee_gap,
     "after_rounding": _tell_rounding,
