@@ -56,7 +56,10 @@ def expected(
     source, base = (
         usable_source(card, rule, seller, now, start) if rule and not rule.broken else (None, None)
     )
-    blockers = blockers_of(card, rule, base, seller)
+    # Rules without a query select cards of every game.
+    own = [r for r in rules if r.enabled and r.state == "published" and r.priority != 1000]
+    in_scope = any(not r.query or card.get("game_has_rules") is not False for r in own)
+    blockers = blockers_of(card, rule, base, seller, in_scope=in_scope)
     if blockers or rule is None or base is None:
         return result(blockers=blockers, rule=rule, source=source, base=base)
     price = (
@@ -296,7 +299,7 @@ def young(moment: datetime | None, now: datetime, maximum: timedelta) -> bool:
 
 
 def blockers_of(
-    card: Card, rule: Rule | None, base: Decimal | None, seller: SellerPricing
+    card: Card, rule: Rule | None, base: Decimal | None, seller: SellerPricing, *, in_scope: bool
 ) -> set[str]:
     found = set()
     if seller.automatic_pricing_paused:
@@ -311,7 +314,7 @@ def blockers_of(
         found.add("rule_broken")
     elif base is None:
         found.add("custom_without_reference" if card["custom"] else "no_usable_reference")
-    if seller.repricing_scope == "games_with_rules" and card.get("game_has_rules") is False:
+    if seller.repricing_scope == "games_with_rules" and not in_scope:
         found.add("game_without_rules")
     if not card["quantity"] or card["quantity"] < 1:
         found.add("out_of_stock")

@@ -195,17 +195,31 @@ def test_the_adder_is_told():
     assert told("shipping_adder") is None
 
 
+DEFAULT = replace(RULE, id=2, priority=1_000)
+OF_MAGIC = replace(RULE, query="game:magic")
+
+
 @pytest.mark.parametrize(
-    ("scope", "has_rules", "blocked"),
+    ("rules", "scope", "has_rules", "blocked"),
     [
-        ("all_games", False, []),
-        ("games_with_rules", True, []),
-        ("games_with_rules", None, []),
-        ("games_with_rules", False, ["game_without_rules"]),
+        ([OF_MAGIC, DEFAULT], "all_games", False, []),
+        ([OF_MAGIC, DEFAULT], "games_with_rules", True, []),
+        ([OF_MAGIC, DEFAULT], "games_with_rules", None, []),
+        ([OF_MAGIC, DEFAULT], "games_with_rules", False, ["game_without_rules"]),
+        # A rule without a query selects cards of every game; the default rule does not count.
+        ([RULE, DEFAULT], "games_with_rules", None, []),
+        ([DEFAULT], "all_games", None, []),
+        ([DEFAULT], "games_with_rules", None, ["game_without_rules"]),
+        ([replace(OF_MAGIC, enabled=False), DEFAULT], "games_with_rules", True,
+         ["game_without_rules"]),
     ],
-)
-def test_games_without_rules_are_left_alone_where_the_seller_says_so(scope, has_rules, blocked):
-    row = priced(RULE, replace(SELLER, repricing_scope=scope), game_has_rules=has_rules)
+)  # fmt: skip
+def test_games_without_rules_are_left_alone_where_the_seller_says_so(
+    rules, scope, has_rules, blocked
+):
+    cards = frame_of([a_card(game_has_rules=has_rules)]).with_columns(rule_id=rules[-1].id)
+    seller = replace(SELLER, repricing_scope=scope)
+    row = price(cards, rules, seller, NOW).row(0, named=True)
     assert blocker_codes(row["blockers"]) == blocked
     assert (row["target"] is None) == bool(blocked)
 

@@ -132,6 +132,9 @@ class Account(Base):
     minimum_move: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.01")
     max_age_hours: Mapped[int] = mapped_column(server_default="168")
     fee_level: Mapped[str] = mapped_column(Text, server_default="1-4")
+    hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
+    repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
+    shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
     def entitlements(self, now: datetime) -> Entitlements:

@@ -124,7 +124,7 @@ async def read_cards(
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = await run_of(session, account, now)
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
-    if seen is None or not _needs(run) <= _needs(seen.run):
+    if seen is None or not _needs(run) <= _needs(seen.run) or not run.every_game:
         return await read_stock(session, account, run, reach.where, **reach.values)
     chosen = await choices(session, seller_id, run)
     bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}

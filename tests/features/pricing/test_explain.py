@@ -302,7 +302,16 @@ async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_u
         market_gate=GATE,
         price_source="sales_anchor",
     )
-    await made(seller, name="day", priority=2, cap=CAP, price_source="current")
+    await made(
+        seller,
+        name="day",
+        priority=2,
+        query="market>=0",
+        cap=CAP,
+        price_source="current",
+    )
+    scope = {"repricing_scope": "games_with_rules"}
+    assert (await seller.http.patch("/api/pricing/settings", json=scope)).status_code == 200
     times = [clock.rfc3339(clock.now() - timedelta(days=days)) for days in (12, 3, 0)]
     for market, at in zip(("2.00", "2.50", "3.00"), times, strict=True):
         await seller.import_csv(

@@ -80,7 +80,7 @@ async def test_no_price_below_a_cent_is_asked_for(a_seller):
     await seller.import_csv(
         a_csv(
             a_row(1, market="0.004", low="0.004", price="0.004"),
-            a_row(2, market="0.01", price="0.01"),
+            a_row(2, market="0.01", low="0.01", price="0.01"),
         )
     )
     rows = read_csv((await seller.export()).content)

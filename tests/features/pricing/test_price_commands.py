@@ -157,7 +157,7 @@ def test_an_explanation_is_a_table_of_all_steps_in_eighty_columns(price):
     assert [line.split()[:2] for line in lines if line[:2].strip().isdigit() and line[2:4] == "  "] == [
         [str(number), name]
         for number, name in enumerate(
-            ["eligibility", "governing_rule", "price_source", "formula", "market_gate",
+            ["eligibility", "governing_rule", "price_source", "formula", "market_gate", "undercut",
              "stale_reduction", "bounds", "cap", "sale",
              "direct_minimum", "fee_gap", "rounding", "change"], start=1,
         )

@@ -89,7 +89,7 @@ async def test_a_posted_rule_has_the_defaults_of_the_specification(a_seller):
         "price_source": "market", "fallback_sources": ["market"], "adjust_bp": 0,
         "adjust_amount": "0.00", "floor": None,
         "ceiling": None, "never_lower": False, "stale": None, "velocity_boost_enabled": False,
-        "cap": None, "market_gate": None,
+        "cap": None, "market_gate": None, "undercut_up_bp": None,
         "fee_gap_adjustment": False, "rounding": "cent", "warnings": [],
         "rule_tests": [],
     }  # fmt: skip
@@ -103,7 +103,7 @@ async def test_every_field_comes_back_as_it_was_written(a_seller):
         "fallback_sources": ["market", "current"], "adjust_bp": -250, "adjust_amount": "-0.05",
         "floor": "0.25", "ceiling": "1000.00",
         "never_lower": True, "stale": STALE, "velocity_boost_enabled": True, "cap": CAP,
-        "market_gate": GATE,
+        "market_gate": GATE, "undercut_up_bp": 250,
         "fee_gap_adjustment": True, "rounding": "x49_x99",
     }  # fmt: skip
     rule = await made(seller, **written)
@@ -263,6 +263,7 @@ async def test_settings_are_read_and_changed(a_seller):
         "direct_minimum": "0.40", "direct_program": False, "default_rule_enabled": True,
         "minimum_move": "0.01",
         "attribution_logging": True, "max_age_hours": 168, "fee_level": "1-4",
+        "hard_floor": None, "repricing_scope": "all_games", "shipping_adder": None,
     }  # fmt: skip
     changed = {
         "direct_minimum": "0.50",
@@ -277,6 +278,9 @@ async def test_settings_are_read_and_changed(a_seller):
         {"fee_level": "5"},
         {"max_age_hours": 0},
         {"direct_minimum": "-1"},
+        {"hard_floor": "0"},
+        {"repricing_scope": "some"},
+        {"shipping_adder": "-1"},
         {"nothing": 1},
     ):
         refused = await seller.http.patch(SETTINGS, json=wrong)

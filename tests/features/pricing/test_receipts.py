@@ -62,7 +62,7 @@ async def test_a_sync_leaves_a_receipt_that_describes_the_live_target(a_seller):
     receipt = await breakdown(seller)
     assert (receipt["final_price"], receipt["reflects_current_price"]) == ("1.15", True)
     assert [step["name"] for step in receipt["steps"]][-1] == "change"
-    assert receipt["steps"][7]["seller_limit"] == "1.15"
+    assert receipt["steps"][8]["seller_limit"] == "1.15"
     assert receipt["inputs"]["market"] == "9.00"
     blocked = await breakdown(seller, 2)
     assert (blocked["final_price"], blocked["blockers"], blocked["reflects_current_price"]) == (

@@ -285,12 +285,12 @@ async def test_an_explanation_names_every_step_and_follows_the_price(a_seller):
         }.items()
     )
     assert [step["name"] for step in told["steps"]] == [
-        "eligibility", "governing_rule", "price_source", "formula", "market_gate",
+        "eligibility", "governing_rule", "price_source", "formula", "market_gate", "undercut",
         "stale_reduction", "bounds", "cap", "sale",
         "direct_minimum", "fee_gap", "rounding", "change",
     ]  # fmt: skip
     assert told["steps"][-1]["output"] == told["target_price"]
-    cap = told["steps"][7]
+    cap = told["steps"][8]
     assert {name: cap[name] for name in ("formula_target", "period_start_price",
                                          "current_reference", "seller_limit", "mode")} == {
         "formula_target": "8.91", "period_start_price": "1.00", "current_reference": "1.00",

@@ -4,7 +4,7 @@ so that nobody writes over another's change unseen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get, post
@@ -33,25 +33,38 @@ from cardsync.web.request import reading
 
 
 class Input(NamedTuple):
-    """A field of the form. `kind` is text, check or select."""
+    """A field of the form. `kind` is text, maybe (a text that may be empty), check or select."""
 
     name: str
     label: str
     kind: str
     hint: str = ""
+    choices: Sequence[tuple[str, str]] = ()
 
 
+LEVELS: Final = (("1-4", "Levels 1 to 4"), ("pro", "Pro"))
+SCOPES: Final = (
+    ("all_games", "All games"),
+    ("games_with_rules", "Only games with a rule besides the default one"),
+)
 INPUTS: Final = (
+    Input("hard_floor", "Hard floor", "maybe", "In dollars. No rule, cap or sale asks less."),
+    Input("repricing_scope", "Games that are priced", "select", choices=SCOPES),
+    Input(
+        "shipping_adder",
+        "Added for the tracked parcel",
+        "maybe",
+        "In dollars, for prices from the tracking threshold on (Settings, Store).",
+    ),
     Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
     Input("max_age_hours", "Oldest market data", "text", "In hours. Older data prices nothing."),
-    Input("fee_level", "Level of fees", "select"),
+    Input("fee_level", "Level of fees", "select", choices=LEVELS),
     Input("direct_program", "This store takes part in the direct program", "check"),
     Input("direct_minimum", "Smallest price in the direct program", "text", "In dollars."),
     Input("default_rule_enabled", "The default rule prices what no other rule takes", "check"),
     Input("attribution_logging", "Keep receipts of what each run asked", "check"),
 )
 NAMES: Final = [each.name for each in INPUTS]
-LEVELS: Final = (("1-4", "Levels 1 to 4"), ("pro", "Pro"))
 LABELS: Final = {each.name: each.label for each in INPUTS}
 
 
@@ -85,7 +98,6 @@ def _shown(
         status,
         stands=stands,
         inputs=INPUTS,
-        levels=LEVELS,
         **given,
     )
 
@@ -99,6 +111,8 @@ def value_of(each: Input, text: str) -> Any:
     """Read a field's text. Pure."""
     if each.kind == "check":
         return text == "true"
+    if each.kind == "maybe":
+        return text or None
     whole = each.name == "max_age_hours" and text.isascii() and text.isdigit() and len(text) < 9
     return int(text) if whole else text
 

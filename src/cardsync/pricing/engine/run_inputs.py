@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine.fees import FeeSchedule, gap, schedule_at
 from cardsync.pricing.engine.rules import (
     PRICE_SOURCES,
@@ -88,6 +89,17 @@ class Run:
     def queried(self) -> bool:
         """Return whether PostgreSQL has to select the rule and the sale of each card."""
         return self.any(lambda rule: rule.query) or any(sale.query for sale in self.active_sales)
+
+    @property
+    def own_rules(self) -> list[Rule]:
+        """Return the live rules besides the default one."""
+        return [rule for rule in self.live if rule.priority != DEFAULT_PRIORITY]
+
+    @property
+    def every_game(self) -> bool:
+        """Return whether cards of every game are priced, without a look at the cards."""
+        all_games = self.seller.repricing_scope == "all_games"
+        return all_games or any(not rule.query for rule in self.own_rules)
 
     @property
     def gated(self) -> bool:

@@ -100,9 +100,10 @@ def eligibility(run: Run) -> list[pl.Expr]:
 
 
 def _out_of_scope(run: Run) -> pl.Expr:
-    if run.seller.repricing_scope == "all_games":
+    """Return whether no rule but the default one selects a card of the card's game."""
+    if run.every_game:
         return pl.lit(False)
-    return ~pl.col("game_has_rules").fill_null(True)
+    return ~pl.col("game_has_rules").fill_null(True) if run.own_rules else pl.lit(True)
 
 
 # 2

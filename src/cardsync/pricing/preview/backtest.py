@@ -30,7 +30,7 @@ from cardsync.pricing.preview.simulated_shop import Shop
 from cardsync.pricing.preview.snapshots import Snapshot
 from cardsync.pricing.receipts.sentences import money
 from cardsync.pricing.rules.rows import pins_of, run_of
-from cardsync.pricing.runs.cards_to_price import Choices, choices
+from cardsync.pricing.runs.cards_to_price import Choices, choices, games_with_rules
 from cardsync.pricing.runs.price_history import unsold
 
 
@@ -168,6 +168,7 @@ async def _go_through(
     )
     shop: Shop | None = None
     chosen: Choices | None = None
+    games: list[str] | None = None
     for place, snapshot in enumerate(kept):
         if is_late():
             raise errors.InvalidPayload(
@@ -179,6 +180,9 @@ async def _go_through(
             await choices(session, account.seller_id, run) if chosen is None or again else chosen
         )
         chosen = replace(known, run=replace(known.run, now=snapshot.at))
+        if again:
+            # The games of today's cards stand for those of each day.
+            games = await games_with_rules(session, account, chosen)
         # A query that depends on the time may select other cards although nothing changed.
         whole = again or chosen.timed
         after = None if whole else kept[place - 1].at
@@ -204,6 +208,7 @@ async def _go_through(
             pins,
             told,
             _between(sold, snapshot.at, following),
+            games,
         )
 
 
@@ -220,10 +225,12 @@ def _price(
     pins: dict[int, int],
     told: Told,
     sold: pl.DataFrame,
+    games: list[str] | None,
 ) -> None:
     lines = account.product_lines
+    numbers = None if games is None else [lines.index(game) + 1 for game in games]
     shop.seen(snapshot.at, lines.index(snapshot.line) + 1 if snapshot.line in lines else None)
-    told.add(snapshot.at, shop.price(run, pins))
+    told.add(snapshot.at, shop.price(run, pins, numbers))
     told.sold.append(shop.sell(sold))
 
 

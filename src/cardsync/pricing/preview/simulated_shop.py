@@ -106,14 +106,23 @@ class Shop:
             )
         return lines.join(asked, on="marketplace_id", how="left", maintain_order="left")
 
-    def price(self, run: Run, pins: dict[int, int]) -> pl.DataFrame:
-        """Price every card in stock by the run; the shop asks these prices from now on."""
+    def price(
+        self,
+        run: Run,
+        pins: dict[int, int],
+        games: list[int] | None = None,
+    ) -> pl.DataFrame:
+        """Price every card in stock by the run; the shop asks these prices from now on.
+
+        `games` has the numbers of the lines that rules select cards of; None means all.
+        """
         stocked = self.cards.filter(pl.col("quantity") > 0)
         pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
         inputs = stocked.drop("price", "asked", "seen_at", "line").with_columns(
             current_price=stocked.select(CURRENT).to_series(),
             observed_at=stocked["seen_at"],
             product_line_enabled=stocked["line"] > 0,
+            game_has_rules=pl.lit(True) if games is None else stocked["line"].is_in(games),
             pin=pinned if pins else pl.lit(None, pl.Int64),
             **{name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")},
         )

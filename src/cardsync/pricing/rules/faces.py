@@ -91,6 +91,9 @@ def _limits(told: Told) -> list[str]:
             sentences.append(f"Cards below {small['below']} have limits of their own.")
     if told.get("velocity_boost_enabled"):
         sentences.append("Cards that sell fast ask more.")
+    if (up := told.get("undercut_up_bp")) is not None:
+        under = f"{percent(up)} % under it" if up else "its price"
+        sentences.append(f"Where the lowest listing stands above, they rise to {under}.")
     if told.get("market_gate") is not None:
         sentences.append("The lowest listing is undercut only where enough is sold.")
     if told.get("fee_gap_adjustment"):
@@ -145,6 +148,7 @@ def form_of(told: Told) -> dict[str, str]:
         "rounding": told["rounding"],
         "fallback_sources": ", ".join(told["fallback_sources"]),
         "percent": percent(told["adjust_bp"]),
+        "undercut_up": _percent_or_none(told.get("undercut_up_bp")),
         "adjust_amount": told["adjust_amount"],
         "cap_up": _percent_or_none(cap.get("up_bp")),
         "cap_down": _percent_or_none(cap.get("down_bp")),
@@ -173,6 +177,9 @@ def read_form(texts: Mapping[str, str], was: Told) -> dict[str, Any]:
         "fallback_sources": listed,
         "adjust_bp": read_percent(texts.get("percent") or "0", "percent"),
         "adjust_amount": texts.get("adjust_amount") or "0",
+        "undercut_up_bp": (
+            read_percent(texts["undercut_up"], "undercut_up") if texts.get("undercut_up") else None
+        ),
         "cap": _cap(texts, was.get("cap")),
         "stale": _stale(texts),
     }

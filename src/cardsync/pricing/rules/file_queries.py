@@ -9,7 +9,7 @@ rule that need them.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 from sqlalchemy import text
@@ -25,6 +25,7 @@ from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.runs.cards_to_price import (
     candidates_read,
     choices,
+    condition_of,
     first_of,
     losing_of,
 )
@@ -89,7 +90,7 @@ def untold(query: str) -> list[str]:
 
 
 async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Return (rule_id, sale_id, candidates) of each row in its place.
+    """Return (rule_id, sale_id, candidates, game_has_rules) of each row in its place.
 
     Raises InvalidQuery, naming the rule or sale.
     """
@@ -101,11 +102,26 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         chosen = await choices(session, NOBODY, run)
         bound = {"seller": NOBODY, "now": run.now}
         rule, sale = first_of(chosen.rules, bound, "r"), first_of(chosen.sales, bound, "s")
-        sql = f"SELECT {rule}, {sale}, {losing_of(chosen, bound)} FROM ({_CARDS}) c ORDER BY c.id"
+        own = {rule.id for rule in chosen.run.own_rules}
+        conditions = [
+            condition_of(selection, bound, f"g{place}")
+            for place, (id, selection) in enumerate(chosen.rules)
+            if id in own
+        ]
+        games = f"bool_or({' OR '.join(conditions) or 'false'}) OVER (PARTITION BY c.product_line)"
+        sql = f"""
+            SELECT {rule}, {sale}, {losing_of(chosen, bound)}, ({games})::integer
+              FROM ({_CARDS}) c ORDER BY c.id
+        """
         data = await copy_chunks(session, await with_values(session, sql, bound))
-    schema = {"rule_id": pl.Int64, "sale_id": pl.Int64, "candidates": pl.String}
+    schema: dict[str, Any] = {
+        "rule_id": pl.Int64,
+        "sale_id": pl.Int64,
+        "candidates": pl.String,
+        "game_has_rules": pl.Int64,
+    }
     found = await asyncio.to_thread(frame_of, data, schema)
-    return found.with_columns(candidates_read())
+    return found.with_columns(candidates_read(), pl.col("game_has_rules").cast(pl.Boolean))
 
 
 async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:

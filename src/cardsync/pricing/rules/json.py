@@ -101,7 +101,7 @@ def read_time(value: Any, field: str) -> datetime:
     return moment
 
 
-def _maybe(read: Reader) -> Reader:
+def maybe(read: Reader) -> Reader:
     return lambda value, field: None if value is None else read(value, field)
 
 
@@ -145,17 +145,17 @@ _SMALL: Final = _nested(
     SmallCap,
     {
         "below": read_money,
-        "up_bp": _maybe(read_whole),
-        "down_bp": _maybe(read_whole),
+        "up_bp": maybe(read_whole),
+        "down_bp": maybe(read_whole),
     },
     {"up_bp": None, "down_bp": None},
 )
 _CAP: Final[dict[str, Reader]] = {
-    "up_bp": _maybe(read_whole),
-    "down_bp": _maybe(read_whole),
+    "up_bp": maybe(read_whole),
+    "down_bp": maybe(read_whole),
     "period": read_text,
     "mode": read_text,
-    "small": _maybe(_SMALL),
+    "small": maybe(_SMALL),
 }
 _STALE: Final[dict[str, Reader]] = dict.fromkeys(
     ("after_days", "step_bp", "every_days", "limit_bp"),
@@ -175,12 +175,12 @@ RULE_FIELDS: Final[dict[str, Reader]] = {
     "fallback_sources": _sources,
     "adjust_bp": read_whole,
     "adjust_amount": read_money,
-    "floor": _maybe(read_money),
-    "ceiling": _maybe(read_money),
+    "floor": maybe(read_money),
+    "ceiling": maybe(read_money),
     "never_lower": read_flag,
-    "stale": _maybe(_nested(Stale, _STALE, {})),
+    "stale": maybe(_nested(Stale, _STALE, {})),
     "velocity_boost_enabled": read_flag,
-    "cap": _maybe(
+    "cap": maybe(
         _nested(
             Cap,
             _CAP,
@@ -193,7 +193,8 @@ RULE_FIELDS: Final[dict[str, Reader]] = {
             },
         )
     ),
-    "market_gate": _maybe(_nested(MarketGate, _GATE, {})),
+    "market_gate": maybe(_nested(MarketGate, _GATE, {})),
+    "undercut_up_bp": maybe(read_whole),
     "fee_gap_adjustment": read_flag,
     "rounding": read_text,
 }
@@ -205,7 +206,7 @@ SALE_FIELDS: Final[dict[str, Reader]] = {
     "adjust_bp": read_whole,
     "starts_at": read_time,
     "ends_at": read_time,
-    "floor": _maybe(read_money),
+    "floor": maybe(read_money),
 }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -109,6 +110,10 @@ async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     )
 
 
+def _units_or_none(amount: Decimal | None) -> int | None:
+    return None if amount is None else to_units(amount)
+
+
 def seller_pricing(account: Account) -> SellerPricing:
     return msgspec.convert(
         {
@@ -119,6 +124,10 @@ def seller_pricing(account: Account) -> SellerPricing:
             "max_age_hours": account.max_age_hours,
             "fee_level": account.fee_level,
             "automatic_pricing_paused": account.automatic_pricing_paused,
+            "hard_floor": _units_or_none(account.hard_floor),
+            "repricing_scope": account.repricing_scope,
+            "shipping_adder": _units_or_none(account.shipping_adder),
+            "tracking_threshold": to_units(account.tracking_threshold),
         },
         SellerPricing,
     )

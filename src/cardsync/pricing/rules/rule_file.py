@@ -29,10 +29,13 @@ SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
     "attribution_logging": wire.read_flag,
     "max_age_hours": wire.read_whole,
     "fee_level": wire.read_text,
+    "hard_floor": wire.maybe(wire.read_money),
+    "repricing_scope": wire.read_text,
+    "shipping_adder": wire.maybe(wire.read_money),
 }
 # No body may give this priority; it stands for an omitted one until all entries are read.
 UNPLACED: Final = 0
-_MONEY: Final = ("direct_minimum", "minimum_move")
+MONEY_SETTINGS: Final = ("direct_minimum", "minimum_move", "hard_floor", "shipping_adder")
 # The field decides whether receipts are stored; no price depends on it.
 _NO_PRICING: Final = frozenset({"attribution_logging"})
 
@@ -190,7 +193,7 @@ def told_rule_set(given: RuleSet) -> str:
         "rules": [_told(rule) for rule in given.rules],
         "sales": [_told(sale) for sale in given.sales],
         "settings": {
-            name: dollars(value) if name in _MONEY else value
+            name: dollars(value) if name in MONEY_SETTINGS and value is not None else value
             for name, value in settings.items()
             if name in SETTING_FIELDS
         },

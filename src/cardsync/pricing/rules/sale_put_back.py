@@ -21,13 +21,13 @@ from cardsync.pricing.export.on_sale import note_until
 from cardsync.pricing.models import PricingSale
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows
+from cardsync.pricing.rules.rule_file import MONEY_SETTINGS
 from cardsync.pricing.runs.sale_runs import set_timer
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 
 SALE: Final = "pricing.sale"
 SETTINGS: Final = "pricing.settings"
-AMOUNTS: Final = ("direct_minimum", "minimum_move")
 _COLUMNS: Final = ("name", "priority", "enabled", "query", "adjust_bp")
 _TIMES: Final = ("starts_at", "ends_at")
 _INSERT = """
@@ -134,7 +134,7 @@ def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
     """Return settings as the activity feed tells them."""
     values = {name: getattr(account, name) for name in names}
     return {
-        name: dollars(to_units(value)) if name in AMOUNTS else value
+        name: dollars(to_units(value)) if name in MONEY_SETTINGS and value is not None else value
         for name, value in values.items()
     }
 
@@ -154,5 +154,6 @@ async def put_settings_back(
     if changed:
         raise errors.ChangedSince(f"pricing settings: {', '.join(changed)} changed since")
     for name, value in undo["was"].items():
-        setattr(account, name, Decimal(value) if name in AMOUNTS else value)
+        amount = name in MONEY_SETTINGS and value is not None
+        setattr(account, name, Decimal(value) if amount else value)
     await session.flush()

@@ -25,9 +25,8 @@ from cardsync.pricing.rules import json
 from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
-from cardsync.pricing.rules.rule_file import SETTING_FIELDS
+from cardsync.pricing.rules.rule_file import MONEY_SETTINGS, SETTING_FIELDS
 from cardsync.pricing.rules.sale_put_back import (
-    AMOUNTS,
     SETTINGS,
     kept,
     plain_settings,
@@ -185,7 +184,8 @@ async def change_settings(
         raise errors.InvalidRule(str(e)) from e
     was = plain_settings(account, values)
     for name, value in values.items():
-        setattr(account, name, from_units(value) if name in AMOUNTS else value)
+        amount = name in MONEY_SETTINGS and value is not None
+        setattr(account, name, from_units(value) if amount else value)
     if values:
         became = plain_settings(account, values)
         note(

@@ -16,6 +16,7 @@ from cardsync.pricing.engine.rules import (
     CapPeriod,
     FeeLevel,
     PriceSource,
+    RepricingScope,
     Rounding,
     RuleState,
 )
@@ -75,6 +76,7 @@ class PricingRuleShown(msgspec.Struct):
     velocity_boost_enabled: bool
     cap: CapLimits | None
     market_gate: Gate | None
+    undercut_up_bp: int | None
     fee_gap_adjustment: bool
     rounding: Rounding
     created_at: str
@@ -121,6 +123,9 @@ class PricingSettings(msgspec.Struct):
     attribution_logging: bool
     max_age_hours: int
     fee_level: FeeLevel
+    hard_floor: str | None
+    repricing_scope: RepricingScope
+    shipping_adder: str | None
 
 
 class PinnedCard(msgspec.Struct):
@@ -164,4 +169,11 @@ def settings_body(account: Account) -> PricingSettings:
         account.attribution_logging,
         account.max_age_hours,
         pricing.fee_level,
+        _maybe_dollars(pricing.hard_floor),
+        pricing.repricing_scope,
+        _maybe_dollars(pricing.shipping_adder),
     )
+
+
+def _maybe_dollars(units: int | None) -> str | None:
+    return None if units is None else dollars(units)

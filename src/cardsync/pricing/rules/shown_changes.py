@@ -99,6 +99,6 @@ async def change_settings(
 def settings_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as a form's texts. Pure."""
     return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
+        name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
         for name, value in values.items()
     }

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import polars as pl
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
@@ -37,7 +38,8 @@ _STOCK: Final = f"""
     (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
             c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
-            (c.product_line = ANY (:lines))::integer AS product_line_enabled
+            (c.product_line = ANY (:lines))::integer AS product_line_enabled,
+            (c.product_line = ANY (:games))::integer AS game_has_rules
        FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
       WHERE c.seller_id = :seller AND {{where}}) stock
 """
@@ -56,6 +58,12 @@ _COLUMNS: Final = (
     "observed_at",
     "product_line_enabled",
 )
+# A line that is not priced anyway needs no look. Each look ends at the first card that it finds.
+_GAMES: Final = """
+    SELECT line FROM unnest(CAST(:lines AS text[])) line
+     WHERE EXISTS (SELECT FROM card c
+            WHERE c.seller_id = :seller AND c.product_line = line AND {on_sale} AND ({any}))
+"""
 # No id and no price is zero, so zero tells that there is none.
 _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
@@ -105,10 +113,12 @@ async def read_stock(
     else's past is read.
     """
     chosen = await choices(session, account.seller_id, run)
+    games = await games_with_rules(session, account, chosen)
     bound: dict[str, Any] = {
         "seller": account.seller_id,
         "now": run.now,
         "lines": account.product_lines,
+        "games": games or [],
         **values,
     }
     sql = _STOCK.format(
@@ -118,6 +128,7 @@ async def read_stock(
     )
     # Without sales, 300,000 nothings need not be read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
+    columns += [] if games is None else ["game_has_rules"]
     planned = grouped_by_all_processes() if card_id is None else ""
     rows = await integer_frame(
         session,
@@ -130,6 +141,32 @@ async def read_stock(
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     pins = await pins_of(session, account.seller_id)
     return Stock(chosen, _cards(rows.with_columns(**inputs), pins))
+
+
+async def games_with_rules(
+    session: AsyncSession,
+    account: Account,
+    chosen: Choices,
+) -> list[str] | None:
+    """Return the product lines of which a rule besides the default one selects a card; None where
+    no one asks, because cards of all games are priced or of none.
+    """
+    run = chosen.run
+    if run.every_game or not run.own_rules:
+        return None
+    own = {rule.id for rule in run.own_rules}
+    bound: dict[str, Any] = {
+        "seller": account.seller_id,
+        "now": run.now,
+        "lines": account.product_lines,
+    }
+    conditions = [
+        condition_of(selection, bound, f"g{place}")
+        for place, (id, selection) in enumerate(chosen.rules)
+        if id in own
+    ]
+    sql = _GAMES.format(on_sale=ON_SALE, any=" OR ".join(conditions))
+    return list(await session.scalars(text(sql), bound))
 
 
 async def integer_frame(
@@ -251,7 +288,7 @@ def _cards(rows: pl.DataFrame, pins: dict[int, int]) -> pl.DataFrame:
     unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
     pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
     return rows.rename({"price": "current_price"}).with_columns(
-        pl.col("custom", "product_line_enabled").cast(pl.Boolean),
+        pl.col("^(custom|product_line_enabled|game_has_rules)$").cast(pl.Boolean),
         pl.col("observed_at").cast(TIME),
         pin=pinned if pins else pl.lit(None, pl.Int64),
         **unknown,
