@@ -1,6 +1,6 @@
-"""The solver's process: a wish comes in on standard input, its answer goes out on standard output.
+"""The solver's process: a wish comes in, and the answer of `optimum.py` goes out.
 
-It is a process of its own because the solver neither yields nor can be stopped inside ours.
+The solver neither yields nor can be stopped inside ours, so it has a process of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from cardsync import errors
-from cardsync.discovery.split import Answer, Wish, solve
+from cardsync.discovery.split import Answer, Wish
 
 # It starts Python and the solver before it works.
 _STARTING = 5.0
@@ -25,7 +25,7 @@ async def solved(wish: Wish) -> Answer:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "cardsync.discovery.solver",
+            "cardsync.discovery.optimum",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -42,9 +42,3 @@ async def solved(wish: Wish) -> Answer:
     if process.returncode:
         raise errors.ServiceUnavailable("the basket could not be solved; try again")
     return msgspec.json.decode(told, type=Answer)
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(
-        msgspec.json.encode(solve(msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)))
-    )
