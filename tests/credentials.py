@@ -129,6 +129,7 @@ READS = routes("""
     GET /api/v1/uploads/{upload_id}
     GET /api/v1/uploads/{upload_id}/rejected.csv
     POST /api/discovery/availability
+    POST /api/discovery/basket
     GET /api/quick_add
     GET /api/quick_add/products
 """)

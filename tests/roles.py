@@ -117,6 +117,7 @@ STAFF = routes("""
     GET /api/v1/status
     GET /api/v1/agent/activity
     POST /api/discovery/availability
+    POST /api/discovery/basket
     GET /api/quick_add/products
     GET /api/quick_add
     POST /api/quick_add

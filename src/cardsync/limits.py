@@ -169,6 +169,11 @@ REFERENCE_NAME = 2
 CANDIDATES = 10
 OFFERS_SHOWN = 25
 NEARBY = 5
+# A basket: its references, the copies of one, and the offers that are weighed for all of them.
+BASKET_REFERENCES = 200
+BASKET_COPIES = 1_000
+BASKET_SELLERS = 1_000
+BASKET_OFFERS = 40_000
 
 
 WINDOW = 60

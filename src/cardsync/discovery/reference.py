@@ -79,7 +79,10 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def references(body: object) -> tuple[str, list[dict[str, Any]]]:
+def references(
+    body: object,
+    most: int = limits.REFERENCES,
+) -> tuple[str, list[dict[str, Any]]]:
     """Return the game and the references of a body, as they were sent.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
@@ -98,9 +101,9 @@ def references(body: object) -> tuple[str, list[dict[str, Any]]]:
         return game.strip().lower(), [one]
     if not isinstance(cards, list) or not cards:
         raise errors.InvalidPayload("cards is not a list with at least one reference")
-    if len(cards) > limits.REFERENCES:
+    if len(cards) > most:
         raise errors.TooManyReferences(
-            f"a request takes at most {limits.REFERENCES} references, not {len(cards)}"
+            f"a request takes at most {most} references, not {len(cards)}"
         )
     for at, card in enumerate(cards):
         if not isinstance(card, dict):

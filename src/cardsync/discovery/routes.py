@@ -1,4 +1,4 @@
-"""Discovery over HTTP: stock of consenting sellers, by a card's name, set, number and finish."""
+"""Discovery over HTTP: stock of consenting sellers by reference, and the cheapest split of a basket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import DISCOVERY
+from cardsync.database.session import Database
 from cardsync.discovery.availability import find
+from cardsync.discovery.basket import split_basket
+from cardsync.discovery.basket_shown import SplitBasket, basket_body
 from cardsync.discovery.shown import Discovery, discovery_body
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
@@ -21,7 +25,7 @@ from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
 @post(
     "/availability",
     status_code=200,
-    opt=READS,
+    opt=READS | DISCOVERY,
     security=[A_READING_TOKEN],
     responses=problems(
         *FOR_EITHER,
@@ -51,8 +55,42 @@ async def find_availability(
     )
 
 
+@post(
+    "/basket",
+    status_code=200,
+    opt=READS | DISCOVERY,
+    security=[A_READING_TOKEN],
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NameTooShort,
+        errors.TooManyReferences,
+    ),
+)
+async def find_basket(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: Annotated[
+        Any,
+        Body(examples=[Example(value={"cards": [{"name": "Charizard", "quantity": 2}]})]),
+    ],
+) -> Response[SplitBasket]:
+    """Split wanted cards over consenting sellers so that cards and postage cost least. Send up to
+    200 `cards`: references with `quantity`, the `conditions` that will do, and `any_printing`.
+
+    `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` tells what each
+    number of sellers costs. Links in the answer are to be shown unchanged.
+    """
+    found = await split_basket(database, caller, data, clock.now())
+    return Response(
+        basket_body(found, settings),  # type: ignore[arg-type]
+        media_type="application/json",
+    )
+
+
 router = Router(
     path="/discovery",
-    route_handlers=[find_availability],
+    route_handlers=[find_availability, find_basket],
     tags=["discovery"],
 )

@@ -171,6 +171,7 @@ ROUTES = [
     ("GET", "/api/v1/agent/plans"),
     ("GET", "/api/v1/agent/plans/1"),
     ("POST", "/api/discovery/availability"),
+    ("POST", "/api/discovery/basket"),
     ("GET", "/api/quick_add"),
     ("GET", "/api/quick_add/products"),
     ("POST", "/api/quick_add"),
