@@ -15,6 +15,7 @@ from pathlib import Path
 import accept_upload
 import agents
 import backtest
+import basket
 import cancel
 import catalog
 import discovery
@@ -78,6 +79,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
         discovery.measure,
         {"products": 500_000, "sellers": 200, "offers": 2_000_000, "rounds": 200},
     ),
+    "basket": (basket.measure, {"rounds": 5}),
     "engine": (engine.measure, {}),
 }
 

@@ -142,8 +142,8 @@ def test_the_fewest_parcels_are_found_beyond_six():
 
 def test_a_solver_without_time_still_answers():
     offers = [Offer(line, seller, line * 9 + seller, 100 + (line * 7 + seller * 13) % 50, 2)
-              for line in range(30) for seller in range(9)]  # fmt: skip
-    basket = Basket([2] * 30, offers, {seller: [(0, 120)] for seller in range(9)})
+              for line in range(60) for seller in range(30)]  # fmt: skip
+    basket = Basket([2] * 60, offers, {seller: [(0, 120)] for seller in range(30)})
     for wish in (Wish(basket, 0), Wish(basket, 0, 3), Wish(basket, 0, None, True)):
         answer = solve(wish)
         assert answer.best is not None

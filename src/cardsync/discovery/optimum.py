@@ -2,14 +2,14 @@
 the best it may be, and the prices of fewer parcels go out. Pure.
 
 It is a small integer program for HiGHS. `solver.py` runs it in a process of its own, because HiGHS
-neither yields nor can be stopped inside ours: a wish on standard input, its answer on the output.
+neither yields nor can be stopped inside ours: a wish on standard input, answers on the output.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import highspy
@@ -88,7 +88,10 @@ def optimal(
         return None
     copies = [round(solution[column]) for column in buys]
     total, sellers = cost_of(basket, copies)
-    bound = min(total, max(0, int(np.ceil(info.mip_dual_bound - 1e-3))))
+    # In a short time there may be no bound but the trivial one.
+    sought = info.mip_dual_bound
+    known = int(np.ceil(sought - 1e-3)) if np.isfinite(sought) else 0
+    bound = min(total, max(floor_of(basket), known))
     proven = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return Split(copies, total, total if proven else bound, sellers)
 
@@ -239,17 +242,28 @@ _SHORTEST = 0.05
 
 
 def solve(wish: Wish) -> Answer:
-    """Find the best split in the time, and the prices of fewer parcels in what is left of it."""
+    """Return the last of `answers`."""
+    *_, last = answers(wish)
+    return last
+
+
+def answers(wish: Wish) -> Iterator[Answer]:
+    """Yield a simple answer at once, and then better ones: the best split, and in what is left of
+    the time the prices of fewer parcels.
+    """
     until = clock.monotonic() + wish.seconds
     basket, cap = wish.basket, wish.max_sellers
     simple = greedy(basket)
     if simple is None:
-        return Answer(None, None, [])
+        yield Answer(None, None, [])
+        return
     splits = [simple]
-    best: Split | None = None
+    best = simple if cap is None or simple.sellers <= cap else None
+    yield Answer(best, simple, _steps(splits))
     if cap is None and not wish.fewest_parcels:
-        best = optimal(basket, wish.seconds * 0.67, None, simple.copies) or simple
+        best = optimal(basket, _left(until) * 0.67, None, simple.copies) or simple
         splits.append(best)
+        yield Answer(best, simple, _steps(splits))
     least = _fewest(basket, _left(until) * 0.3, splits[-1])
     splits.append(least)
     if wish.fewest_parcels and (cap is None or least.sellers <= cap):
@@ -257,6 +271,7 @@ def solve(wish: Wish) -> Answer:
     if cap is not None:
         best = _within(basket, _left(until) * 0.6, cap, splits)
         splits += [best] if best is not None else []
+        yield Answer(best, simple, _steps(splits))
     begin = least
     for count in range(least.sellers, min(splits[-1].sellers, least.sellers + _STEPS)):
         if count != cap and _left(until) > _SHORTEST:
@@ -266,7 +281,7 @@ def solve(wish: Wish) -> Answer:
         allowed = [split for split in splits if cap is None or split.sellers <= cap]
         cheapest = min(allowed, key=lambda split: split.total)
         best = msgspec.structs.replace(cheapest, bound=min(best.bound, cheapest.total))
-    return Answer(best, simple, _steps(splits))
+    yield Answer(best, simple, _steps(splits))
 
 
 def _left(until: float) -> float:
@@ -304,7 +319,13 @@ def _steps(splits: list[Split]) -> list[tuple[int, int]]:
     return steps
 
 
+def main() -> None:
+    """Read a wish, and write each answer as a line."""
+    wish = msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)
+    for answer in answers(wish):
+        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
+
+
 if __name__ == "__main__":
-    sys.stdout.buffer.write(
-        msgspec.json.encode(solve(msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)))
-    )
+    main()

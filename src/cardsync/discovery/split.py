@@ -98,17 +98,25 @@ def greedy(basket: Basket) -> Split | None:
     best, short = filled(basket, set(basket.postage))
     if short:
         return None
-    total, _ = cost_of(basket, best)
+    total, parcels = cost_of(basket, best)
+    used = {o.seller for o, n in zip(basket.offers, best, strict=True) if n}
+    # A parcel is only closed, never opened: the offers of the others play no part any more.
+    places = [at for at, offer in enumerate(basket.offers) if offer.seller in used]
+    fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
     saved = True
     while saved:
         saved = False
-        used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
-        for seller in used:
-            tried, short = filled(basket, set(used) - {seller})
-            if not short and (cost := cost_of(basket, tried)[0]) < total:
-                best, total, saved = tried, cost, True
+        for seller in sorted(used):
+            tried, short = filled(fewer, used - {seller})
+            if not short and (cost := cost_of(fewer, tried)[0]) < total:
+                total, parcels = cost_of(fewer, tried)
+                best = [0] * len(basket.offers)
+                for at, count in zip(places, tried, strict=True):
+                    best[at] = count
+                used = {o.seller for o, n in zip(basket.offers, best, strict=True) if n}
+                saved = True
                 break
-    return Split(best, total, floor_of(basket), cost_of(basket, best)[1])
+    return Split(best, total, floor_of(basket), parcels)
 
 
 def floor_of(basket: Basket) -> int:
