@@ -56,25 +56,83 @@ def optimal(
 
     `start` is a split to begin from. A split that is proven best has `bound` equal to its total.
     """
+    until = clock.monotonic() + seconds
+    if len(basket.offers) > _SMALL:
+        start = _begun(basket, until, most_sellers, start)
     if most_sellers is None:
         worth = _worth_it(basket, start)
         if len(worth) < len(basket.offers):
-            return _of_all(basket, worth, seconds, start)
-    program, buys, opens = _program(basket, most_sellers)
+            return _of_some(basket, worth, _left(until), None, start)
+    return _exact(basket, _left(until), most_sellers, start)
+
+
+# A basket with more offers than this is first solved with a few of them.
+_SMALL = 500
+
+
+def _begun(
+    basket: Basket,
+    until: float,
+    most_sellers: int | None,
+    start: Sequence[int] | None,
+) -> Sequence[int] | None:
+    """Return a better split to begin from: solve with the offers that the program without whole
+    numbers uses, and then with all offers of their sellers.
+    """
+    used = _relaxed(basket, _left(until) * 0.5, most_sellers)
+    if not used:
+        return start
+    best = None if start is None else cost_of(basket, start)[0]
+    of = {basket.offers[at].seller for at in used}
+    every = [at for at, offer in enumerate(basket.offers) if offer.seller in of]
+    for some, share in ((used, 0.3), (every, 0.4)):
+        own = sorted({*some, *_bought(start)})
+        found = _of_some(basket, own, _left(until) * share, most_sellers, start)
+        if found is not None and (best is None or found.total < best):
+            best, start = found.total, found.copies
+    return start
+
+
+def _bought(copies: Sequence[int] | None) -> list[int]:
+    return [at for at, count in enumerate(copies or ()) if count]
+
+
+def _relaxed(basket: Basket, seconds: float, most_sellers: int | None) -> list[int]:
+    """Return the offers that are bought if parts of copies and of parcels may be."""
+    program, buys, _ = _program(basket, most_sellers)
+    highs = _model(program, seconds)
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return []
+    solution = list(highs.getSolution().col_value)
+    return [at for at, column in enumerate(buys) if solution[column] > 1e-6]
+
+
+def _model(program: _Program, seconds: float) -> highspy.Highs:
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
-    highs.setOptionValue("time_limit", max(0.05, seconds))
+    highs.setOptionValue("time_limit", max(_SHORTEST, seconds))
     highs.setOptionValue("mip_rel_gap", 1e-6)
     count = len(program.costs)
     highs.addVars(count, np.zeros(count), np.array(program.upper))
-    columns = np.arange(count, dtype=np.int32)
-    highs.changeColsCost(count, columns, np.array(program.costs))
-    highs.changeColsIntegrality(
-        count, columns, np.full(count, highspy.HighsVarType.kInteger, dtype=object)
-    )
+    highs.changeColsCost(count, np.arange(count, dtype=np.int32), np.array(program.costs))
     for low, high, at, values in program.rows:
         highs.addRow(low, high, len(at), np.array(at, dtype=np.int32), np.array(values))
+    return highs
+
+
+def _exact(
+    basket: Basket,
+    seconds: float,
+    most_sellers: int | None,
+    start: Sequence[int] | None,
+) -> Split | None:
+    program, buys, opens = _program(basket, most_sellers)
+    highs = _model(program, seconds)
+    count = len(program.costs)
+    whole = np.full(count, highspy.HighsVarType.kInteger, dtype=object)
+    highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), whole)
     if start is not None:
         highs.setSolution(
             len(buys) + len(opens),
@@ -123,17 +181,21 @@ def _worth_it(basket: Basket, start: Sequence[int] | None) -> list[int]:
     ]
 
 
-def _of_all(
-    basket: Basket, worth: list[int], seconds: float, start: Sequence[int] | None
+def _of_some(
+    basket: Basket,
+    some: list[int],
+    seconds: float,
+    most_sellers: int | None,
+    start: Sequence[int] | None,
 ) -> Split | None:
     """Solve with these offers alone, and tell it in all of them."""
-    smaller = Basket(basket.wanted, [basket.offers[at] for at in worth], basket.postage)
-    begin = None if start is None else [start[at] for at in worth]
-    found = optimal(smaller, seconds, None, begin)
+    smaller = Basket(basket.wanted, [basket.offers[at] for at in some], basket.postage)
+    begin = None if start is None else [start[at] for at in some]
+    found = _exact(smaller, seconds, most_sellers, begin)
     if found is None:
         return None
     copies = [0] * len(basket.offers)
-    for at, count in zip(worth, found.copies, strict=True):
+    for at, count in zip(some, found.copies, strict=True):
         copies[at] = count
     return Split(copies, found.total, found.bound, found.sellers)
 

@@ -98,25 +98,24 @@ def greedy(basket: Basket) -> Split | None:
     best, short = filled(basket, set(basket.postage))
     if short:
         return None
-    total, parcels = cost_of(basket, best)
-    used = {o.seller for o, n in zip(basket.offers, best, strict=True) if n}
-    # A parcel is only closed, never opened: the offers of the others play no part any more.
-    places = [at for at, offer in enumerate(basket.offers) if offer.seller in used]
-    fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
-    saved = True
-    while saved:
-        saved = False
-        for seller in sorted(used):
-            tried, short = filled(fewer, used - {seller})
-            if not short and (cost := cost_of(fewer, tried)[0]) < total:
-                total, parcels = cost_of(fewer, tried)
+    total, _ = cost_of(basket, best)
+    closed = True
+    while closed:
+        used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
+        # A parcel is only closed, never opened: offers of others play no part any more.
+        places = [at for at, offer in enumerate(basket.offers) if offer.seller in set(used)]
+        fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
+        left, closed = set(used), False
+        for seller in used:
+            tried, short = filled(fewer, left - {seller})
+            cost, _ = (total, 0) if short else cost_of(fewer, tried)
+            if cost < total:
+                total, closed = cost, True
+                left.discard(seller)
                 best = [0] * len(basket.offers)
                 for at, count in zip(places, tried, strict=True):
                     best[at] = count
-                used = {o.seller for o, n in zip(basket.offers, best, strict=True) if n}
-                saved = True
-                break
-    return Split(best, total, floor_of(basket), parcels)
+    return Split(best, total, floor_of(basket), cost_of(basket, best)[1])
 
 
 def floor_of(basket: Basket) -> int:
