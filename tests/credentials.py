@@ -69,6 +69,7 @@ KEY_OR_SESSION = routes("""
 READS = routes("""
     GET /api/account
     GET /api/today
+    GET /api/network
     GET /api/listed_value
     GET /api/movers
     GET /api/cards

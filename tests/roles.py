@@ -141,6 +141,7 @@ STAFF = routes("""
 """)
 # Owners alone.
 OWNERS = routes("""
+    GET /api/network
     GET /api/members
     POST /api/members/invitations
     PATCH /api/members/{member_id}

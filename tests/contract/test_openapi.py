@@ -249,6 +249,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/lists/{list_id}/cards"),
         ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/today"),
+        ("GET", "/api/network"),
         ("GET", "/api/listed_value"),
         ("GET", "/api/movers"),
         ("GET", "/api/cards"),

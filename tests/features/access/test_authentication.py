@@ -65,6 +65,7 @@ ROUTES = [
     ("GET", "/api/orders/1"),
     ("GET", "/api/customers"),
     ("GET", "/api/today"),
+    ("GET", "/api/network"),
     ("GET", "/api/listed_value"),
     ("GET", "/api/movers"),
     ("GET", "/api/cards"),
