@@ -71,6 +71,8 @@ def _more_products(made: Ground, wanted: int) -> None:
 
 def _offers(made: Ground, sellers: int, offers: int) -> None:
     with made.admin() as connection:
+        counted = connection.execute("SELECT count(*) FROM product").fetchone()
+        total = counted[0] if counted else 0
         connection.execute(
             "INSERT INTO network_seller (seller_id, exposed, store_name, refreshed_at)"
             " SELECT 1000000 + n, n %% 10 > 0, 'Shop ' || n, now() FROM generate_series(1, %s) n",
@@ -83,7 +85,7 @@ def _offers(made: Ground, sellers: int, offers: int) -> None:
               FROM generate_series(1, %s) AS s (n)
               JOIN product p ON (hashint8(p.id * 1000 + s.n) & 2147483647) %% 1000000 < %s
             """,
-            (sellers, 1_000_000 * offers // sellers // 500_000),
+            (sellers, 1_000_000 * offers // sellers // max(1, total)),
         )
         connection.execute("VACUUM ANALYZE network_offer, network_seller, product, catalog_name")
         connection.execute("ANALYZE catalog_typo, catalog_set")
