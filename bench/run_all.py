@@ -15,6 +15,7 @@ from pathlib import Path
 import accept_upload
 import agents
 import backtest
+import basket
 import cancel
 import catalog
 import discovery
@@ -76,8 +77,9 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "catalog": (catalog.measure, {"rounds": 3}),
     "discovery": (
         discovery.measure,
-        {"products": 500_000, "sellers": 200, "offers": 2_000_000, "rounds": 200},
+        {"products": 500_000, "sellers": 200, "listed": 2_000_000, "rounds": 200},
     ),
+    "basket": (basket.measure, {"rounds": 5}),
     "engine": (engine.measure, {}),
 }
 

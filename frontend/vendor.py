@@ -24,7 +24,7 @@ LICENCES = {"htmx": "htmx.org/LICENSE", "uplot": "uplot/LICENSE", "lucide": "luc
 ICONS = (
     "activity", "arrow-down", "arrow-up", "bell", "box", "check", "chevron-down", "chevron-left",
     "chevron-right", "circle-help", "clock", "command", "download", "ellipsis", "external-link",
-    "hand", "history", "home", "info", "layers", "list", "log-out", "menu", "moon", "octagon-alert",
+    "globe", "hand", "history", "home", "info", "layers", "list", "log-out", "menu", "moon", "octagon-alert",
     "package", "pencil", "pin", "plus", "printer", "refresh-cw", "rotate-ccw", "search",
     "settings", "shield", "sun", "tag", "trash-2", "triangle-alert", "undo-2", "upload", "user",
     "users", "wallet", "x",

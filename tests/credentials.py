@@ -69,6 +69,7 @@ KEY_OR_SESSION = routes("""
 READS = routes("""
     GET /api/account
     GET /api/today
+    GET /api/network
     GET /api/listed_value
     GET /api/movers
     GET /api/cards
@@ -129,6 +130,7 @@ READS = routes("""
     GET /api/v1/uploads/{upload_id}
     GET /api/v1/uploads/{upload_id}/rejected.csv
     POST /api/discovery/availability
+    POST /api/discovery/basket
     GET /api/quick_add
     GET /api/quick_add/products
 """)

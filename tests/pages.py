@@ -140,6 +140,15 @@ def _keys(answers: list[Any], _reader: Reader) -> Iterable[str]:
         yield "revoked" if key["revoked_at"] else f"/settings/keys/{key['id']}/revoke"
 
 
+def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [network] = answers
+    yield reader.number(network["printings"])
+    yield reader.number(network["copies"])
+    yield "see your stock" if network["seen"] else "Buyers do not see your stock"
+    for card in network["shown"]:
+        yield from _money(reader, card["price"])
+
+
 def _shop(answers: list[Any], _reader: Reader) -> Iterable[str]:
     [account] = answers
     yield account["time_zone"]
@@ -216,6 +225,7 @@ PAGES = [
     Page("/pulls"),
     Page("/pulls/{session_id:int}"),
     Page("/pulls/{session_id:int}/changes", kind="part"),
+    Page("/network", ("/api/network",), _network, owner_only=True),
     Page("/sync"),
     Page("/sync/prices", owner_only=True),
     Page("/sync/prices.csv", kind="file"),

@@ -31,6 +31,7 @@ BODIES = {
     "POST /api/lists": {"name": "Binder"},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
     "POST /api/discovery/availability": {"name": "Mew"},
+    "POST /api/discovery/basket": {"cards": [{"name": "Mew"}]},
     "POST /api/pull_links": {"session_id": 1},
     "POST /api/quick_add/publish": {"ids": [1]},
     "POST /api/quick_add/{entry_id}/settle": {"listed": True},

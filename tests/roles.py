@@ -117,6 +117,7 @@ STAFF = routes("""
     GET /api/v1/status
     GET /api/v1/agent/activity
     POST /api/discovery/availability
+    POST /api/discovery/basket
     GET /api/quick_add/products
     GET /api/quick_add
     POST /api/quick_add
@@ -140,6 +141,7 @@ STAFF = routes("""
 """)
 # Owners alone.
 OWNERS = routes("""
+    GET /api/network
     GET /api/members
     POST /api/members/invitations
     PATCH /api/members/{member_id}

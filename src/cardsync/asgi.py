@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache, partial
 from typing import Any
 
 from litestar import Litestar, Response, Router
@@ -37,6 +38,7 @@ from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
 from cardsync.discovery import routes as discovery
+from cardsync.discovery.misses import Misses
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.orders import pull_routes as pulls
@@ -65,7 +67,7 @@ from cardsync.repairs import routes as repairs
 from cardsync.settings import Settings
 from cardsync.shelving import count_routes as counts
 from cardsync.shelving import routes as shelving
-from cardsync.storage import open_store
+from cardsync.storage import open_store, secret_key
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
 from cardsync.today import routes as today
@@ -128,12 +130,14 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.store_health = health.StoreHealth(app.state.store)
     app.state.rate_limits = limited
     app.state.last_seen = seen
+    app.state.misses = misses = Misses(database, cache(partial(secret_key, settings)))
     app.state.releases = known
     app.state.pull_streams = streams = PullStreams()
     await stack.enter_async_context(
         limited.buckets.exchanging(settings.rate_limit_exchange_seconds)
     )
     await stack.enter_async_context(seen.flushing(settings.last_seen_flush_seconds))
+    await stack.enter_async_context(misses.flushing(settings.last_seen_flush_seconds))
     await stack.enter_async_context(known.kept_fresh(settings.release_refresh_seconds))
     notices = Notices(database.url)
     notices.on(TOPIC, known.invalidate)
@@ -180,6 +184,7 @@ def _for_any() -> Router:
         printing.router,
         today.router,
         discovery.router,
+        discovery.network_router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

@@ -249,6 +249,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/lists/{list_id}/cards"),
         ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/today"),
+        ("GET", "/api/network"),
         ("GET", "/api/listed_value"),
         ("GET", "/api/movers"),
         ("GET", "/api/cards"),
@@ -332,6 +333,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
         ("POST", "/api/discovery/availability"),
+        ("POST", "/api/discovery/basket"),
         ("GET", "/api/quick_add/products"),
         ("GET", "/api/quick_add"),
         ("POST", "/api/quick_add"),
@@ -791,8 +793,11 @@ OWN_REFUSALS = {
                                           409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
-    ("POST", "/api/discovery/availability"): {
-        **READS_JSON, 422: {*READS_JSON[422], "name_too_short", "too_many_references"},
+    **{
+        ("POST", f"/api/discovery/{what}"): {
+            **READS_JSON, 422: {*READS_JSON[422], "name_too_short", "too_many_references"},
+        }
+        for what in ("availability", "basket")
     },
     ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
     ("GET", "/api/quick_add"): {422: {"invalid_payload"}},

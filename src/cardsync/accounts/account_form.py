@@ -24,7 +24,8 @@ LINE: Final = "line:"
 FIELDS: Final = (
     "store_name", "time_zone", "tracking_threshold", "direct_program", "sync_mode",
     "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
-    "planner_opt_in", "write_consent",
+    "planner_opt_in", "write_consent", "network_consent", "network_published",
+    "listing_url_template", "postage_steps",
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""The match of a card: its id comes in; how its product was found, and which parts of the card and
-of the product agree, go out.
+"""The match of a card: its id comes in; how its product was found, how certain that is and why,
+which parts of the card and of the product agree, and what else the card could be, go out.
 
 A provisional product is made of a seller's own line, so it is no evidence and is not shown.
 """
@@ -20,6 +20,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
+from cardsync.catalog.evidence import Certainty, Evidence, weigh
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.database.snapshot_reads import Reading
 
@@ -32,7 +33,8 @@ PARTS: Final = (
     ("Language", "language", "language", "language_key"),
 )
 _OF_CARD = (*ROW_COLUMNS, "title")
-_OF_PRODUCT = tuple(dict.fromkeys(name for _, _, *both in PARTS for name in both))
+_WEIGHED: Final = ("number_total", "back_key", "variant_key")
+_OF_PRODUCT = tuple(dict.fromkeys([*(name for _, _, *both in PARTS for name in both), *_WEIGHED]))
 _MATCH = f"""
     SELECT {", ".join(f"c.{name}" for name in _OF_CARD)}, c.match, c.contribution, p.id,
            {", ".join(f"p.{name}" for name in _OF_PRODUCT)}, s.settled_by, s.settled_at
@@ -40,6 +42,23 @@ _MATCH = f"""
            LEFT JOIN settled_match s ON s.seller_id = :seller AND s.card_id = c.id
      WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}
 """
+# Printings with the listing's name, the nearest first.
+_CANDIDATES = """
+    SELECT id, product_name, set_name, number, finish, language FROM product
+     WHERE game = :game AND name_key = :name_key AND NOT provisional
+     ORDER BY set_key IS NOT DISTINCT FROM :set_key DESC, number_key = :number_key DESC, set_name,
+              number_key, finish_key, id
+     LIMIT 10
+"""
+
+
+class Candidate(NamedTuple):
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str | None
+    finish: str | None
+    language: str
 
 
 class Part(NamedTuple):
@@ -52,13 +71,17 @@ class Part(NamedTuple):
 
 
 class Match(NamedTuple):
-    """`found` says how: settled, matched, ambiguous, provisional or contributed."""
+    """`found` says how: settled, matched, ambiguous, provisional or contributed. `candidates` are
+    what a card without a product could be.
+    """
 
     found: str
     product_id: int | None
     parts: list[Part]
     settled_by: str | None
     settled_at: datetime | None
+    evidence: Evidence
+    candidates: list[Candidate]
 
 
 async def read_match(reading: Reading, caller: Caller, card_id: int) -> Match:
@@ -91,7 +114,13 @@ async def _read(rows: Rows, caller: Caller, card_id: int) -> Match:
         Part(name, card[on_card], *_compared(product, keys, in_catalog, key, product_id))
         for name, on_card, in_catalog, key in PARTS
     ]
-    return Match(how, product_id, parts, settled_by, settled_at)
+    evidence = weigh(how, keys, None if product_id is None else product)
+    candidates = []
+    if product_id is None and keys["name_key"]:
+        names = ("game", "name_key", "set_key", "number_key")
+        near = await rows(_CANDIDATES, {name: keys[name] for name in names})
+        candidates = [Candidate(*one) for one in near]
+    return Match(how, product_id, parts, settled_by, settled_at, evidence, candidates)
 
 
 def _keys(card: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,14 +151,28 @@ class PartBody(msgspec.Struct):
     agrees: bool | None
 
 
+class CandidateBody(msgspec.Struct):
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str | None
+    finish: str | None
+    language: str
+
+
 class MatchBody(msgspec.Struct):
     """`found` is settled (by a member), matched (by the catalog), ambiguous, provisional (the
-    catalog lacks the card) or contributed.
+    catalog lacks the card) or contributed. `certainty` is certain, probable, possible (several
+    products fit, and a tie is never decided) or null; `reasons` say why. A card without a product
+    has `candidates`: up to 10 printings with its name, the nearest first.
     """
 
     found: str
+    certainty: Certainty | None
+    reasons: list[str]
     product_id: int | None
     parts: list[PartBody]
+    candidates: list[CandidateBody]
     settled_by: str | None
     settled_at: str | None
 
@@ -137,8 +180,11 @@ class MatchBody(msgspec.Struct):
 def match_body(match: Match) -> MatchBody:
     return MatchBody(
         match.found,
+        match.evidence.certainty,
+        match.evidence.reasons,
         match.product_id,
         [PartBody(*part) for part in match.parts],
+        [CandidateBody(*one) for one in match.candidates],
         match.settled_by,
         clock.rfc3339(match.settled_at) if match.settled_at else None,
     )

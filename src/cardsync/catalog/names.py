@@ -29,7 +29,7 @@ _LATIN_MARKS = r"[\x{0300}-\x{036F}]"
 # separates words.
 _SEPARATORS = r"[^\p{L}\p{N}\p{M}\p{So}]+"
 # Normalisation leaves these signs apart, although sources use both.
-_SAME = {
+SAME: Final = {
     "æ": "ae",
     "œ": "oe",
     "ø": "o",
@@ -58,7 +58,7 @@ def folded(text: pl.Expr) -> pl.Expr:
     # The text is composed again, because a voiced kana is a letter of its own and not an
     # accented one.
     plain = plain.str.replace_all(_LATIN_MARKS, "").str.normalize("NFC")
-    plain = plain.str.replace_many(list(_SAME), list(_SAME.values()))
+    plain = plain.str.replace_many(list(SAME), list(SAME.values()))
     return plain.str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
 
 

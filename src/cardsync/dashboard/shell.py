@@ -56,6 +56,7 @@ NAVIGATION = [
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),
     Place("/activity", "Activity", "activity", "a"),
+    Place("/network", "Network", "globe", "w", owner_only=True),
     Place("/settings", "Settings", "settings", "e", owner_only=True),
 ]
 HEADINGS = {

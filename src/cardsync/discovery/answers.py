@@ -60,6 +60,9 @@ SELECT 'nearby', w.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, n.p
                  q.number_key IS NOT DISTINCT FROM p.number_key DESC, q.set_name, q.number_key,
                  q.finish_key, q.id
         LIMIT {limits.NEARBY}) AS n
+ WHERE NOT EXISTS (
+       SELECT FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
+        WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED})
 """
 _WORDS = """
 SELECT DISTINCT 'word' AS kind, CAST(NULL AS bigint) AS of, CAST(NULL AS numeric) AS least,

@@ -7,6 +7,7 @@ it is looked up by words that differ in a letter or two, and then gives candidat
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -55,6 +56,17 @@ async def find(
     for at, found in (await _mistyped(session, game, unknown, answers, now)).items():
         resolved[at] = found
     return game, [_answer(one, found, answers) for one, found in zip(asked, resolved, strict=True)]
+
+
+def missed(answers: Iterable[Answer]) -> list[int]:
+    """Return the printings that are meant and that nobody exposed offers."""
+    return [
+        answer.resolved.meant
+        for answer in answers
+        if answer.resolved.meant is not None
+        and answer.available is not None
+        and answer.available.least is None
+    ]
 
 
 def _answer(asked: Asked, found: Resolved, answers: Answers) -> Answer:

@@ -1,13 +1,14 @@
 """Tables of the network, shared by all sellers: `network_seller` has what a buyer may see of each,
-`network_offer` every seller's cheapest price and quantity by product and condition.
+`network_offer` every seller's cheapest price and quantity by product and condition, `network_miss`
+what nobody had.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
-from sqlalchemy import BigInteger, Index, Integer, Text
+from sqlalchemy import BigInteger, Index, Integer, LargeBinary, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, Base, Moment, Money
@@ -28,6 +29,9 @@ class NetworkSeller(Base):
     listing_url_template: Mapped[str | None] = mapped_column(Text)
     postage_steps: Mapped[str | None] = mapped_column(Text)
     refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
+    # Of the offers that have a price.
+    printings: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    copies: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
 
 
 class NetworkOffer(Base):
@@ -41,3 +45,15 @@ class NetworkOffer(Base):
     condition: Mapped[str] = mapped_column(Text, primary_key=True)
     price: Mapped[Decimal | None] = mapped_column(Money)
     quantity: Mapped[int] = mapped_column(Integer)
+
+
+class NetworkMiss(Base):
+    """A caller asked for a product that nobody exposed offered. `caller` is a keyed hash that is
+    another one for each product, so that it tells nobody and joins nothing.
+    """
+
+    __tablename__ = "network_miss"
+    __table_args__ = (Index("ix_network_miss_asked_on", "asked_on"),)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    caller: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    asked_on: Mapped[date]

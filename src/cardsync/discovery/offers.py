@@ -83,7 +83,14 @@ async def refresh(session: AsyncSession, seller_id: int) -> int:
         {"seller": seller_id},
     )
     await session.execute(
-        text("UPDATE network_seller SET refreshed_at = :now WHERE seller_id = :seller"),
+        text("""
+            UPDATE network_seller s
+               SET refreshed_at = :now, printings = h.printings, copies = h.copies
+              FROM (SELECT count(DISTINCT product_id) AS printings,
+                           coalesce(sum(quantity), 0) AS copies
+                      FROM held WHERE price IS NOT NULL) AS h
+             WHERE s.seller_id = :seller
+        """),
         {"seller": seller_id, "now": clock.now()},
     )
     return gone + changed

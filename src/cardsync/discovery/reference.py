@@ -8,11 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-import polars as pl
-
 from cardsync import errors, limits
-from cardsync.catalog.collector_number import number_columns, read_collector_number
-from cardsync.catalog.names import folded, name_columns
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.catalog.one_name import folded, name_parts
 
 GAME: Final = "pokemon"
 FIELDS: Final = ("name", "set", "number", "finish")
@@ -79,7 +77,10 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def references(body: object) -> tuple[str, list[dict[str, Any]]]:
+def references(
+    body: object,
+    most: int = limits.REFERENCES,
+) -> tuple[str, list[dict[str, Any]]]:
     """Return the game and the references of a body, as they were sent.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
@@ -98,9 +99,9 @@ def references(body: object) -> tuple[str, list[dict[str, Any]]]:
         return game.strip().lower(), [one]
     if not isinstance(cards, list) or not cards:
         raise errors.InvalidPayload("cards is not a list with at least one reference")
-    if len(cards) > limits.REFERENCES:
+    if len(cards) > most:
         raise errors.TooManyReferences(
-            f"a request takes at most {limits.REFERENCES} references, not {len(cards)}"
+            f"a request takes at most {most} references, not {len(cards)}"
         )
     for at, card in enumerate(cards):
         if not isinstance(card, dict):
@@ -124,43 +125,25 @@ def _check(card: dict[str, Any], where: str) -> None:
 
 def comparable(cards: Sequence[dict[str, Any]]) -> list[Asked]:
     """Return the references in comparable form, in their order."""
-    split = [_apart(card) for card in cards]
-    frame = pl.DataFrame(
-        {
-            "product_name": [name for name, _ in split],
-            "number": [number for _, number in split],
-            "set": [card.get("set") or "" for card in cards],
-            "finish": [card.get("finish") or "" for card in cards],
-        },
-        schema=dict.fromkeys(("product_name", "number", "set", "finish"), pl.String),
+    return [_comparable(card) for card in cards]
+
+
+def _comparable(card: dict[str, Any]) -> Asked:
+    name, written = _apart(card)
+    number = read_collector_number(written)
+    full = name_parts(name, number).full()
+    given_set, finish = card.get("set") or "", folded(card.get("finish") or "")
+    return Asked(
+        card,
+        tuple(dict.fromkeys(full.split())),
+        full,
+        folded(given_set),
+        given_set.strip().lower(),
+        number.key,
+        number.total,
+        finish,
+        _FINISHES.get(finish, (finish,)) if finish else (),
     )
-    numbered = number_columns(frame["number"])
-    names = name_columns(numbered.with_columns(frame["product_name"]))
-    keyed = frame.select(
-        sets=folded(pl.col("set")), finishes=folded(pl.col("finish")), code=pl.col("set")
-    )
-    found: list[Asked] = []
-    for card, name, other in zip(
-        cards, names.iter_rows(named=True), keyed.iter_rows(named=True), strict=True
-    ):
-        parts = (name["name_key"], name["back_key"], name["variant_key"])
-        full = " ".join(part for part in parts if part)
-        finish = other["finishes"]
-        number = read_collector_number(split[len(found)][1])
-        found.append(
-            Asked(
-                card,
-                tuple(dict.fromkeys(full.split())),
-                full,
-                other["sets"],
-                other["code"].strip().lower(),
-                number.key,
-                number.total,
-                finish,
-                _FINISHES.get(finish, (finish,)) if finish else (),
-            )
-        )
-    return found
 
 
 def _apart(card: dict[str, Any]) -> tuple[str, str]:

@@ -56,7 +56,10 @@ filtered AS (
                    p.finish_key, p.id) AS place
           FROM catalog_name n
           JOIN product p ON p.game = n.game AND p.name_key = n.name_key
-          LEFT JOIN catalog_set w ON w.game = p.game AND w.set_name = p.set_name
+         CROSS JOIN LATERAL (
+               SELECT CASE WHEN a.sets <> '' THEN (
+                   SELECT words FROM catalog_set WHERE game = p.game AND set_name = p.set_name)
+                   END AS words) AS w
          CROSS JOIN LATERAL (
                SELECT {_SAME_NAME} AS name,
                       a.sets = '' OR coalesce(w.words = a.sets, false)

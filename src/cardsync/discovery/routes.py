@@ -1,10 +1,11 @@
-"""Discovery over HTTP: stock of consenting sellers, by a card's name, set, number and finish."""
+"""Discovery over HTTP: stock of consenting sellers by reference, and the cheapest split of a basket."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from litestar import Response, Router, post
+from litestar import Response, Router, get, post
+from litestar.datastructures import State
 from litestar.openapi.spec import Example
 from litestar.params import Body
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -12,16 +13,22 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
-from cardsync.discovery.availability import find
+from cardsync.access.rate_limits.groups import DISCOVERY
+from cardsync.database.session import Database
+from cardsync.discovery.availability import find, missed
+from cardsync.discovery.basket import split_basket
+from cardsync.discovery.basket_shown import SplitBasket, basket_body
+from cardsync.discovery.network import read_network
+from cardsync.discovery.network_shown import NetworkBody, network_body
 from cardsync.discovery.shown import Discovery, discovery_body
 from cardsync.settings import Settings
-from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 
 @post(
     "/availability",
     status_code=200,
-    opt=READS,
+    opt=READS | DISCOVERY,
     security=[A_READING_TOKEN],
     responses=problems(
         *FOR_EITHER,
@@ -34,6 +41,7 @@ async def find_availability(
     caller: Caller,
     session: AsyncSession,
     settings: Settings,
+    state: State,
     data: Annotated[
         Any,
         Body(examples=[Example(value={"name": "Charizard", "number": "4/102"})]),
@@ -44,15 +52,67 @@ async def find_availability(
 
     A reference that is not clear gives candidates. Links in the answer are to be shown unchanged.
     """
-    game, answers = await find(session, caller, data, clock.now())
+    now = clock.now()
+    game, answers = await find(session, caller, data, now)
+    state.misses.note(missed(answers), caller.seller_id, now)
     return Response(
         discovery_body(game, answers, settings),  # type: ignore[arg-type]
         media_type="application/json",
     )
 
 
+@post(
+    "/basket",
+    status_code=200,
+    opt=READS | DISCOVERY,
+    security=[A_READING_TOKEN],
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NameTooShort,
+        errors.TooManyReferences,
+    ),
+)
+async def find_basket(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    state: State,
+    data: Annotated[
+        Any,
+        Body(examples=[Example(value={"cards": [{"name": "Charizard", "quantity": 2}]})]),
+    ],
+) -> Response[SplitBasket]:
+    """Split wanted cards over consenting sellers so that cards and postage cost least. Send up to
+    200 `cards`: references with `quantity`, the `conditions` that will do, and `any_printing`.
+
+    `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` tells what each
+    number of sellers costs. Links in the answer are to be shown unchanged.
+    """
+    now = clock.now()
+    found = await split_basket(database, caller, data, now)
+    state.misses.note(found.missed, caller.seller_id, now)
+    return Response(
+        basket_body(found, settings),  # type: ignore[arg-type]
+        media_type="application/json",
+    )
+
+
+@get("/network", responses=problems(*READ_BY_OWNERS))
+async def network(caller: Caller, session: AsyncSession, settings: Settings) -> NetworkBody:
+    """Show the owner whether buyers see the stock, how it looks to them, and what was asked for
+    lately that nobody whose stock is seen had. `PATCH /api/account` has the switches.
+    """
+    return network_body(await read_network(session, caller, clock.now()), settings)
+
+
+network_router = Router(
+    path="/",
+    route_handlers=[network],
+    tags=["discovery"],
+)
 router = Router(
     path="/discovery",
-    route_handlers=[find_availability],
+    route_handlers=[find_availability, find_basket],
     tags=["discovery"],
 )

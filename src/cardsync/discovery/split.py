@@ -1,20 +1,16 @@
-"""The cheapest split of a basket over sellers: lines and offers come in; copies per offer, the cost
-and how far from the best it may be go out. Amounts are integer ten-thousandths. Pure.
+"""A split of a basket over sellers: lines and offers come in; copies per offer and the cost go out.
+Amounts are integer ten-thousandths. Pure.
 
 A parcel's postage depends on its value by steps, so the cheapest card is not always the cheapest
-buy. The exact answer is a small integer program for HiGHS; a greedy one stands beside it.
+buy. This module knows what a split costs and finds a simple one; `optimum.py` finds the best.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from time import monotonic
+from collections.abc import Iterable, Sequence
 
-import highspy
 import msgspec
-import numpy as np
 
 Steps = list[tuple[int, int]]
 
@@ -30,11 +26,23 @@ class Offer(msgspec.Struct):
 
 
 class Basket(msgspec.Struct):
-    """`wanted` has the copies of each line, `postage` each seller's steps, from value 0 on."""
+    """`wanted` has the copies of each line, `postage` each seller's steps; a seller without steps,
+    or under the first of them, sends for nothing.
+    """
 
     wanted: list[int]
     offers: list[Offer]
     postage: dict[int, Steps]
+
+    def __post_init__(self) -> None:
+        sellers = {offer.seller for offer in self.offers}
+        self.postage = {seller: _whole(self.postage.get(seller, [])) for seller in sellers}
+
+
+def _whole(steps: Steps) -> Steps:
+    """Return the steps in order, from value 0 on."""
+    ordered = sorted((start, cost) for start, cost in steps)
+    return ordered if ordered and ordered[0][0] <= 0 else [(0, 0), *ordered]
 
 
 class Split(msgspec.Struct):
@@ -44,6 +52,25 @@ class Split(msgspec.Struct):
     total: int
     bound: int
     sellers: int
+
+
+class Wish(msgspec.Struct):
+    """The solver's task: a basket, the time it may take, and the buyer's wishes."""
+
+    basket: Basket
+    seconds: float
+    max_sellers: int | None = None
+    fewest_parcels: bool = False
+
+
+class Answer(msgspec.Struct):
+    """`steps` are the cheapest totals found by number of sellers, from the fewest that can serve
+    the basket; `best` is None where no split obeys the wish.
+    """
+
+    best: Split | None
+    greedy: Split | None
+    steps: list[tuple[int, int]]
 
 
 def postage_of(steps: Steps, value: int) -> int:
@@ -68,289 +95,105 @@ def greedy(basket: Basket) -> Split | None:
 
     None where the stock is not enough.
     """
-    every = set(basket.postage)
-    best = _cheapest(basket, every)
-    if best is None:
+    best, short = filled(basket, set(basket.postage))
+    if short:
         return None
     total, _ = cost_of(basket, best)
-    saved = True
-    while saved:
-        saved = False
+    closed = True
+    while closed:
         used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
+        # A parcel is only closed, never opened: offers of others play no part any more.
+        places = [at for at, offer in enumerate(basket.offers) if offer.seller in set(used)]
+        fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
+        left, closed = set(used), False
         for seller in used:
-            tried = _cheapest(basket, set(used) - {seller})
-            if tried is not None and (cost := cost_of(basket, tried)[0]) < total:
-                best, total, saved = tried, cost, True
-                break
-    return Split(best, total, 0, cost_of(basket, best)[1])
+            tried, short = filled(fewer, left - {seller})
+            cost, _ = (total, 0) if short else cost_of(fewer, tried)
+            if cost < total:
+                total, closed = cost, True
+                left.discard(seller)
+                best = [0] * len(basket.offers)
+                for at, count in zip(places, tried, strict=True):
+                    best[at] = count
+    return Split(best, total, floor_of(basket), cost_of(basket, best)[1])
 
 
-def _cheapest(basket: Basket, sellers: set[int]) -> list[int] | None:
+def floor_of(basket: Basket) -> int:
+    """Return what the cheapest copies cost if each line were alone and postage were nothing."""
     left = list(basket.wanted)
-    stock: dict[int, int] = {}
-    for offer in basket.offers:
-        stock[offer.stock] = max(stock.get(offer.stock, 0), offer.copies)
-    copies = [0] * len(basket.offers)
-    order = sorted(range(len(basket.offers)), key=lambda at: (basket.offers[at].price, at))
-    for at in order:
+    total = 0
+    for offer in sorted(basket.offers, key=lambda offer: offer.price):
+        count = min(left[offer.line], offer.copies)
+        left[offer.line] -= count
+        total += count * offer.price
+    return total
+
+
+def filled(basket: Basket, sellers: set[int]) -> tuple[list[int], dict[int, int]]:
+    """Buy each copy of these sellers where it is cheapest; return the copies of each offer, and
+    for each line that the stock cannot serve the copies that it lacks.
+
+    Lines that share stock give way to each other, so a line is short only if it must be.
+    """
+    filling = _Filling(basket, sellers)
+    for at in sorted(filling.usable, key=lambda at: (basket.offers[at].price, at)):
         offer = basket.offers[at]
-        if offer.seller in sellers and left[offer.line] and stock[offer.stock]:
-            count = min(left[offer.line], stock[offer.stock])
-            copies[at] = count
-            left[offer.line] -= count
-            stock[offer.stock] -= count
-    return None if any(left) else copies
+        count = min(filling.lacking[offer.line], filling.stock[offer.stock])
+        filling.copies[at] = count
+        filling.lacking[offer.line] -= count
+        filling.stock[offer.stock] -= count
+    short = {}
+    for line, lacking in enumerate(filling.lacking):
+        while filling.lacking[line] and filling.give_way(line):
+            pass
+        if lacking and filling.lacking[line]:
+            short[line] = filling.lacking[line]
+    return filling.copies, short
 
 
-@dataclass
-class _Program:
-    """The integer program, column by column and row by row."""
+class _Filling:
+    """Copies as they are dealt out: what each line lacks, and what is left of each stock."""
 
-    costs: list[float] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
-    rows: list[tuple[float, float, list[int], list[float]]] = field(default_factory=list)
+    def __init__(self, basket: Basket, sellers: set[int]) -> None:
+        self.offers = basket.offers
+        self.usable = [at for at, offer in enumerate(basket.offers) if offer.seller in sellers]
+        self.lacking = list(basket.wanted)
+        self.copies = [0] * len(basket.offers)
+        self.stock: dict[int, int] = {}
+        self.of_line: dict[int, list[int]] = defaultdict(list)
+        self.of_stock: dict[int, list[int]] = defaultdict(list)
+        for at in self.usable:
+            offer = basket.offers[at]
+            self.stock[offer.stock] = max(self.stock.get(offer.stock, 0), offer.copies)
+            self.of_line[offer.line].append(at)
+            self.of_stock[offer.stock].append(at)
 
-    def column(self, cost: float, upper: float) -> int:
-        self.costs.append(cost)
-        self.upper.append(upper)
-        return len(self.costs) - 1
+    def give_way(self, line: int) -> bool:
+        """Let another line take its copies elsewhere, so that this one gets some; say whether
+        that was possible. This is a step of a maximal flow.
+        """
+        came: dict[int, list[tuple[int, int]]] = {line: []}
+        waiting = [line]
+        for other in waiting:
+            for at in self.of_line[other]:
+                stock = self.offers[at].stock
+                if self.stock[stock]:
+                    self._move([*came[other], (at, at)], line, stock)
+                    return True
+                for held in self.of_stock[stock]:
+                    behind = self.offers[held].line
+                    if self.copies[held] and behind not in came:
+                        came[behind] = [*came[other], (at, held)]
+                        waiting.append(behind)
+        return False
 
-    def row(self, low: float, high: float, columns: list[int], values: list[float]) -> None:
-        self.rows.append((low, high, columns, values))
-
-
-def optimal(
-    basket: Basket,
-    seconds: float,
-    most_sellers: int | None = None,
-    start: Sequence[int] | None = None,
-) -> Split | None:
-    """Return the cheapest split found in the time, or None where there is none with so few sellers.
-
-    `start` is a split to begin from. A split that is proven best has `bound` equal to its total.
-    """
-    if most_sellers is None:
-        worth = _worth_it(basket, start)
-        if len(worth) < len(basket.offers):
-            return _of_all(basket, worth, seconds, start)
-    program, buys, opens = _program(basket, most_sellers)
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("threads", 1)
-    highs.setOptionValue("time_limit", max(0.05, seconds))
-    highs.setOptionValue("mip_rel_gap", 1e-6)
-    count = len(program.costs)
-    highs.addVars(count, np.zeros(count), np.array(program.upper))
-    columns = np.arange(count, dtype=np.int32)
-    highs.changeColsCost(count, columns, np.array(program.costs))
-    highs.changeColsIntegrality(
-        count, columns, np.full(count, highspy.HighsVarType.kInteger, dtype=object)
-    )
-    for low, high, at, values in program.rows:
-        highs.addRow(low, high, len(at), np.array(at, dtype=np.int32), np.array(values))
-    if start is not None:
-        highs.setSolution(
-            len(buys) + len(opens),
-            np.array([*buys, *opens.keys()], dtype=np.int32),
-            np.array(_started(basket, start, buys, opens), dtype=float),
-        )
-    highs.run()
-    solution = list(highs.getSolution().col_value)
-    info = highs.getInfo()
-    if info.primal_solution_status != 2:
-        return None
-    copies = [round(solution[column]) for column in buys]
-    total, sellers = cost_of(basket, copies)
-    bound = min(total, max(0, int(np.ceil(info.mip_dual_bound - 1e-3))))
-    proven = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return Split(copies, total, total if proven else bound, sellers)
-
-
-def _worth_it(basket: Basket, start: Sequence[int] | None) -> list[int]:
-    """Return the offers that the cheapest split can need: another parcel for one copy, with its
-    dearest postage, must not be cheaper.
-    """
-    dearest = {seller: max(cost for _, cost in steps) for seller, steps in basket.postage.items()}
-    falling = {
-        seller: max(cost for _, cost in steps) - min(cost for _, cost in steps)
-        for seller, steps in basket.postage.items()
-        if [cost for _, cost in steps] != sorted(cost for _, cost in steps)
-    }
-    shared: dict[int, set[int]] = defaultdict(set)
-    for offer in basket.offers:
-        shared[offer.stock].add(offer.line)
-    limit: dict[int, int] = {}
-    for offer in basket.offers:
-        if offer.copies >= basket.wanted[offer.line] and len(shared[offer.stock]) == 1:
-            cost = offer.price + dearest[offer.seller]
-            limit[offer.line] = min(limit.get(offer.line, cost), cost)
-    return [
-        at
-        for at, offer in enumerate(basket.offers)
-        if (start is not None and start[at])
-        or offer.line not in limit
-        or offer.price - falling.get(offer.seller, 0) <= limit[offer.line]
-    ]
-
-
-def _of_all(
-    basket: Basket, worth: list[int], seconds: float, start: Sequence[int] | None
-) -> Split | None:
-    """Solve with these offers alone, and tell it in all of them."""
-    smaller = Basket(basket.wanted, [basket.offers[at] for at in worth], basket.postage)
-    begin = None if start is None else [start[at] for at in worth]
-    found = optimal(smaller, seconds, None, begin)
-    if found is None:
-        return None
-    copies = [0] * len(basket.offers)
-    for at, count in zip(worth, found.copies, strict=True):
-        copies[at] = count
-    return Split(copies, found.total, found.bound, found.sellers)
-
-
-def _started(
-    basket: Basket, start: Sequence[int], buys: list[int], opens: dict[int, tuple[int, int]]
-) -> list[float]:
-    values: dict[int, int] = defaultdict(int)
-    for offer, count in zip(basket.offers, start, strict=True):
-        values[offer.seller] += offer.price * count
-    used = {o.seller for o, n in zip(basket.offers, start, strict=True) if n}
-    found = [float(start[at]) for at in range(len(buys))]
-    for seller, step in opens.values():
-        steps = basket.postage[seller]
-        at = max(n for n, (begin, _) in enumerate(steps) if values[seller] >= begin)
-        found.append(float(seller in used and step == at))
-    return found
-
-
-def _program(
-    basket: Basket, most_sellers: int | None
-) -> tuple[_Program, list[int], dict[int, tuple[int, int]]]:
-    """Build the program: copies of each offer, and for each seller the step that its parcel is in.
-
-    Return it with the offers' columns, and the columns of the steps with seller and step.
-    """
-    program = _Program()
-    buys = [
-        program.column(offer.price, min(offer.copies, basket.wanted[offer.line]))
-        for offer in basket.offers
-    ]
-    by_line: dict[int, list[int]] = defaultdict(list)
-    by_seller: dict[int, list[int]] = defaultdict(list)
-    by_stock: dict[int, list[int]] = defaultdict(list)
-    for at, offer in enumerate(basket.offers):
-        by_line[offer.line].append(at)
-        by_seller[offer.seller].append(at)
-        by_stock[offer.stock].append(at)
-    for line, wanted in enumerate(basket.wanted):
-        program.row(wanted, wanted, [buys[at] for at in by_line[line]], [1.0] * len(by_line[line]))
-    for shared in by_stock.values():
-        if len(shared) > 1:
-            copies = max(basket.offers[at].copies for at in shared)
-            program.row(0, copies, [buys[at] for at in shared], [1.0] * len(shared))
-    opens: dict[int, tuple[int, int]] = {}
-    every: list[int] = []
-    for seller, offers in by_seller.items():
-        every += _parcel(program, basket, seller, offers, buys, opens)
-    if most_sellers is not None:
-        program.row(0, most_sellers, every, [1.0] * len(every))
-    return program, buys, opens
-
-
-def _parcel(
-    program: _Program,
-    basket: Basket,
-    seller: int,
-    offers: list[int],
-    buys: list[int],
-    opens: dict[int, tuple[int, int]],
-) -> list[int]:
-    """Add one seller's steps: at most one is open, and the parcel's value lies within it."""
-    steps = basket.postage[seller]
-    most = sum(
-        basket.offers[at].price
-        * min(basket.offers[at].copies, basket.wanted[basket.offers[at].line])
-        for at in offers
-    )
-    reached = [n for n, (begin, _) in enumerate(steps) if begin <= most]
-    columns = []
-    for step in reached:
-        column = program.column(steps[step][1], 1)
-        opens[column] = (seller, step)
-        columns.append(column)
-    program.row(0, 1, columns, [1.0] * len(columns))
-    ends = [steps[n + 1][0] - 1 if n + 1 < len(steps) else most for n in reached]
-    prices = [float(basket.offers[at].price) for at in offers]
-    cells = [buys[at] for at in offers]
-    # The value is at most the end of the open step, and at least its beginning.
-    program.row(
-        -highspy.kHighsInf,
-        0,
-        [*cells, *columns],
-        [*prices, *(-float(min(end, most)) for end in ends)],
-    )
-    begins = [float(steps[n][0]) for n in reached]
-    if any(begins):
-        program.row(
-            0, highspy.kHighsInf, [*cells, *columns], [*prices, *(-begin for begin in begins)]
-        )
-    # A copy is bought only of an open parcel: this bounds the program far better than the value.
-    for at in offers:
-        copies = min(basket.offers[at].copies, basket.wanted[basket.offers[at].line])
-        program.row(
-            -highspy.kHighsInf,
-            0,
-            [buys[at], *columns],
-            [1.0, *([-float(copies)] * len(columns))],
-        )
-    return columns
-
-
-class Wish(msgspec.Struct):
-    """The solver's task: a basket, the time it may take, and the buyer's wishes."""
-
-    basket: Basket
-    seconds: float
-    max_sellers: int | None = None
-    fewest_parcels: bool = False
-
-
-class Answer(msgspec.Struct):
-    """`steps` are the cheapest totals with at most 1, 2, 3 … sellers, where there are any."""
-
-    best: Split | None
-    greedy: Split | None
-    steps: list[tuple[int, int]]
-
-
-# With every number of sellers up to this the price is told.
-_STEPS = 6
-
-
-def solve(wish: Wish) -> Answer:
-    """Find the best split in the time; a third of it goes to the prices of fewer parcels."""
-    began = monotonic()
-    basket = wish.basket
-    simple = greedy(basket)
-    if simple is None:
-        return Answer(None, None, [])
-    start = (
-        simple.copies if wish.max_sellers is None or simple.sellers <= wish.max_sellers else None
-    )
-    best = optimal(basket, wish.seconds * 0.67, wish.max_sellers, start)
-    steps: list[tuple[int, int]] = []
-    fewest: Split | None = None
-    most = best.sellers if best is not None else 0
-    for count in range(1, min(most, _STEPS + 1)):
-        left = wish.seconds - (monotonic() - began)
-        if left < 0.05:
-            break
-        found = optimal(basket, left / 2, count)
-        if found is not None and found.sellers <= count:
-            steps.append((count, found.total))
-            fewest = fewest or found
-    if best is not None:
-        steps.append((best.sellers, best.total))
-    if wish.fewest_parcels and fewest is not None:
-        best = fewest
-    return Answer(best, simple, steps)
+    def _move(self, way: Iterable[tuple[int, int]], line: int, stock: int) -> None:
+        moved = list(way)
+        counts = [self.copies[held] for at, held in moved if at != held]
+        count = min([self.lacking[line], self.stock[stock], *counts])
+        for at, held in moved:
+            self.copies[at] += count
+            if at != held:
+                self.copies[held] -= count
+        self.lacking[line] -= count
+        self.stock[stock] -= count

@@ -1,5 +1,5 @@
 """Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
-history, activity, plans, ended sessions and full rate limits. Any worker may run it at any moment."""
+history, activity, plans, ended sessions, unmet demand and full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.accounts import passkeys
 from cardsync.cards import history
+from cardsync.discovery import misses
 from cardsync.plans import past
 from cardsync.work.jobs import Work
 
@@ -48,6 +49,7 @@ async def tidy(work: Work) -> dict[str, int]:
         ),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "passkey_challenges": await passkeys.drop_past(work.database, now),
+        "network_misses": await misses.drop_old(work.database, now),
         "rate_limits": await buckets.drop_past(work.database),
     }
     if any(removed.values()):

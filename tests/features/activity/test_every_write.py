@@ -39,6 +39,7 @@ EXEMPT = {
     "POST /api/v1/tasks/claim": "a claim and its outcome stand on the task",
     "PATCH /api/v1/tasks/{task_id}": "a claim and its outcome stand on the task",
     "POST /api/discovery/availability": READS_ONLY,
+    "POST /api/discovery/basket": READS_ONLY,
     "POST /api/pricing/preview": READS_ONLY,
     "POST /api/v1/pricing/explain/{marketplace_id}/changed": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,

@@ -112,3 +112,41 @@ async def test_two_at_once_leave_one_choice_and_two_entries(shop):
     assert [answer.status_code for answer in answers] == [200, 200]
     told = (await owner.get(f"/api/cards/{card['id']}/match")).json()
     assert told["product_id"] == (await the_card(owner))["product_id"] in products
+
+
+async def test_the_match_says_how_certain_it_is_and_what_else_it_could_be(shop):
+    owner = await signed_in(shop)
+    card = await the_card(owner)
+    path = f"/api/cards/{card['id']}/match"
+    product = await a_product(shop)
+    told = (await owner.get(path)).json()
+    assert (told["found"], told["certainty"]) == ("provisional", None)
+    assert product in [one["product_id"] for one in told["candidates"]]
+    page = (await owner.get(f"/cards/{card['id']}")).text
+    assert "These have its name:" in page
+    # Two products that fit equally are a tie, and it stays one.
+    async with shop.service.database.shared() as session:
+        for number in (1, 2):
+            await session.execute(
+                text("""
+                    INSERT INTO product (identity, game, set_name, product_name, number, language,
+                                         finish, marketplace_product_id, set_key, name_key,
+                                         back_key, variant_key, number_key, finish_key,
+                                         language_key)
+                    VALUES (md5(random()::text), 'magic', 'Tie', 'Tied', '9', 'en', 'Normal',
+                            :number, 'tie', 'tied', NULL, '', '9', 'normal', 'en')
+                """),
+                {"number": number},
+            )
+    await shop.import_csv(a_csv(a_row(7, name="Tied", set="Tie", number="9")))
+    [tied] = (await owner.get("/api/cards", params={"search": "tied"})).json()["cards"]
+    told = (await owner.get(f"/api/cards/{tied['id']}/match")).json()
+    assert (told["found"], told["certainty"], told["product_id"]) == ("ambiguous", "possible", None)
+    assert "A tie is never decided." in told["reasons"][0]
+    both = [one["product_id"] for one in told["candidates"]]
+    assert len(both) == 2
+    settled = (await settle(owner, tied["id"], both[0])).json()
+    assert (settled["certainty"], settled["candidates"]) == ("certain", [])
+    await shop.import_csv(a_csv(a_row(7, name="Tied", set="Tie", number="9", price="2.00")))
+    again = (await owner.get(f"/api/cards/{tied['id']}/match")).json()
+    assert (again["found"], again["product_id"]) == ("settled", both[0])

@@ -6,7 +6,7 @@ A link or a key that is told once is shown on the page that answers its form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import available_timezones
@@ -150,26 +150,34 @@ async def section_page(request: PageRequest, caller: Caller, database: Database)
     return _section(request, caller, section, stands, history_asked=asked)
 
 
-@post(["/settings/shop", "/settings/sync"], opt=BY_FORM)
-async def change_section(
-    request: PageRequest, caller: Caller, database: Database
-) -> Template | Response[str]:
-    section = request.url.path.rpartition("/")[2]
-    form = await read_form(request)
+def told(
+    form: Mapping[str, list[str]],
+    inputs: Iterable[Input],
+    *,
+    lines: bool = False,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the texts that a section's form showed, and those that it brings."""
     shown = {
         name.removeprefix("was:"): values[-1].strip()
         for name, values in form.items()
         if name.startswith("was:")
     }
-    own = [each.name for each in INPUTS[section]]
-    names = [name for name in shown if name in own or (section, name[:5]) == ("shop", LINE)]
-    checks = {each.name for each in INPUTS[section] if each.kind == "check"}
+    kinds = {each.name: each.kind for each in inputs}
+    kinds |= {name: "check" for name in shown if lines and name.startswith(LINE)}
     wanted = {
-        name: (field(form, name) or "false")
-        if name in checks or name.startswith(LINE)
-        else field(form, name)
-        for name in names
+        name: (field(form, name) or "false") if kinds[name] == "check" else field(form, name)
+        for name in shown
+        if name in kinds
     }
+    return shown, wanted
+
+
+@post(["/settings/shop", "/settings/sync"], opt=BY_FORM)
+async def change_section(
+    request: PageRequest, caller: Caller, database: Database
+) -> Template | Response[str]:
+    section = request.url.path.rpartition("/")[2]
+    shown, wanted = told(await read_form(request), INPUTS[section], lines=section == "shop")
     try:
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())

@@ -1,0 +1,55 @@
+"""The evidence for a match: how it was found, the keys of a listing and those of its product come
+in; how certain it is, and why it is no more than that, go out. Pure.
+
+Certain is what a member chose, or what agrees in every part. Probable is the only product that
+contradicts nothing, where one side leaves a part untold. Possible are several products that fit
+equally: a tie is never decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+Certainty = Literal["certain", "probable", "possible"]
+
+
+class Evidence(NamedTuple):
+    """`certainty` is None where the catalog has no such product."""
+
+    certainty: Certainty | None
+    reasons: list[str]
+
+
+def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | None) -> Evidence:
+    """Weigh a match; `found` is settled, matched, ambiguous, provisional or contributed."""
+    if found == "settled":
+        return Evidence("certain", ["A member chose this product."])
+    if found == "ambiguous":
+        tie = "Several products of the catalog fit this listing equally. A tie is never decided."
+        return Evidence("possible", [tie])
+    if product is None:
+        return Evidence(None, ["The catalog has no product that agrees with this listing."])
+    untold = _untold(listing, product)
+    if untold:
+        return Evidence("probable", untold)
+    return Evidence("certain", ["Set, name, number, printing and language agree."])
+
+
+def _untold(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each part that does not prove itself."""
+    reasons = {
+        "The set was found by its code, because the catalog writes its name differently.": (
+            listing["set_key"] != product["set_key"]
+        ),
+        "The name was found in another form.": listing["name_key"] != product["name_key"],
+        "Neither side has a number.": not listing["number_key"] and not product["number_key"],
+        "Only one side tells how many cards the set has.": (
+            listing["number_total"] != product["number_total"]
+        ),
+        "Only one side names the back of the card.": listing["back_key"] != product["back_key"],
+        "Only one side names a variant.": listing["variant_key"] != product["variant_key"],
+        "The catalog does not tell finishes apart here.": product["finish_key"] is None,
+        "The catalog does not tell the language.": product["language_key"] is None,
+    }
+    return [reason for reason, holds in reasons.items() if holds]

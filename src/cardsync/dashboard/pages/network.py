@@ -1,0 +1,137 @@
+"""The page of the network: its two switches with their dates, how buyers see the shop, and what they
+asked for that nobody had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.accounts import account_form
+from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
+from cardsync.dashboard.pages.settings import Input, told
+from cardsync.dashboard.shell import PageRequest, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.discovery.network import read_network
+from cardsync.discovery.network_shown import network_body
+from cardsync.settings import Settings
+
+INPUTS: Final = (
+    Input(
+        "network_consent",
+        "I consent: buyers of the network may find my stock",
+        "check",
+        "Without it nobody sees your stock, and nobody is told that it is yours.",
+    ),
+    Input(
+        "network_published",
+        "My stock is published",
+        "check",
+        "Switch it off for a while, as for a holiday, and keep your consent.",
+    ),
+    Input("store_name", "Name of your store", hint="As buyers read it."),
+    Input(
+        "listing_url_template",
+        "Link to a listing of yours",
+        hint="Like https://shop.example/product/{marketplace_product_id}. "
+        "Empty for the product's page at the marketplace.",
+    ),
+    Input(
+        "postage_steps",
+        "Postage by the value of a parcel",
+        hint="Like 0:1.27,12:3.20: a parcel costs 1.27, and 3.20 from 12 dollars on. "
+        "Empty for none.",
+    ),
+)
+REASONS: Final = {
+    "no_consent": "you have not consented",
+    "not_published": "your stock is not published",
+    "suspended": "your account is suspended",
+    "plan_ended": "your plan has ended",
+}
+
+
+async def _page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    status: int = 200,
+    wanted: Mapping[str, str] | None = None,
+    **values: Any,
+) -> Template:
+    async with database.tenant(caller.seller_id) as session:
+        found = await read_network(session, caller, clock.now())
+    given = {"conflicts": [], "problems": {}} | values
+    stands = account_form.as_texts(found.account)
+    return show(
+        request,
+        caller,
+        "network.html",
+        status,
+        network=network_body(found, settings),
+        inputs=INPUTS,
+        labels={each.name: each.label for each in INPUTS},
+        reasons=REASONS,
+        stands=stands,
+        texts={**stands, **(wanted or {})},
+        **given,
+    )
+
+
+@get("/network", opt=BY_FORM)
+async def network_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    return await _page(request, caller, database, settings)
+
+
+@post("/network", opt=BY_FORM | WRITES)
+async def change_network(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template | Response[str]:
+    shown, wanted = told(await read_form(request), INPUTS)
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
+    except ChangedMeanwhile as e:
+        mine = {name: text for name, text in wanted.items() if text != shown[name]}
+        return await _page(
+            request,
+            caller,
+            database,
+            settings,
+            409,
+            mine,
+            conflicts=e.conflicts,
+            problem="Something has changed meanwhile. Nothing was saved.",
+        )
+    except Unreadable as e:
+        return await _page(
+            request,
+            caller,
+            database,
+            settings,
+            422,
+            wanted,
+            problems=e.problems,
+            problem="Nothing was saved: a field cannot be read.",
+        )
+    done = "Saved. It holds for the next answer." if changed else "Nothing was different."
+    return see("/network", done)
+
+
+ROUTES: Final = [network_page, change_network]
