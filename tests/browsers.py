@@ -8,7 +8,9 @@ from typing import Any
 import httpx
 
 from builders import Seller, Service
+from cardsync import clock
 from cardsync.accounts import invitations, roster
+from cardsync.operators import appointed
 
 A_PASSWORD = "correct horse battery"
 
@@ -88,3 +90,9 @@ async def joined(seller: Seller, email: str, role: str = "staff", name: str = "B
     answer, browser = await accept(seller.service, token, name=name, password=A_PASSWORD)
     assert browser, answer.text
     return browser
+
+
+async def operates(seller: Seller, email: str | None = None) -> None:
+    """Make the owner, or whoever has that address, an operator of the installation."""
+    async with seller.service.database.shared() as session:
+        await appointed.add(session, email or seller.email, clock.now())

@@ -30,6 +30,10 @@ SESSION_ALONE = routes("""
     GET /api/account/deletion
     POST /api/account/deletion
     DELETE /api/account/deletion
+    GET /api/operator/sellers
+    GET /api/operator/sellers/{seller_id}
+    PATCH /api/operator/sellers/{seller_id}
+    GET /api/operator/installation
     POST /api/pull_links
     GET /api/pull_links
     DELETE /api/pull_links/{link_id}

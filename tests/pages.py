@@ -147,6 +147,22 @@ def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
     yield "see your stock" if network["seen"] else "Buyers do not see your stock"
     for card in network["shown"]:
         yield from _money(reader, card["price"])
+# The shop of the pages' tests has an owner who is an operator, too (`browsers.operates`).
+def _sellers(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    yield f"{reader.number(found['total'])} seller"
+    for seller in found["sellers"]:
+        yield f'href="/operator/sellers/{seller["id"]}"'
+        yield str(escape(seller["email"]))
+
+
+def _installation(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for line in found["lines"]:
+        yield str(escape(line["label"]))
+        yield reader.number(line["products"])
+    for queue in found["queues"]:
+        yield queue["stream"]
 
 
 def _shop(answers: list[Any], _reader: Reader) -> Iterable[str]:
@@ -216,6 +232,9 @@ PAGES = [
     Page("/shelves/put"),
     Page("/shelves/{box:int}"),
     Page("/counts/{count_id:int}"),
+    Page("/operator", ("/api/operator/sellers",), _sellers, owner_only=True),
+    Page("/operator/sellers/{seller_id:int}", owner_only=True),
+    Page("/operator/installation", ("/api/operator/installation",), _installation, owner_only=True),
     Page("/print"),
     Page("/print/labels"),
     Page("/print/restock"),

@@ -1,4 +1,4 @@
-"""The roles that each route takes: every route of openapi.json stands in one of four tables.
+"""The roles that each route takes: every route of openapi.json stands in one of five tables.
 
 One that stands in none fails `tests/features/access/test_roles.py`, so that nobody adds a route
 without deciding.
@@ -138,6 +138,13 @@ STAFF = routes("""
     GET /api/returns
     GET /api/returns/customers
     POST /api/returns/{order_id}/restocked
+""")
+# Operators of the installation alone.
+OPERATORS = routes("""
+    GET /api/operator/sellers
+    GET /api/operator/sellers/{seller_id}
+    PATCH /api/operator/sellers/{seller_id}
+    GET /api/operator/installation
 """)
 # Owners alone.
 OWNERS = routes("""

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0042"
-down_revision = "0036"
+down_revision = "0040"
 
 
 def upgrade() -> None:

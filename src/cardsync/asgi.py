@@ -41,6 +41,7 @@ from cardsync.discovery import routes as discovery
 from cardsync.discovery.misses import Misses
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
+from cardsync.operators import routes as operators
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import returns_routes as returns
@@ -198,6 +199,7 @@ def _for_members() -> Router:
         counts.router,
         pull_links.router,
         quick_add.recovery,
+        operators.router,
         security=[A_SESSION],
         opt=BY_SESSION,
     )

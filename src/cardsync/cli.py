@@ -192,6 +192,7 @@ ADMIN = {
     "seller": "cardsync.accounts.commands:seller",
     "key": "cardsync.accounts.commands:key",
     "token": "cardsync.accounts.token_commands:token",
+    "operator": "cardsync.operators.commands:operator",
     "member": "cardsync.accounts.member_commands:member",
     "credits": "cardsync.credits.commands:credits",
     "release": "cardsync.releases.commands:release",
@@ -200,7 +201,7 @@ ADMIN = {
 
 @program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
-    """Sellers, keys, tokens, members, credits and releases; works while the server runs and while it does
+    """Sellers, keys, tokens, members, operators, credits and releases; works while the server runs and while it does
     not.
     """
 

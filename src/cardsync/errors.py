@@ -140,6 +140,13 @@ class AccountSuspended(Problem):
     code = "account_suspended"
 
 
+class OperatorRequired(Problem):
+    """Only an operator of this installation may do this."""
+
+    status = 403
+    code = "operator_required"
+
+
 class InsufficientScope(Problem):
     """The token lacks the scope that this takes."""
 

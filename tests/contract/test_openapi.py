@@ -13,7 +13,7 @@ from builders import a_csv, a_row
 from cardsync import errors
 from cardsync.cli import program
 from credentials import KEY_OR_SESSION, READS
-from roles import AGENTS, OWNERS
+from roles import AGENTS, OPERATORS, OWNERS
 
 FILE = Path(__file__).parents[2] / "openapi.json"
 DOCUMENT = json.loads(FILE.read_text())
@@ -46,6 +46,7 @@ SESSION_ONLY = {
             (
                 "/api/shelves",
                 "/api/counts",
+                "/api/operator",
                 "/api/pull_links",
                 "/api/contributions",
                 "/api/members",
@@ -120,6 +121,7 @@ WITH_JSON_BODY = {
     )
 } | {
     ("PATCH", "/api/members/{member_id}"),
+    ("PATCH", "/api/operator/sellers/{seller_id}"),
     ("PUT", "/api/customers/{key}/note"),
     ("PUT", "/api/card_columns"),
     ("PUT", "/api/card_columns/shop"),
@@ -200,6 +202,10 @@ def test_every_route_of_the_issue_is_there():
         ("PATCH", "/api/v1/tasks/{task_id}"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
+        ("GET", "/api/operator/sellers"),
+        ("GET", "/api/operator/sellers/{seller_id}"),
+        ("PATCH", "/api/operator/sellers/{seller_id}"),
+        ("GET", "/api/operator/installation"),
         ("GET", "/api/members"),
         ("POST", "/api/members/invitations"),
         ("PATCH", "/api/members/{member_id}"),
@@ -607,6 +613,9 @@ OWN_REFUSALS = {
                                            409: {"claim_expired"}},
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
+    ("GET", "/api/operator/sellers"): {422: {"invalid_payload"}},
+    ("GET", "/api/operator/sellers/{seller_id}"): {404: {"not_found"}},
+    ("PATCH", "/api/operator/sellers/{seller_id}"): {**READS_JSON, 404: {"not_found"}},
     ("POST", "/api/members/invitations"): READS_JSON,
     ("PATCH", "/api/members/{member_id}"): {**READS_JSON, 404: {"not_found"}},
     ("DELETE", "/api/members/{member_id}"): {404: {"not_found"}, 422: {"invalid_payload"}},
@@ -853,6 +862,7 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
             {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
         )
         expected[403] |= {"owner_required"} if " ".join(name) in OWNERS else set()
+        expected[403] |= {"operator_required"} if " ".join(name) in OPERATORS else set()
         alone = " ".join(name) in AGENTS | KEY_OR_SESSION
         expected[403] |= {"key_required"} if alone else set()
         expected[403] |= {"insufficient_scope"} if "token" in callers(name) else set()
@@ -969,6 +979,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
                     "/api/quick_add",
                     "/api/discovery",
                     "/api/members",
+                    "/api/operator",
                     "/api/keys",
                     "/api/account/deletion",
                     "/api/passkeys",

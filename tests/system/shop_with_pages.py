@@ -39,6 +39,8 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
     ran = server.run(*create)
     assert ran.code == 0, ran.err
     made = json.loads(ran.out)
+    appointed = server.run("admin", "operator", "add", email)
+    assert appointed.code == 0, appointed.err
     seller = Seller(server, made["seller_id"], made["api_key"])
     rows = _stock(hostile)
     for days in (9, 6, 3, 0):

@@ -127,6 +127,7 @@ def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
     return (
         ids
         | {"upload_id": shop.upload_id, "session_id": shop.session_id}
+        | {"seller_id": shop.seller.id}
         | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
     )
 

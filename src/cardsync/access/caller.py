@@ -45,6 +45,8 @@ class Identity(msgspec.Struct, frozen=True):
     # Only a session has a member; the holder of a key may do what an owner may.
     member_id: int | None = None
     role: str = "owner"
+    # Whether the member runs this installation, too; a key never does.
+    operator: bool = False
     # Keys and sessions are not narrowed; a token has the scopes that its seller consented to.
     scopes: frozenset[str] = EVERY_SCOPE
 
@@ -145,6 +147,15 @@ class Caller(msgspec.Struct, frozen=True):
         """The first line of every operation that staff may not do. Raises OwnerRequired."""
         if self.role != "owner":
             raise errors.OwnerRequired
+
+    def must_be_operator(self) -> int:
+        """Return the member's id, as the first line of every operation on the installation.
+
+        Raises OperatorRequired.
+        """
+        if not self.identity.operator or self.member_id is None:
+            raise errors.OperatorRequired
+        return self.member_id
 
     def entitlements(self, now: datetime) -> Entitlements:
         account = self.account

@@ -1,5 +1,5 @@
 """Tables of members beside `member` itself: `member_session`, `invitation`, `passkey` with its
-challenges, and `account_deletion`.
+challenges, `installation_operator`, and `account_deletion`.
 
 Global: a request is looked up in them by its token or its credential, a deletion by sweeps.
 """
@@ -93,6 +93,19 @@ class PasskeyChallenge(Base):
         ForeignKey("member.id", ondelete="CASCADE"),
     )
     expires_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class InstallationOperator(Base):
+    """A member who runs this installation, too: the page Operator opens for nobody else."""
+
+    __tablename__ = "installation_operator"
+    member_id: Mapped[int] = mapped_column(
+        BigInteger,
+        ForeignKey("member.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    )
+    added_at: Mapped[datetime] = mapped_column(Moment)
 
 
 class AccountDeletion(Base):

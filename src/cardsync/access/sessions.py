@@ -31,6 +31,7 @@ SESSION_CALLER = caller_query(
     "m.role",
     "w.last_seen_at",
     "w.expires_at",
+    "EXISTS (SELECT FROM installation_operator o WHERE o.member_id = m.id)",
 )
 # A session's last use is written at most so often.
 _NOTED_SECONDS = 60
@@ -60,13 +61,14 @@ async def caller_with(database: Database, ring: KeyRing, token: str, settings: S
     row = owner and await database.polled.first_row(owner[0], SESSION_CALLER, owner[1])
     if not owner or not row:
         raise errors.Unauthorized.ended()
-    account, state, (member_id, role, last_seen_at, expires_at) = read_row(row)
+    account, state, (member_id, role, last_seen_at, expires_at, operates) = read_row(row)
     idle = now - last_seen_at
     if now >= expires_at or idle >= timedelta(seconds=settings.session_idle_seconds):
         raise errors.Unauthorized.ended()
     if idle >= timedelta(seconds=min(_NOTED_SECONDS, settings.session_idle_seconds / 4)):
         await _note_use(database, *owner, now)
-    return Caller(Identity(owner[0], "session", owner[1], member_id, role), account, state)
+    identity = Identity(owner[0], "session", owner[1], member_id, role, operates)
+    return Caller(identity, account, state)
 
 
 async def _note_use(database: Database, seller_id: int, session_id: int, now: datetime) -> None:

@@ -40,6 +40,7 @@ class Place(NamedTuple):
     icon: str
     key: str
     owner_only: bool = False
+    operator_only: bool = False
 
 
 # A capability that brings a page adds its line here.
@@ -58,6 +59,7 @@ NAVIGATION = [
     Place("/activity", "Activity", "activity", "a"),
     Place("/network", "Network", "globe", "w", owner_only=True),
     Place("/settings", "Settings", "settings", "e", owner_only=True),
+    Place("/operator", "Operator", "shield", "b", operator_only=True),
 ]
 HEADINGS = {
     403: "Not allowed",
@@ -93,7 +95,7 @@ def show(
         "url": url,
         "path": path,
         "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-        "navigation": [place for place in NAVIGATION if is_owner or not place.owner_only],
+        "navigation": [place for place in NAVIGATION if _opens(place, caller)],
         "is_owner": is_owner,
         "csrf_token": tokens.csrf_token(token) if token else "",
         "done": _done(request),
@@ -106,6 +108,12 @@ def show(
         media_type=MediaType.HTML,
         headers=HEADERS | dict(headers or {}),
     )
+
+
+def _opens(place: Place, caller: Caller) -> bool:
+    if place.operator_only:
+        return caller.identity.operator
+    return caller.role == "owner" or not place.owner_only
 
 
 def _done(request: PageRequest) -> str:

@@ -21,10 +21,12 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.database.notify import notify
 from cardsync.database.session import Database
 from cardsync.figures.sales import keep_sales
 from cardsync.orders import halves, rows
 from cardsync.orders.apply import Applied, apply, as_indexed
+from cardsync.orders.pull_sessions import PULLS
 from cardsync.settings import Settings
 from cardsync.web import bodies
 from cardsync.work import runner
@@ -130,8 +132,21 @@ async def _write(
         if mine is None:
             return None
         applied = await apply(session, upload.seller_id, upload.kind, read, now)
-        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+        await _done(session, mine, read, applied, now)
     return applied
+
+
+async def _done(
+    session: AsyncSession,
+    mine: Upload,
+    read: rows.Rows,
+    applied: Applied,
+    now: datetime,
+) -> None:
+    """End the upload; pages of a pull learn that an order of theirs may have changed."""
+    mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+    if applied.written:
+        await notify(session, PULLS, f"{mine.seller_id}:")
 
 
 async def _write_in_halves(
@@ -152,7 +167,7 @@ async def _write_in_halves(
         mine = await _mine(session, upload, wait=True)
         if mine is None or mine.claims != claimed.claims:
             return None
-        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+        await _done(session, mine, read, applied, now)
     return applied
 
 

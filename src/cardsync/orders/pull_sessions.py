@@ -21,6 +21,7 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.notify import notify
+from cardsync.database.session import run
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
@@ -104,6 +105,46 @@ async def _take(
     return int(taken.scalar_one())
 
 
+# What the desk does to an order, phones see as marks: of the copies that no phone has, and of no
+# order that is not to be pulled any more.
+_AT_THE_DESK = f"""
+    INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
+           quantity, undoes, device, sequence, person, received_at)
+    SELECT :seller, :session, 'desk-' || CAST(:stamp AS text) || '-' || open.item_id, 0,
+           open.item_id, open.order_id, open.sku_id, :kind,
+           CASE WHEN :kind = 'pulled' THEN open.wanted ELSE 1 END, '', 'desk', 0, 'Desk', :now
+      FROM (SELECT i.item_id, i.order_id, i.sku_id, coalesce(i.quantity, 1) - coalesce((
+                   SELECT CAST(sum(m.quantity) AS integer) FROM pull_mark m
+                    WHERE m.seller_id = :seller AND m.session_id = :session
+                      AND m.item_id = i.item_id AND m.kind = 'pulled' AND NOT m.undone), 0)
+                   AS wanted
+              FROM pull_session_item i
+              JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+             WHERE i.seller_id = :seller AND orders.seller_id = :seller
+               AND i.session_id = :session AND i.order_id = :id AND NOT {NEEDS_REVIEW}) open
+     WHERE open.wanted > 0
+"""
+
+
+async def _mark_for_phones(
+    session: AsyncSession,
+    seller_id: int,
+    session_id: int,
+    order_id: int,
+    kind: Literal["pulled", "defer"],
+    now: datetime,
+) -> None:
+    named = {
+        "seller": seller_id,
+        "session": session_id,
+        "id": order_id,
+        "kind": kind,
+        "stamp": round(now.timestamp() * 1_000_000),
+        "now": now,
+    }
+    await run(session, _AT_THE_DESK, named)
+
+
 async def mark_pulled(
     session: AsyncSession,
     caller: Caller,
@@ -126,6 +167,7 @@ async def mark_pulled(
         now,
     )
     if number is not None:
+        await _mark_for_phones(session, seller_id, session_id, order_id, "pulled", now)
         note(
             session,
             caller,
@@ -156,6 +198,7 @@ async def defer(
     unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
     number = await _change(session, seller_id, session_id, order_id, change, unless_there, now)
     if number is not None:
+        await _mark_for_phones(session, seller_id, session_id, order_id, "defer", now)
         summary = f"order {number} pushed to the end of pull session {session_id}"
         note(session, caller, "pull_session.deferred", summary, now)
 
@@ -326,6 +369,8 @@ async def _change(
         text(f"SELECT count(*) FROM pull_session_order p WHERE {here}"), named
     ):
         raise errors.NotFound(f"there is no order {order_id} in pull session {session_id}")
+    if number is not None:
+        await notify(session, PULLS, f"{seller_id}:{session_id}")
     return number
 
 

@@ -73,13 +73,22 @@ _OTHERS = """CROSS JOIN LATERAL (
     FROM price_observation o
    WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity
    ORDER BY o.observed_at DESC LIMIT 20) other"""
+# A card that was missing in a pull is settled by a count of its place since then, whatever the count
+# saw.
+_COUNTED_SINCE = """EXISTS (
+   SELECT FROM shelf_count s
+     JOIN shelf_count_line l ON l.seller_id = :seller AND l.count_id = s.id
+     JOIN card k ON k.seller_id = :seller AND k.id = l.card_id
+    WHERE s.seller_id = :seller AND s.state = 'settled' AND s.ended_at >= m.received_at
+      AND l.outcome IN ('correct', 'wrong') AND k.listing_id = m.sku_id)"""
 # The quantity fell by more than was sold since a higher one was seen. A sale may be a day older
 # than the upload that still had the card; cancelled orders and those refunded in full sell
 # nothing. An order names the listing, a custom one like any other.
 _AUDIT = f"""(c.listing_id IN (
  SELECT m.sku_id FROM pull_mark m
   WHERE m.seller_id = :seller AND m.kind = 'missing' AND NOT m.undone AND m.sku_id IS NOT NULL
-    AND m.received_at >= CAST(:now AS timestamptz) - interval '90 days') OR c.id IN (
+    AND m.received_at >= CAST(:now AS timestamptz) - interval '90 days'
+    AND NOT {_COUNTED_SINCE}) OR c.id IN (
  SELECT dropped.id FROM (
     SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing,
            other.observed_at - interval '1 day' AS since

@@ -46,6 +46,7 @@ TAGS = [
     Tag("pricing", "The price-updates export"),
     Tag("print", "Label sheets, and where labels lie on them"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
+    Tag("operator", "The sellers and the state of the installation, for its operators"),
     Tag("objects", "The embedded object store"),
     Tag("health", "For operators"),
 ]

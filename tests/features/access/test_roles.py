@@ -11,13 +11,13 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from credentials import KEY_OR_SESSION
 from requests_of_routes import DOCUMENT, ROUTES, asked
-from roles import AGENTS, OWNERS, STAFF, STRANGERS
+from roles import AGENTS, OPERATORS, OWNERS, STAFF, STRANGERS
 
 MEMBERS = STAFF | OWNERS
 
 
 def test_every_route_stands_in_exactly_one_table():
-    tables = [STRANGERS, AGENTS, STAFF, OWNERS]
+    tables = [STRANGERS, AGENTS, STAFF, OWNERS, OPERATORS]
     assert set().union(*tables) == ROUTES
     assert sum(map(len, tables)) == len(ROUTES)
 
@@ -66,6 +66,12 @@ async def test_an_owner_may_do_everything_that_members_do(a_seller):
     assert (await owner.sign_out()).status_code == 200
 
 
+async def test_the_installation_is_refused_to_everybody_but_operators(a_seller):
+    seller = await a_shop(a_seller)
+    for member in (await signed_in(seller), await joined(seller, f"staff-{seller.email}")):
+        assert await refused_to(member, OPERATORS) == dict.fromkeys(OPERATORS, "operator_required")
+
+
 async def test_what_agents_do_takes_a_key_whoever_is_signed_in(a_seller):
     seller = await a_shop(a_seller)
     for member in (await signed_in(seller), await joined(seller, f"staff-{seller.email}")):
@@ -78,6 +84,7 @@ def test_the_interface_says_who_is_refused():
         return json.dumps(DOCUMENT["paths"][path][method.lower()]["responses"].get("403", {}))
 
     assert {route for route in ROUTES if '"owner_required"' in codes(route)} == OWNERS
+    assert {route for route in ROUTES if '"operator_required"' in codes(route)} == OPERATORS
     assert {
         route for route in ROUTES if '"key_required"' in codes(route)
     } == AGENTS | KEY_OR_SESSION

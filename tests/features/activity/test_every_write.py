@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from browsers import Browser, accept, invited, joined, signed_in
+from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
 from passkeys_builder import Device
@@ -151,6 +151,12 @@ async def cancel(shop):
 async def approve_upload(shop):
     await shop.seller.set(upload_approved=True)
     return await shop.send("DELETE", "/api/v1/sync/approve_upload")
+
+
+async def set_past_due(shop):
+    await operates(shop.seller)
+    path = f"/api/operator/sellers/{shop.seller.id}"
+    return await shop.owner.send("PATCH", path, json={"past_due": True})
 
 
 async def invitation(shop):
@@ -518,6 +524,7 @@ SCENES = {
     "DELETE /api/members/{member_id}": lambda shop: of_member(shop, "DELETE"),
     "DELETE /api/members/{member_id}/sessions": lambda shop: of_member(shop, "DELETE", "/sessions"),
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
+    "PATCH /api/operator/sellers/{seller_id}": set_past_due,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
     "POST /api/passkeys": add_passkey,

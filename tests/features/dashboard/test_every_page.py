@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from markupsafe import escape
 
-from browsers import A_PASSWORD, accept, invited, joined, signed_in
+from browsers import A_PASSWORD, accept, invited, joined, operates, signed_in
 from builders import a_csv, a_row, log
 from cards_builder import a_list, a_place, card_ids
 from cardsync import clock
@@ -22,7 +22,7 @@ from pages import PAGES, built, filled, routes_of_the_door
 MARK = "x-bad"
 IDS = (
     "card_id", "list_id", "order_id", "upload_id", "cycle_id", "session_id", "rule_id", "run_id",
-    "count_id", "box", "key",
+    "count_id", "box", "key", "seller_id",
 )  # fmt: skip
 # One tag and a handler, in the ways that a name can try to be one.
 HOSTILE = {
@@ -109,6 +109,7 @@ async def filled_shop(a_seller, name="Black Lotus"):
     assert opened.status_code == 201, opened.text
     counted = await (await signed_in(seller)).post("/api/counts", json={"box": 3})
     assert counted.status_code == 201, counted.text
+    await operates(seller)
     ids = {
         "card_id": cards[1],
         "list_id": list_id,
@@ -120,6 +121,7 @@ async def filled_shop(a_seller, name="Black Lotus"):
         "run_id": (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"],
         "key": (await seller.get("/api/customers")).json()["customers"][0]["key"],
         "box": 3,
+        "seller_id": seller.id,
         "count_id": counted.json()["id"],
     }
     return seller, ids
@@ -219,6 +221,7 @@ async def test_names_are_text_on_every_page_and_stand_for_themselves(a_seller, n
 
 async def test_an_unknown_id_is_a_page_that_says_so(a_seller):
     seller = await a_seller()
+    await operates(seller)
     browser = await signed_in(seller)
     ids = dict.fromkeys(IDS, 999_999)
     for page in built():

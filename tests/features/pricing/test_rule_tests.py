@@ -5,9 +5,10 @@ hold a publish back unless the owner gives a reason.
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from browsers import joined, signed_in
@@ -264,3 +265,109 @@ async def test_no_publish_passes_a_red_test_and_an_override_leaves_its_trace(
         else:
             assert [verdict["red"] for verdict in answer.json()["rule_tests"]] == told
     assert len(await entries(seller, "pricing.rule_tests_overridden")) == overridden
+
+
+def holds(expectation, now, then):
+    """What a seller means by an expectation, said anew."""
+    words = expectation.split()
+    if then is None or expectation == "never moves":
+        return then is None or now == then
+    amount = Decimal(words[-2] if words[-1] == "%" else words[-1])
+    match words[:2]:
+        case ["never", "under"]:
+            return then >= amount
+        case ["never", "over"]:
+            return then <= amount
+        case ["lands", "at"]:
+            return then == amount
+    move = now * (1 + amount / 100)
+    return then <= move if amount > 0 else then >= move
+
+
+SHOPS = st.lists(
+    st.tuples(st.sampled_from(["0.50", "2.00", "30.00", "80.00"]), st.sampled_from(["1", "25"])),
+    min_size=2,
+    max_size=5,
+)
+WAYS = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "publish", "change", "disable", "delete", "reorder"]),
+        st.sampled_from([-6000, -1000, 0, 4000]),
+        SEARCHES,
+        st.integers(0, 9),
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+async def one_way(seller, way, adjust, search, which):
+    """Publish in one of its ways; return whether other rules govern since."""
+    rules = (await seller.get(RULES)).json()["rules"]
+    if not rules and way not in ("create", "publish"):
+        return False
+    before = await governing(seller)
+    rule = f"{RULES}/{rules[which % len(rules)]['id']}"
+    if way == "create":
+        answer = await a_rule(seller, adjust_bp=adjust, query=search, state="published")
+    elif way == "publish":
+        draft = (await a_rule(seller, adjust_bp=adjust, query=search)).json()
+        answer = await seller.post(f"{RULES}/{draft['id']}/publish")
+        if answer.status_code == 409:
+            await seller.http.delete(f"{RULES}/{draft['id']}")
+    elif way == "change":
+        answer = await seller.http.patch(rule, json={"adjust_bp": adjust, "query": search})
+    elif way == "disable":
+        answer = await seller.post(f"{rule}/disable")
+    elif way == "delete":
+        answer = await seller.http.delete(rule)
+    else:
+        ids = [each["id"] for each in rules]
+        shift = which % len(ids)
+        answer = await seller.post(f"{RULES}/reorder", json={"ids": ids[shift:] + ids[:shift]})
+    assert answer.status_code in (200, 201, 409, 422), answer.text
+    assert answer.status_code in (200, 201) or await governing(seller) == before
+    return await governing(seller) != before
+
+
+async def governing(seller):
+    rules = (await seller.get(RULES)).json()["rules"]
+    fields = ("id", "adjust_bp", "query", "ceiling")
+    live = [rule for rule in rules if rule["enabled"] and rule["state"] == "published"]
+    return [[rule[field] for field in fields] for rule in live]
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=12,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(SHOPS, st.lists(st.tuples(EXPECTATIONS, SEARCHES), min_size=1, max_size=3), WAYS)
+async def test_prices_of_a_generated_seller_never_pass_a_red_test(a_seller, shop, expected, ways):
+    """Whatever is published, in whatever way: the prices that the next run asks keep every test."""
+    seller = await a_seller()
+    rows = [a_row(n, market=m, price=p) for n, (m, p) in enumerate(shop, start=1)]
+    await seller.import_csv(a_csv(*rows))
+    made = [await a_test(seller, expectation, search) for expectation, search in expected]
+    for way in ways:
+        if not await one_way(seller, *way):
+            continue
+        await seller.post("/api/pricing/reprice", json={})
+        await seller.service.run_jobs()
+        runs = (await seller.get("/api/pricing/runs")).json()["runs"]
+        assert runs[0]["state"] == "completed", runs[0]
+        verdicts = (await seller.post(f"{TESTS}/check")).json()["rule_tests"]
+        for test, verdict in zip(made, verdicts, strict=True):
+            found = await seller.get("/api/cards", params={"search": test["search"]})
+            red = [
+                card
+                for card in found.json()["cards"]
+                if not holds(
+                    test["expectation"],
+                    Decimal(card["price"]),
+                    Decimal(card["target_price"] or card["price"]),
+                )
+            ]
+            assert len(red) == verdict["failing"], (test, red, verdict)
+            assert not verdict["red"], (way, verdict)

@@ -9,6 +9,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from builders import an_order as uploaded_order
 from cards_builder import a_place, card_ids
 from orders_builder import an_item, an_order, change_order
 
@@ -313,3 +314,96 @@ async def test_a_phone_without_scripts_pulls_by_forms(shop):
             assert answer.status_code == 303, answer.text
     assert (await orders(shop, session))[first]["pulled_at"]
     assert "Every card of this game is done" in (await http.get(path)).text
+
+
+async def test_what_the_desk_marks_stands_on_the_phones_and_can_be_taken_back_there(shop):
+    owner = await signed_in(shop)
+    session, (first, _), (one, two, _), links = await a_pull(shop, owner)
+    phone = Phone(shop, links["magic"])
+    await phone.sent(mark(1, one))
+    told = []
+    events = shop.service.app.state.pull_streams.events(shop.id, lambda: asyncio.sleep(0, True))
+    await anext(events)
+    waiting = asyncio.ensure_future(anext(events))
+    answer = await shop.post(f"/api/pull_sessions/{session}/orders/{first}/pulled")
+    assert answer.status_code in (200, 201), answer.text
+    async with asyncio.timeout(5):
+        told.append(await waiting)
+    await events.aclose()
+    assert "event: changed" in told[0]
+    queue = await phone.queue()
+    assert {line["item_id"]: (line["state"], line["pulled"]) for line in queue["lines"]} == {
+        one: ("pulled", 2),
+        two: ("pulled", 1),
+    }
+    assert queue["progress"]["by_person"] == {"Bea": 1, "Desk": 2}
+    # A mark that was made without a network meanwhile brings a copy too many.
+    late = await phone.sent(mark(2, two))
+    assert late["outcomes"][0] == {"id": "mark-0002", "outcome": "surplus", "put_back": 1}
+    await phone.sent(mark(3, two, "undo", undoes="mark-0002"))
+    desk = next(line for line in queue["lines"] if line["item_id"] == two)["last_mark"]
+    await phone.sent(mark(4, two, "undo", undoes=desk))
+    assert (await orders(shop, session))[first]["pulled_at"] is None
+
+
+async def test_an_order_deferred_at_the_desk_comes_last_on_the_phones(shop):
+    owner = await signed_in(shop)
+    session, (first, _), (one, two, _), links = await a_pull(shop, owner)
+    await shop.post(f"/api/pull_sessions/{session}/orders/{first}/defer")
+    queue = await Phone(shop, links["magic"]).queue()
+    assert {line["state"] for line in queue["lines"]} == {"deferred"}
+    assert {line["item_id"] for line in queue["lines"]} == {one, two}
+
+
+async def test_an_upload_of_orders_wakes_the_phones(shop):
+    owner = await signed_in(shop)
+    await a_pull(shop, owner)
+    events = shop.service.app.state.pull_streams.events(shop.id, lambda: asyncio.sleep(0, True))
+    await anext(events)
+    waiting = asyncio.ensure_future(anext(events))
+    await shop.orders([uploaded_order("A-77")])
+    async with asyncio.timeout(5):
+        assert "event: changed" in await waiting
+    await events.aclose()
+
+
+async def test_a_missing_card_is_settled_by_the_count_of_its_box(shop):
+    owner = await signed_in(shop)
+    _, _, (_, two, _), links = await a_pull(shop, owner)
+    await Phone(shop, links["magic"]).sent(mark(1, two, "missing"))
+
+    async def audited():
+        found = await shop.get("/api/cards", params={"search": "is:audit"})
+        return [card["product_name"] for card in found.json()["cards"]]
+
+    assert await audited() == ["Card 2"]
+    count = (await owner.post("/api/counts", json={"box": 1})).json()["id"]
+    card = (await card_ids(shop))[2]
+    seen = {"cards": [{"card_id": card, "slot": 4, "quantity": 0}]}
+    answer = await owner.post(f"/api/counts/{count}/seen", json=seen)
+    assert answer.status_code in (200, 201), answer.text
+    assert await audited() == ["Card 2"]
+    settled = await owner.post(f"/api/counts/{count}/settle", json={})
+    assert settled.status_code in (200, 201), settled.text
+    assert await audited() == []
+    await Phone(shop, links["magic"]).sent(mark(2, two, "missing"))
+    assert await audited() == ["Card 2"]
+
+
+async def test_a_second_cover_says_that_the_first_one_works_on(shop):
+    owner = await signed_in(shop)
+    session, _, _, links = await a_pull(shop, owner)
+    cover = await owner.http.post(f"/pulls/{session}/cover", **form(owner))
+    assert "2 links of earlier cover sheets go on working" in cover.text
+    assert (await Phone(shop, links["magic"]).queue())["lines"]
+
+
+async def test_a_link_that_ended_still_opens_the_marks_that_the_phone_kept(shop):
+    owner = await signed_in(shop)
+    session, _, _, links = await a_pull(shop, owner)
+    await shop.post(f"/api/pull_sessions/{session}/cancel")
+    phone = Phone(shop, links["magic"])
+    page = await phone.http.get(phone.path)
+    assert page.status_code == 410
+    assert 'id="kept"' in page.text
+    assert f'data-token="{phone.path.removeprefix("/p/")}"' in page.text

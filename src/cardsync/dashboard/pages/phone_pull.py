@@ -146,8 +146,25 @@ async def worker() -> Response[str]:
     return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
 
 
-def refused(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any]:
-    """Say in a page why the link opens nothing; nobody signs in here."""
+def refused(
+    request: Request[Any, Any, Any],
+    problem: errors.Problem,
+) -> Response[Any] | Template:
+    """Say in a page why the link opens nothing; nobody signs in here. What this phone could not
+    send to it any more stands there, too.
+    """
+    if isinstance(problem, errors.PullLinkEnded):
+        return Template(
+            "phone_ended.html",
+            context={
+                "asset": asset_url,
+                "token": str(request.path_params.get("token", "")),
+                "message": sentence(problem),
+            },
+            status_code=problem.status,
+            media_type=MediaType.HTML,
+            headers=PHONE_HEADERS,
+        )
     return page(
         "message.html",
         problem.status,

@@ -127,10 +127,12 @@ async def _cover(
     """Make new links and show them this one time, each as a QR code."""
     now = clock.now()
     async with database.tenant(caller.seller_id) as session:
+        earlier = await links.list_links(session, caller, session_id)
         made = await links.make_links(session, caller, session_id, None, now)
         told = await pull_reads.summary(session, caller, session_id)
         orders = await pull_reads.orders_of(session, caller, session_id)
         queue = await read_queue(session, caller, session_id, now)
+    working = sum(link.revoked_at is None for link in earlier)
     pull = pull_session_orders(told, orders)
     games = {game["product_line"]: game for game in _games(queue, pull.orders)}
     origin = settings.origin_for(request.headers.get("host"))
@@ -139,7 +141,7 @@ async def _cover(
         for link in links_made(made, origin).links
         if link.product_line in games
     ]
-    return show(request, caller, "pull_cover.html", pull=pull, sheets=sheets)
+    return show(request, caller, "pull_cover.html", pull=pull, sheets=sheets, earlier=working)
 
 
 def _qr(url: str) -> str:

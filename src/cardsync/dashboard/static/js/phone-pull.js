@@ -14,8 +14,11 @@ if (parameters.get("person")) write("pull-person", parameters.get("person"));
 const person = () => read("pull-person", "");
 let queue = read(key("queue"), null);
 let outbox = read(key("outbox"), []);
+// Marks that the server refused, each with its reason: they block no other mark, and are told.
+let refused = read(key("refused"), []);
+let atOnce = 200;
 let sending = false;
-let ended = false;
+let ended = "ended" in document.body.dataset;
 let claimed = 0;
 let polling = 0;
 
@@ -66,7 +69,7 @@ function next() {
 }
 
 function render() {
-  if (!queue) return;
+  if (!queue || !document.getElementById("current")) return;
   const all = lines();
   const line = next();
   const card = document.getElementById("current");
@@ -101,8 +104,48 @@ function render() {
   const pulled = all.reduce((sum, one) => sum + one.pulled, 0), wanted = all.reduce((sum, one) => sum + one.wanted, 0);
   const bar = document.querySelector("#progress progress");
   if (bar) { bar.max = wanted || 1; bar.value = pulled; document.querySelector("#progress .muted").textContent = `${pulled} of ${wanted}`; }
-  const wait = outbox.length ? `${outbox.length} ${outbox.length === 1 ? "mark waits" : "marks wait"} to be sent.` : "";
+  const wait = outbox.length && !ended ? `${outbox.length} ${outbox.length === 1 ? "mark waits" : "marks wait"} to be sent.` : "";
   document.getElementById("network").textContent = wait;
+  renderKept();
+}
+
+// What reached nobody: marks that were refused, and those that wait although the link has ended. The
+// same phone's next link to the same queue sends the latter.
+function renderKept() {
+  const left = [...refused, ...(ended ? outbox.map(mark => ({ ...mark, why: "the link has ended" })) : [])];
+  const part = document.getElementById("kept");
+  part.hidden = !left.length;
+  if (part.hidden) return;
+  const known = new Map((queue?.lines ?? []).map(line => [line.item_id, line]));
+  part.querySelector("ul").replaceChildren(...left.map(mark => {
+    const line = known.get(mark.item_id), row = element("li", "warn"), grow = element("div", "grow");
+    const title = element("p", "", `${{ pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Taken back" }[mark.kind]} ${mark.kind === "pulled" ? `${mark.quantity} × ` : ""}`);
+    title.append(name("span", "", line?.name || `card ${mark.item_id}`), line?.place ? ` (${line.place})` : "");
+    grow.append(title, element("p", "muted", `${line?.order_number ? `Order ${line.order_number} · ` : ""}${mark.why}`));
+    row.append(grow);
+    return row;
+  }));
+}
+function forget() {
+  refused = [];
+  write(key("refused"), refused);
+  if (ended) { outbox = []; write(key("outbox"), outbox); }
+  render();
+  renderKept();
+}
+
+// A new link to the same queue goes on with what an earlier link of this phone could not send.
+function adopt() {
+  for (let at = localStorage.length - 1; at >= 0; at--) {
+    const other = localStorage.key(at);
+    if (!other.startsWith("pull-outbox-") || other === key("outbox")) continue;
+    const from = read(other.replace("outbox", "queue"), null), waiting = read(other, []);
+    if (!waiting.length || from?.session_id !== queue.session_id || from?.product_line !== queue.product_line) continue;
+    const mine = new Set(outbox.map(mark => mark.id));
+    outbox = [...waiting.filter(mark => !mine.has(mark.id)), ...outbox];
+    write(key("outbox"), outbox);
+    localStorage.removeItem(other);
+  }
 }
 
 function tell(text) {
@@ -118,12 +161,17 @@ async function ask(path, body) {
   return answer;
 }
 
-function take(fresh) { queue = fresh; write(key("queue"), fresh); }
+let adopted = false;
+function take(fresh) {
+  queue = fresh;
+  write(key("queue"), fresh);
+  if (!adopted) { adopted = true; adopt(); if (outbox.length) setTimeout(send); }
+}
 
 async function send() {
   if (sending || !outbox.length || ended) return;
   sending = true;
-  const sent = outbox.slice(0, 200);
+  const sent = outbox.slice(0, atOnce);
   try {
     const answer = await ask("/marks", { device, person: person(), marks: sent.map(({ back, ...mark }) => mark) });
     if (answer.ok) {
@@ -131,10 +179,23 @@ async function send() {
       const known = new Set(sent.map(mark => mark.id));
       outbox = outbox.filter(mark => !known.has(mark.id));
       write(key("outbox"), outbox);
+      if (!outbox.length) atOnce = 200;
       take(fresh);
       const back = outcomes.reduce((sum, one) => sum + one.put_back, 0);
       if (back) tell(`${back} of these cards ${back === 1 ? "is" : "are"} not wanted any more: put ${back === 1 ? "it" : "them"} back.`);
-    } else if (answer.status === 422) tell((await answer.json()).error ?? "The marks were refused.");
+    } else if ([400, 413, 422].includes(answer.status)) {
+      // One of them is refused: they go one by one until it is found.
+      if (sent.length > 1) atOnce = 1;
+      else {
+        const why = (await answer.json()).error ?? "the mark was refused";
+        refused = [...refused, { ...sent[0], why }];
+        write(key("refused"), refused);
+        outbox = outbox.filter(mark => mark.id !== sent[0].id);
+        write(key("outbox"), outbox);
+        tell("A mark was refused, and the others go on. It stands below: tell the desk.");
+      }
+      if (outbox.length) setTimeout(send);
+    }
   } catch { /* There is no network: the outbox keeps them. */ } finally { sending = false; }
   render();
 }
@@ -160,13 +221,21 @@ async function claim(line, again = false) {
   } catch { /* Without a network two phones may show one card: a second copy is told to put back. */ }
 }
 
-const events = new EventSource(`${base}/changes`);
-events.addEventListener("changed", () => { clearInterval(polling); polling = 0; refresh(); });
-events.addEventListener("ended", () => { ended = true; events.close(); render(); });
-events.addEventListener("error", () => { polling ||= setInterval(refresh, 5000); });
-addEventListener("online", refresh);
-setInterval(send, 5000);
-setInterval(() => { const line = next(); if (line && !ended) claim(line, true); }, 30000);
+document.querySelector("#kept button").addEventListener("click", forget);
+if (ended) renderKept();
+else begin();
+function begin() {
+  const events = new EventSource(`${base}/changes`);
+  events.addEventListener("changed", () => { clearInterval(polling); polling = 0; refresh(); });
+  events.addEventListener("ended", () => { ended = true; events.close(); render(); });
+  events.addEventListener("error", () => { polling ||= setInterval(refresh, 5000); });
+  addEventListener("online", refresh);
+  setInterval(send, 5000);
+  setInterval(() => { const line = next(); if (line && !ended) claim(line, true); }, 30000);
+  keep();
+  render();
+  refresh();
+}
 // The page and its files are kept now, because the worker has not seen them loaded.
 async function keep() {
   if (!navigator.serviceWorker) return;
@@ -176,6 +245,3 @@ async function keep() {
     await (await caches.open("pull-1")).addAll([...files, base]);
   } catch { /* Without a worker the page still keeps its marks. */ }
 }
-keep();
-render();
-refresh();

@@ -1,0 +1,106 @@
+"""The pages of the installation's operators: a search for sellers, one seller's plan and switches,
+and the state of lines, queues, statements, releases and imports.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors, limits
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.accounts import sellers
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.operators import installation, shops
+from cardsync.operators.shown import installation_shown, seller_shown, sellers_shown
+from cardsync.orders.filters import read_page
+from cardsync.settings import Settings
+
+_SAID: Final = {
+    "suspended": ("The account is suspended.", "The suspension is lifted."),
+    "past_due": ("The account is past due.", "The account is not past due any more."),
+}
+
+
+@get("/operator", opt=BY_FORM)
+async def sellers_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    given = request.query_params.dict()
+    page, _ = read_page(given)
+    search = (given.get("search") or [""])[-1][: limits.SEARCHED_CHARACTERS]
+    async with database.tenant(caller.seller_id) as session:
+        found, total = await shops.shops(session, caller, search, page)
+    return show(
+        request,
+        caller,
+        "operator.html",
+        found=sellers_shown(found, total, page, limits.OPERATOR_SELLERS),
+        search=search,
+    )
+
+
+@get("/operator/sellers/{seller_id:int}", opt=BY_FORM)
+async def seller_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    seller_id: int,
+) -> Template:
+    async with database.tenant(caller.seller_id) as session:
+        found = await shops.one_shop(session, caller, seller_id)
+    return show(
+        request,
+        caller,
+        "operator_seller.html",
+        seller=seller_shown(found),
+        plans=[(plan, plan.title()) for plan in limits.PLANS],
+        own=seller_id == caller.seller_id,
+    )
+
+
+@post("/operator/sellers/{seller_id:int}", opt=BY_FORM | WRITES)
+async def change_seller(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    seller_id: int,
+) -> Response[str]:
+    """Set what the form names: the plan with the trial's end, or one switch."""
+    form = await read_form(request)
+    values: dict[str, Any] = {}
+    for name in shops.CHANGEABLE:
+        if name in form:
+            try:
+                values[name] = sellers.SETTABLE[name](field(form, name))
+            except ValueError as e:
+                raise errors.InvalidPayload(f"{name}: takes {e}") from e
+    async with database.tenant(caller.seller_id) as session:
+        await shops.change_shop(session, caller, seller_id, values, clock.now())
+    told = [_SAID[name][0 if on else 1] for name, on in values.items() if name in _SAID]
+    done = " ".join(told) or "The plan is saved."
+    return see(f"/operator/sellers/{seller_id}", done=done)
+
+
+@get("/operator/installation", opt=BY_FORM)
+async def installation_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    now = clock.now()
+    async with database.tenant(caller.seller_id) as session:
+        found = await installation.read_installation(session, caller, now)
+    return show(
+        request,
+        caller,
+        "operator_installation.html",
+        found=installation_shown(found, now, unknown_lines=settings.allow_unknown_lines),
+    )
+
+
+ROUTES = [sellers_page, seller_page, change_seller, installation_page]

@@ -1,0 +1,160 @@
+"""The state of the installation, for its operators: product lines, queues with their age, slow
+statements, releases of the agent, and imports of the catalog.
+
+Nothing here is a seller's row. A statement is shown without its values.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import limits
+from cardsync.access.caller import Caller
+from cardsync.catalog.product_lines import LINES
+
+_PRODUCTS: Final = "SELECT game, sum(printings) FROM catalog_name GROUP BY game"
+_QUEUES: Final = """
+    SELECT stream, count(*) FILTER (WHERE due_at <= :now), min(due_at) FILTER (WHERE due_at <= :now),
+           count(*) FILTER (WHERE rests_until > :now), count(*) FILTER (WHERE put_back_times > 0)
+      FROM work_due GROUP BY stream ORDER BY 2 DESC, stream
+"""
+_JOBS: Final = """
+    SELECT count(*) FILTER (WHERE status = 'todo'), count(*) FILTER (WHERE status = 'doing'),
+           count(*) FILTER (WHERE status = 'failed')
+      FROM procrastinate_jobs
+"""
+_RUNNING: Final = """
+    SELECT extract(epoch FROM clock_timestamp() - query_start), state, query
+      FROM pg_stat_activity
+     WHERE usename = current_user AND state <> 'idle' AND pid <> pg_backend_pid()
+       AND query_start < clock_timestamp() - interval '1 second'
+     ORDER BY query_start LIMIT :most
+"""
+_KEPT: Final = """
+    SELECT mean_exec_time / 1000, calls, query FROM pg_stat_statements
+     WHERE userid = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND calls > 4
+     ORDER BY mean_exec_time DESC LIMIT :most
+"""
+_RELEASES: Final = """
+    SELECT r.product, r.version, r.platform, r.channel, r.percentage, r.published_at, r.expires_at,
+           EXISTS (SELECT FROM release_kill k
+                    WHERE k.product = r.product AND k.version = r.version)
+      FROM release r ORDER BY r.published_at DESC, r.id DESC LIMIT :most
+"""
+_IMPORTS: Final = """
+    SELECT source, rows, added, changed, vanished, skipped, finished_at FROM catalog_import
+     ORDER BY id DESC LIMIT :most
+"""
+# A text, a dollar-quoted text, or a number that is no part of a name.
+_VALUE: Final = re.compile(
+    r"[eE]?'(?:[^'\\]|''|\\.)*'?|\$(\w*)\$.*?(?:\$\1\$|$)|(?<![\w:$])-?\d+(?:\.\d+)?", re.DOTALL
+)
+_CHARACTERS: Final = 400
+
+
+class GameLine(NamedTuple):
+    name: str
+    label: str
+    category_id: int
+    products: int
+
+
+class Stream(NamedTuple):
+    """`waiting` counts the sellers whose work is due; `resting` those whose work was put back."""
+
+    stream: str
+    waiting: int
+    oldest_at: datetime | None
+    resting: int
+    put_back: int
+
+
+class Jobs(NamedTuple):
+    waiting: int
+    running: int
+    failed: int
+
+
+class Statement(NamedTuple):
+    """`calls` is zero for a statement that runs now; else `seconds` is the mean of all calls."""
+
+    seconds: float
+    calls: int
+    state: str
+    statement: str
+
+
+class AgentRelease(NamedTuple):
+    product: str
+    version: str
+    platform: str
+    channel: str
+    percentage: int
+    published_at: datetime
+    expires_at: datetime
+    killed: bool
+
+
+class Imported(NamedTuple):
+    source: str
+    rows: int
+    added: int
+    changed: int
+    vanished: int
+    skipped: int
+    finished_at: datetime
+
+
+class Installation(NamedTuple):
+    lines: list[GameLine]
+    queues: list[Stream]
+    jobs: Jobs
+    statements: list[Statement]
+    releases: list[AgentRelease]
+    imports: list[Imported]
+
+
+def without_values(statement: str) -> str:
+    """Return a statement in one line with a question mark for each value. Pure."""
+    bare = " ".join(_VALUE.sub("?", statement).split())
+    return bare if len(bare) <= _CHARACTERS else bare[:_CHARACTERS] + "…"
+
+
+async def read_installation(session: AsyncSession, caller: Caller, now: datetime) -> Installation:
+    """Raises OperatorRequired."""
+    caller.must_be_operator()
+    most = {"most": limits.OPERATOR_ROWS}
+    counted = {row[0]: row[1] for row in await session.execute(text(_PRODUCTS))}
+    queues = await session.execute(text(_QUEUES), {"now": now})
+    jobs = (await session.execute(text(_JOBS))).one()
+    releases = await session.execute(text(_RELEASES), most)
+    imports = await session.execute(text(_IMPORTS), most)
+    return Installation(
+        [GameLine(*line, int(counted.get(line.name, 0))) for line in LINES],
+        [Stream(*row) for row in queues],
+        Jobs(*jobs),
+        await _statements(session),
+        [AgentRelease(*row) for row in releases],
+        [Imported(*row) for row in imports],
+    )
+
+
+async def _statements(session: AsyncSession) -> list[Statement]:
+    most = {"most": limits.OPERATOR_ROWS}
+    running = await session.execute(text(_RUNNING), most)
+    found = [
+        Statement(float(seconds), 0, state, without_values(query))
+        for seconds, state, query in running
+    ]
+    if await session.scalar(text("SELECT to_regclass('pg_stat_statements')")) is not None:
+        kept = await session.execute(text(_KEPT), most)
+        found += [
+            Statement(float(seconds), calls, "finished", without_values(query))
+            for seconds, calls, query in kept
+        ]
+    return found

@@ -1,0 +1,103 @@
+"""The installation over HTTP, for its operators by session: the sellers with their plans, and the
+state of lines, queues, statements, releases and imports.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+from litestar import Router, get, patch
+from litestar.params import Parameter
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.operators import installation, shops
+from cardsync.operators.shown import (
+    InstallationShown,
+    SellerShown,
+    SellersShown,
+    installation_shown,
+    seller_shown,
+    sellers_shown,
+)
+from cardsync.settings import Settings
+from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
+
+READ = (*BEHIND_A_KEY, errors.SessionRequired, errors.OperatorRequired)
+WRITTEN = (*FOR_MEMBERS, errors.OperatorRequired)
+Plan = Literal["free", "trial", "paid", "complimentary", "founder"]
+Search = Annotated[str, Parameter(max_length=limits.SEARCHED_CHARACTERS)]
+PageNumber = Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)]
+
+
+class SellerChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields to set; a trial without an end goes on."""
+
+    plan: Plan | UnsetType = UNSET
+    trial_ends_at: datetime | UnsetType | None = UNSET
+    suspended: bool | UnsetType = UNSET
+    past_due: bool | UnsetType = UNSET
+
+
+@get("/sellers", responses=problems(*READ, errors.InvalidPayload))
+async def list_sellers(
+    caller: Caller,
+    session: AsyncSession,
+    search: Search = "",
+    page: PageNumber = 1,
+) -> SellersShown:
+    """Show the sellers whose name or address holds the search, the newest first: plans and
+    switches, and nothing of what they sell.
+    """
+    found, total = await shops.shops(session, caller, search, page)
+    return sellers_shown(found, total, page, limits.OPERATOR_SELLERS)
+
+
+@get("/sellers/{seller_id:int}", responses=problems(*READ, errors.NotFound))
+async def read_seller(caller: Caller, session: AsyncSession, seller_id: int) -> SellerShown:
+    """Show one seller's plan and switches."""
+    return seller_shown(await shops.one_shop(session, caller, seller_id))
+
+
+@patch(
+    "/sellers/{seller_id:int}",
+    opt=WRITES,
+    responses=problems(*WRITTEN, *WITH_JSON_BODY, errors.NotFound),
+)
+async def change_seller(
+    caller: Caller,
+    session: AsyncSession,
+    seller_id: int,
+    data: SellerChange,
+) -> SellerShown:
+    """Set a seller's plan or suspension. The change stands in the seller's own activity, too."""
+    values = {
+        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
+    }
+    return seller_shown(await shops.change_shop(session, caller, seller_id, values, clock.now()))
+
+
+@get("/installation", responses=problems(*READ))
+async def read_installation(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> InstallationShown:
+    """Show product lines, queues with their age, slow statements without their values, releases of
+    the agent, and imports of the catalog.
+    """
+    now = clock.now()
+    found = await installation.read_installation(session, caller, now)
+    return installation_shown(found, now, unknown_lines=settings.allow_unknown_lines)
+
+
+router = Router(
+    path="/operator",
+    route_handlers=[list_sellers, read_seller, change_seller, read_installation],
+    tags=["operator"],
+)
