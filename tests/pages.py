@@ -147,6 +147,8 @@ def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
     yield "see your stock" if network["seen"] else "Buyers do not see your stock"
     for card in network["shown"]:
         yield from _money(reader, card["price"])
+
+
 # The shop of the pages' tests has an owner who is an operator, too (`browsers.operates`).
 def _sellers(answers: list[Any], reader: Reader) -> Iterable[str]:
     [found] = answers
