@@ -19,12 +19,13 @@ async def test_today_shows_the_sync_and_requests_one(a_seller):
     assert page.status_code == 200
     assert "Nothing waits for you" in page.text
     token = browser.session["csrf_token"]
-    form = {"csrf_token": token, "kind": "orders"}
-    asked = await browser.http.post("/today/sync", data=form)
+    form = {"csrf_token": token, "kind": "orders", "back": "/today"}
+    asked = await browser.http.post("/sync/request", data=form)
     assert asked.status_code == 303
+    assert asked.headers["location"].startswith("/today")
     pending = (await seller.get("/api/v1/sync/pending")).json()
     assert pending["action"] == "sync"
-    refused = await browser.http.post("/today/sync", data={"csrf_token": "x", "kind": "full"})
+    refused = await browser.http.post("/sync/request", data={"csrf_token": "x", "kind": "full"})
     assert refused.status_code == 403
     assert "This form is not of your session" in refused.text
 
@@ -111,19 +112,19 @@ async def test_every_next_step_leads_to_a_page(a_seller):
 async def test_a_running_sync_is_cancelled_by_its_owner_alone(a_seller):
     seller = await a_seller()
     owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
-    assert 'action="/today/cancel"' not in (await owner.get("/today")).text
+    assert 'action="/sync/cancel"' not in (await owner.get("/today")).text
     await seller.get("/api/v1/sync/pending")
     page = (await owner.get("/today")).text
-    assert 'action="/today/cancel"' in page
+    assert 'action="/sync/cancel"' in page
     assert 'data-hx-trigger="every 5s"' in page
-    assert "/today/cancel" not in (await staff.get("/today")).text
+    assert "/sync/cancel" not in (await staff.get("/today")).text
     form = {"csrf_token": staff.session["csrf_token"]}
-    assert (await staff.http.post("/today/cancel", data=form)).status_code == 403
-    assert (await owner.http.post("/today/cancel", data={})).status_code == 403
+    assert (await staff.http.post("/sync/cancel", data=form)).status_code == 403
+    assert (await owner.http.post("/sync/cancel", data={})).status_code == 403
     form = {"csrf_token": owner.session["csrf_token"]}
-    assert (await owner.http.post("/today/cancel", data=form)).status_code == 303
+    assert (await owner.http.post("/sync/cancel", data=form)).status_code == 303
     assert (await seller.get("/api/v1/status")).json()["phase"] == "idle"
-    again = await owner.http.post("/today/cancel", data=form)
+    again = await owner.http.post("/sync/cancel", data=form)
     assert again.status_code == 409
 
 
@@ -135,14 +136,14 @@ async def test_a_credit_skips_the_wait_once(a_seller):
     owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
     page = (await owner.get("/today")).text
     [key] = re.findall(r'name="key" value="([^"]+)"', page)
-    assert "/today/skip_wait" not in (await staff.get("/today")).text
+    assert "/sync/skip-wait" not in (await staff.get("/today")).text
     form = {"csrf_token": owner.session["csrf_token"], "key": key}
     answers = await asyncio.gather(
-        *(owner.http.post("/today/skip_wait", data=form) for _ in range(2))
+        *(owner.http.post("/sync/skip-wait", data=form) for _ in range(2))
     )
     assert [answer.status_code for answer in answers] == [303, 303]
     assert (await owner.get("/api/today")).json()["sync"]["credits"] == 1
     form = {"csrf_token": staff.session["csrf_token"], "key": "other"}
-    assert (await staff.http.post("/today/skip_wait", data=form)).status_code == 403
-    refused = await owner.http.post("/today/skip_wait", data={"csrf_token": "x", "key": key})
+    assert (await staff.http.post("/sync/skip-wait", data=form)).status_code == 403
+    refused = await owner.http.post("/sync/skip-wait", data={"csrf_token": "x", "key": key})
     assert refused.status_code == 403

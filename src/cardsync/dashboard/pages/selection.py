@@ -4,7 +4,7 @@ match come in; they are put on a list, or come out as a CSV.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -120,11 +120,7 @@ async def pin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    form = await read_form(request)
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await pin_many(session, caller, selected(form), clock.now(), settings)
-    return _back(form, _pinned(done, "pinned at the price that they have"))
+    return await _pins(request, caller, database, settings, pin_many)
 
 
 @post("/cards/unpin", opt=BY_FORM | WRITES)
@@ -134,16 +130,22 @@ async def unpin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
+    return await _pins(request, caller, database, settings, unpin_many)
+
+
+async def _pins(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    change: Callable[..., Awaitable[Pinned]],
+) -> Response[str]:
     form = await read_form(request)
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await unpin_many(session, caller, selected(form), clock.now(), settings)
-    return _back(form, _pinned(done, "pinned no more"))
-
-
-def _pinned(done: Pinned, what: str) -> str:
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        done = await change(session, caller, selected(form), clock.now(), settings)
+    what = "pinned at the price that they have" if change is pin_many else "pinned no more"
     told = f"{done.changed:,} of the {done.requested:,} selected are {what}."
-    return f"{told} There are more: do it again." if done.truncated else told
+    return _back(form, f"{told} There are more: do it again." if done.truncated else told)
 
 
 @post("/cards/publish", opt=BY_FORM | WRITES)

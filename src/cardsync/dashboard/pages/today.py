@@ -15,14 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import SYNC_REQUEST
-from cardsync.credits import skip_wait as credits
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.inventory import reviews
-from cardsync.seller_state.kinds import KINDS, read_kind
+from cardsync.seller_state.kinds import KINDS
 from cardsync.settings import Settings
-from cardsync.sync import cancel
-from cardsync.sync import request as requests
 from cardsync.sync.last_seen import LastSeen
 from cardsync.today import work
 from cardsync.today.shown import TodayBody
@@ -36,12 +32,6 @@ CHART_DAYS = 90
 REVIEWS = {"upload_in_review": "/today/review", "run_in_review": "/today/runs"}
 # In these phases there is something to cancel.
 RUNNING = ("collecting", "queued", "importing", "repricing")
-SKIPPED = {
-    "charged": "A credit was spent: the agent begins a sync at its next poll.",
-    "replayed": "This credit was spent before: the agent begins the sync at its next poll.",
-    "no_charge_needed": "Nothing was spent, because a sync waits already or there is no wait.",
-    "sync_in_flight": "Nothing was spent, because a sync is running.",
-}
 
 
 @get("/", opt=BY_FORM)
@@ -104,48 +94,6 @@ def _may_skip(caller: Caller, today: TodayBody) -> bool:
     return caller.role == "owner" and today.sync.cooldown == "metered"
 
 
-@post("/today/sync", opt=BY_FORM | SYNC_REQUEST)
-async def request_sync(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-) -> Response[str]:
-    form = await read_form(request)
-    kind = read_kind(field(form, "kind") or "full")
-    await requests.request_sync(session, caller, kind, clock.now(), settings)
-    return see(
-        "/today",
-        done=f"Requested: a sync of kind {kind}. The agent begins it at its next poll.",
-    )
-
-
-@post("/today/cancel", opt=BY_FORM)
-async def cancel_sync(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-) -> Response[str]:
-    await read_form(request)
-    status = await cancel.cancel_sync(session, caller, clock.now())
-    done = "is cancelled" if status == "cancelled" else "stops as soon as what it writes is whole"
-    return see("/today", done=f"The sync {done}.")
-
-
-@post("/today/skip_wait", opt=BY_FORM | SYNC_REQUEST)
-async def skip_wait(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-) -> Response[str]:
-    form = await read_form(request)
-    key = field(form, "key")
-    credits.check_key(key, "key")
-    skipped = await credits.skip_wait(session, caller, key, clock.now(), settings)
-    return see("/today", done=SKIPPED[skipped.status])
-
-
 @post("/today/review/{upload_id:int}", opt=BY_FORM)
 async def settle_review(
     request: PageRequest,
@@ -183,9 +131,6 @@ def _decision(form: dict[str, list[str]]) -> Literal["confirmed", "discarded"]:
 ROUTES = [
     home,
     today_page,
-    request_sync,
-    cancel_sync,
-    skip_wait,
     settle_review,
     settle_run,
 ]
