@@ -314,15 +314,17 @@ async def test_settings_are_saved_and_not_over_anothers_change(shop):
     browser = await signed_in(shop)
     stands = (await browser.get("/api/pricing/settings")).json()
     texts = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
+        name: str(value).lower() if isinstance(value, bool) else str("" if value is None else value)
         for name, value in stands.items()
     }
     was = {f"was:{name}": text for name, text in texts.items()}
     page = await browser.get("/pricing/settings")
     for name, text in texts.items():
         assert f'name="was:{name}" value="{text}"' in page.text
-    told(await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.25"}))
-    assert (await browser.get("/api/pricing/settings")).json()["minimum_move"] == "0.25"
+    mine = {"minimum_move": "0.25", "hard_floor": "0.35", "repricing_scope": "games_with_rules"}
+    told(await sent(browser, "/pricing/settings", **was, **texts | mine))
+    now = (await browser.get("/api/pricing/settings")).json()
+    assert {name: now[name] for name in mine} == mine
     late = await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.75"})
     assert late.status_code == 409
     assert "<bdi>0.25</bdi>" in late.text
