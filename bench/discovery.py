@@ -195,9 +195,9 @@ def _refresh(report: Report, made: Ground, seller_id: int) -> None:
                               photo_url)
             SELECT %s, n, n, n, p.id, n, now(), now(), now(), 1 + n %% 4, (1 + n %% 5000) / 100.0,
                    'Normal', 'English', p.game, 'matched', 'Line', p.set_name, p.product_name, '',
-                   coalesce(p.number, ''), '', (ARRAY['NM', 'LP'])[1 + n %% 2], 'Near Mint', ''
-              FROM (SELECT row_number() OVER () AS n, p.* FROM product p
-                     CROSS JOIN generate_series(1, 2) LIMIT 200000) AS p
+                   coalesce(p.number, ''), '', (ARRAY['NM', 'LP'])[g], 'Near Mint', ''
+              FROM (SELECT row_number() OVER () AS n, g, p.* FROM product p
+                     CROSS JOIN generate_series(1, 2) AS g LIMIT 200000) AS p
             """,
             (seller_id,),
         )
