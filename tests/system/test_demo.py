@@ -92,6 +92,9 @@ def test_the_first_run_tells_what_became_of_the_orders(ground: tuple[Server, str
         story,
         re.MULTILINE,
     )
+    assert re.search(r"^─* ?a basket of [2-6] cards over the network", story, re.MULTILINE), story
+    assert len(re.findall(r"^  .+: \d cards?, postage \d+\.\d+$", story, re.MULTILINE)) >= 2, story
+    assert re.search(r"^  [\d.]+ with postage; ", story, re.MULTILINE), story
     assert "Example Street" not in story
 
 

@@ -156,6 +156,18 @@ async def test_two_keys_of_a_seller_have_a_limit_each(a_seller, a_service):
         assert await statuses(other, 3) == [200, 200, 429]
 
 
+async def test_both_routes_of_discovery_share_one_group(a_service, a_seller):
+    async with a_service(general=f"{SLOW}:20", discovery=f"{SLOW}:2") as limited:
+        seller = through(await a_seller(), limited)
+        body = {"cards": [{"name": "Nobody has this"}]}
+        told = [
+            (await seller.post(f"/api/discovery/{route}", json=body)).status_code
+            for route in ("availability", "basket", "availability", "basket")
+        ]
+        assert told == [200, 200, 429, 429]
+        assert (await seller.get("/api/lists")).status_code == 200
+
+
 async def test_a_narrower_group_binds_beside_the_general_one(a_seller, a_service):
     async with a_service(
         general=f"{SLOW}:20", sync_request=f"{SLOW}:2", uploads=f"{SLOW}:3"

@@ -11,9 +11,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from builders import a_csv
-from cardsync.discovery.offers import work_off
+from cardsync.discovery.offers import refresh, work_off
 from discovery_builder import a_card, change, find
 
 # Each of these hides a shop.
@@ -101,6 +103,40 @@ async def test_offers_equal_a_slow_recomputation(a_shop, catalog, tag, service, 
         # Two workers at once write what one would.
         await asyncio.gather(*(work_off(service.work, shop.id) for _ in range(2)))
         assert await offers(service, shop) == await slowly(service, shop)
+
+
+async def test_a_refresh_that_is_killed_in_the_middle_leaves_the_last_one(
+    a_seller, a_shop, catalog, tag, service
+):
+    """The connection is cut after the first offers are gone: nothing of it is seen, and the next
+    worker brings the offers up to date.
+    """
+    base = f"Base {tag}"
+    names = [f"Card {n} {tag}" for n in range(4)]
+    await catalog(*((name, base, str(n), "Holofoil") for n, name in enumerate(names)))
+    shop = await a_shop(
+        "Alpha", *(a_card(n + 1, name, base, str(n)) for n, name in enumerate(names[:3]))
+    )
+    stood = await offers(service, shop)
+    sql = """
+        UPDATE card SET quantity = quantity + 5, price = price + 1
+         WHERE seller_id = :id AND listing_id > 1
+    """
+    await service.sql(shop.id, sql, id=shop.id)
+
+    async def killed():
+        async with service.database.tenant(shop.id) as session:
+            assert await refresh(session, shop.id) == 2
+            await session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    with pytest.raises(DBAPIError):
+        await killed()
+    assert await offers(service, shop) == stood
+    [found] = await find(await a_seller(), {"name": names[2]})
+    assert found["availability"] is not None
+    async with service.database.tenant(shop.id) as session:
+        await refresh(session, shop.id)
+    assert await offers(service, shop) == await slowly(service, shop) != stood
 
 
 Offers = dict[tuple[int, str], tuple[Decimal | None, int]]

@@ -42,7 +42,7 @@ def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int])
         headers={"Authorization": f"Bearer {api_key}"},
         timeout=30,
     ) as http:
-        skipped = sum(_finished(http, upload_id)["skipped"] for upload_id in upload_ids)
+        skipped = sum(finished(http, upload_id)["skipped"] for upload_id in upload_ids)
         page = _json(http, "/api/orders?per_page=200&items=full")
         months = _json(http, "/api/v1/sales_report")
     orders = page["orders"]
@@ -72,7 +72,7 @@ def _json(http: httpx.Client, path: str) -> dict[str, Any]:
     return body
 
 
-def _finished(http: httpx.Client, upload_id: int) -> dict[str, Any]:
+def finished(http: httpx.Client, upload_id: int) -> dict[str, Any]:
     """An upload's report once it is worked off: accepting is at once, writing is the worker's."""
     ends = clock.monotonic() + MOST_WAIT
     while (report := _json(http, f"/api/v1/uploads/{upload_id}"))["state"] in (

@@ -34,7 +34,7 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts import sentences
 from cardsync.pricing.rules import rows as store
 from cardsync.processes import bind_address
-from cardsync.processes.demo import cards, order_files
+from cardsync.processes.demo import cards, network, order_files
 from cardsync.processes.demo import order_texts as orders_of_the_day
 from cardsync.processes.supervisor import (
     Stopped,
@@ -83,6 +83,9 @@ def _story(settings: Settings, *, leave: bool) -> None:
             uploads = _first_cycle(ready, demo) if demo.is_new else []
             asyncio.run(_show_prices(ready, demo))
             order_files.show(console, f"http://{ready.bind}", demo.api_key, uploads)
+            if demo.is_new:
+                keys = asyncio.run(network.join(ready, demo.seller_id, LINES))
+                network.show(console, f"http://{ready.bind}", demo.api_key, keys)
             _show_address(ready, demo)
             if not leave:
                 console.print("\nServing until Ctrl-C.", style="bold")
