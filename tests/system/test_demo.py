@@ -103,6 +103,21 @@ def test_it_left_no_process(ground: tuple[Server, str, float]) -> None:
     assert not processes_of(place.data_dir), told(processes_of(place.data_dir))
 
 
+def sign_in(place: Server, story: str) -> None:
+    """Sign in with what the story says, and look at some pages."""
+    assert f"{place.url}/sign-in" in story
+    email, password = (
+        re.search(rf"{name} +(\S+)$", story, re.MULTILINE) for name in ("e-mail", "password")
+    )
+    assert email
+    assert password
+    with httpx.Client(base_url=place.url) as http:
+        signed = http.post("/api/session", json={"email": email[1], "password": password[1]})
+        assert signed.is_success, signed.text
+        for path in ("/today", "/cards", "/pricing", "/network", "/operator"):
+            assert http.get(path).status_code == 200, path
+
+
 @pytest.mark.slow
 def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     ground: tuple[Server, str, float],
@@ -136,6 +151,7 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(
         )
         assert all(order["items"] for order in page["orders"])
         assert "rows read" not in output.read_text()  # the cycle is not run again
+        sign_in(place, output.read_text())
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0, output.read_text()
     finally:

@@ -28,6 +28,7 @@ from cardsync.accounts import sellers
 from cardsync.catalog.load import import_catalog
 from cardsync.database.session import Database
 from cardsync.money import dollars, to_units
+from cardsync.operators import appointed
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
@@ -54,6 +55,8 @@ LINES = ["magic", "pokemon", "yugioh", "lorcana", "one_piece", "flesh_and_blood"
 class DemoSeller:
     seller_id: int
     api_key: str
+    email: str
+    password: str
     folder: Path
     is_new: bool
 
@@ -104,6 +107,8 @@ async def _prepare(settings: Settings) -> DemoSeller:
         return DemoSeller(
             kept["seller_id"],
             kept["api_key"],
+            kept.get("email", ""),
+            kept.get("password", ""),
             folder,
             is_new=not _had_a_cycle(folder),
         )
@@ -114,6 +119,8 @@ async def _prepare(settings: Settings) -> DemoSeller:
                 session, name="Demo Cards", email=f"demo-{clock.now():%Y%m%d%H%M%S}@example.invalid", plan="founder", lines=LINES,
                 sync_mode="full",
             )  # fmt: skip
+            # The owner of a demo runs it, too, and sees the operator's page.
+            await appointed.add(session, made.email, clock.now())
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")
@@ -121,9 +128,10 @@ async def _prepare(settings: Settings) -> DemoSeller:
         (inbox / name).write_text(content, encoding="utf-8", newline="")
     draft = note.with_suffix(".part")
     draft.touch(mode=0o600)
-    draft.write_text(json.dumps({"seller_id": made.seller_id, "api_key": made.api_key}))
+    kept = {name: getattr(made, name) for name in ("seller_id", "api_key", "email", "password")}
+    draft.write_text(json.dumps(kept))
     draft.rename(note)
-    return DemoSeller(made.seller_id, made.api_key, folder, is_new=True)
+    return DemoSeller(**kept, folder=folder, is_new=True)
 
 
 def _had_a_cycle(folder: Path) -> bool:
@@ -248,6 +256,10 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
 def _show_address(settings: Settings, demo: DemoSeller) -> None:
     console.rule("[bold]yours to try", align="left")
     console.print(f"URL  http://{settings.bind}\nkey  {demo.api_key}")
+    if demo.password:
+        console.print("\nSign in with a browser and look at every page:")
+        console.print(f"  http://{settings.bind}/sign-in", markup=False)
+        console.print(f"  e-mail    {demo.email}\n  password  {demo.password}", markup=False)
     console.print(
         f'\n  curl -H "Authorization: Bearer {demo.api_key}" http://{settings.bind}/api/v1/status',
         markup=False,
