@@ -287,7 +287,7 @@ async def _keys(
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
         rows = await own_keys.listed(session, caller)
-    body = keys_body(rows, own_keys.why_none(caller, clock.now()))
+        body = keys_body(rows, await own_keys.why_none(session, caller, clock.now()))
     given = {"made": "", "name": ""} | values
     return _show(request, caller, "settings_keys.html", status, shown=body, **given)
 
@@ -303,7 +303,7 @@ async def make_key(request: PageRequest, caller: Caller, database: Database) -> 
     try:
         async with database.tenant(caller.seller_id) as session:
             minted = await own_keys.mint(session, caller, name, clock.now())
-    except errors.InvalidPayload as e:
+    except (errors.AccountEnding, errors.InvalidPayload) as e:
         return await _keys(request, caller, database, e.status, name=name, problem=sentence(e))
     return await _keys(request, caller, database, made=minted.api_key)
 
