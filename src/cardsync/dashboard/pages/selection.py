@@ -4,12 +4,14 @@ match come in; they are put on a list, or come out as a CSV.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, cast
 
 from litestar import Response, get, post
 from litestar.response import Stream
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
@@ -28,6 +30,7 @@ from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 
 Form = Mapping[str, list[str]]
+PinMany = Callable[[AsyncSession, Caller, Selection, datetime, Settings], Awaitable[Pinned]]
 
 
 def selected(form: Form) -> Selection:
@@ -113,6 +116,20 @@ def number_of(form: Form, name: str) -> int:
     return number
 
 
+async def _pin_or_unpin(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    operation: PinMany,
+    said: str,
+) -> Response[str]:
+    form = await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        done = await operation(session, caller, selected(form), clock.now(), settings)
+    return _back(form, _pinned(done, said))
+
+
 @post("/cards/pin", opt=BY_FORM | WRITES)
 async def pin_selected(
     request: PageRequest,
@@ -120,11 +137,8 @@ async def pin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    form = await read_form(request)
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await pin_many(session, caller, selected(form), clock.now(), settings)
-    return _back(form, _pinned(done, "pinned at the price that they have"))
+    said = "pinned at the price that they have"
+    return await _pin_or_unpin(request, caller, database, settings, pin_many, said)
 
 
 @post("/cards/unpin", opt=BY_FORM | WRITES)
@@ -134,11 +148,8 @@ async def unpin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    form = await read_form(request)
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await unpin_many(session, caller, selected(form), clock.now(), settings)
-    return _back(form, _pinned(done, "pinned no more"))
+    said = "pinned no more"
+    return await _pin_or_unpin(request, caller, database, settings, unpin_many, said)
 
 
 def _pinned(done: Pinned, what: str) -> str:

@@ -22,6 +22,7 @@ from cardsync.accounts import account_form, account_settings, deletion, own_keys
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
+from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -122,7 +123,7 @@ def _section(
     if section == "shop":
         lines = [name for name in stands if name.startswith(LINE)]
         told = {name: name.removeprefix(LINE) for name in lines}
-        inputs += [Input(name, told[name].title(), "check", group="lines") for name in lines]
+        inputs += [Input(name, game_name(told[name]), "check", group="lines") for name in lines]
     given = {"conflicts": [], "problems": {}} | values
     return _show(
         request,
