@@ -1,11 +1,14 @@
-"""`python bench/pages.py [--rows 300000] [--rounds 200]`: each page over HTTP beside the JSON read
-that it shows, asked in turn by the same member's session.
+"""`python bench/pages.py [--rows 300000] [--rounds 100] [--orders 1000000]`: every page over HTTP,
+beside the JSON read that it shows, asked in turn by the same member's session; and pages in
+Debian's chromium, told by its own DevTools protocol, on a desktop and on a telephone.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
+from datetime import UTC, datetime
+from html.parser import HTMLParser
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,19 +17,41 @@ import httpx
 
 import ground
 import import_inventory
-from ground import Report
+import pages_in_browser
+import read_orders
+from cardsync.accounts.sellers import CreatedSeller
+from cardsync.database.session import Database
+from cardsync.figures.keep import keep_figures
+from cardsync.figures.sales import keep_sales
+from ground import Ground, Report
 
+TODAY = "/api/today", "/api/listed_value", "/api/movers"
 # A page and the JSON reads that it shows.
 PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "today": ("/today", ("/api/today", "/api/listed_value", "/api/movers")),
+    "today": ("/today", TODAY),
     "cards": ("/cards", ("/api/cards",)),
     "cards, a search": (
         "/cards?search=is:foil+price>5",
         ("/api/cards?search=is:foil+price>5",),
     ),
     "card": ("/cards/{card}", ("/api/cards/{card}", "/api/v1/pricing/explain/{listing}")),
+    "orders": ("/orders", ("/api/orders",)),
+    "orders, a search": ("/orders?search=smith", ("/api/orders?search=smith",)),
+    "order": ("/orders/{order}", ("/api/orders/{order}",)),
+    "customers": ("/customers", ("/api/customers",)),
+    "returns": ("/returns", ()),
+    "lists": ("/lists", ("/api/lists",)),
+    "pulls": ("/pulls", ()),
+    "shelves": ("/shelves", ()),
+    "sales": ("/sales", ()),
+    "pricing": ("/pricing", ("/api/pricing/rules",)),
+    "pricing runs": ("/pricing/runs", ("/api/pricing/runs",)),
+    "sync": ("/sync", ("/api/v1/status",)),
+    "activity": ("/activity", ("/api/v1/agent/activity",)),
+    "settings": ("/settings/shop", ("/api/account",)),
     "completion of a set": ("/api/cards/complete?text=set:a", ()),
 }
+QUERIES = ("is:foil price>5", "game:magic", "set:a market>1", "quantity>2")
 
 
 def timed(http: httpx.Client, path: str) -> float:
@@ -41,12 +66,29 @@ def p99(times: list[float]) -> float:
     return sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]
 
 
-def measure(data: Path, rows: int, rounds: int) -> Report:
+def a_shop(made: Ground, orders: int) -> CreatedSeller:
+    """Make a seller with the inventory's cards and as many orders, and keep the figures of both."""
+    seller = made.new_seller()
+    with ground.service(made, workers=1):
+        import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+    read_orders.fill(made, seller.seller_id, orders)
+
+    async def kept(database: Database) -> None:
+        now = datetime.now(UTC)
+        await keep_figures(database, seller.seller_id, now)
+        await keep_sales(database, seller.seller_id, now)
+
+    made.in_database(kept)
+    with made.admin() as connection:
+        connection.execute("VACUUM ANALYZE")
+    made.settle()
+    return seller
+
+
+def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
     report = Report("The pages")
     with ground.ground(data, rows) as made:
-        seller = made.new_seller()
-        with ground.service(made, workers=1):
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+        seller = a_shop(made, orders)
         with (
             ground.service(made, workers=0),
             httpx.Client(base_url=f"http://{made.settings.bind}", timeout=120) as http,
@@ -54,9 +96,16 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             credentials = {"email": seller.email, "password": seller.password}
             assert http.post("/api/session", json=credentials).status_code == 200
             card: dict[str, Any] = json.loads(http.get("/api/cards?per_page=1").text)["cards"][0]
-            ids = {"card": card["id"], "listing": card["marketplace_id"]}
-            for name, (page, reads) in PAGES.items():
-                _one(report, http, name, page.format(**ids), [one.format(**ids) for one in reads], rounds)  # fmt: skip
+            order: dict[str, Any] = json.loads(http.get("/api/orders?per_page=1").text)["orders"][0]
+            ids = {"card": card["id"], "listing": card["marketplace_id"], "order": order["id"]}
+            paths = {name: page.format(**ids) for name, (page, _) in PAGES.items()}
+            for name, (_, reads) in PAGES.items():
+                beside = [one.format(**ids) for one in reads]
+                _one(report, http, name, paths[name], beside, rounds)
+            _typing(report, http, max(5, rounds // 10))
+            seen = {name: paths[name] for name in pages_in_browser.PAGES}
+            cookies = dict(http.cookies)
+            pages_in_browser.measure(report, str(http.base_url), cookies, seen)
     return report
 
 
@@ -76,5 +125,38 @@ def _one(
         report.at_most(f"{name}: beside its JSON", ratio, 1.3)
 
 
+class Fields(HTMLParser):
+    """The fields that the page's forms send as they stand."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self._select = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = {name: value or "" for name, value in attrs}
+        if tag == "select":
+            self._select = told.get("name", "")
+        elif tag == "option" and (self._select not in self.found or "selected" in told):
+            self.found[self._select] = told.get("value", "")
+        elif tag == "input" and told.get("type") not in ("checkbox", "radio"):
+            self.found.setdefault(told.get("name", ""), told.get("value", ""))
+
+
+def _typing(report: Report, http: httpx.Client, rounds: int) -> None:
+    """What the page asks after a word of a rule's query: count and largest moves."""
+    fields = Fields(http.get("/pricing/rules/new").text).found
+    times = []
+    for turn in range(rounds + 2):
+        form = fields | {"query": QUERIES[turn % len(QUERIES)], "percent": "-5"}
+        began = perf_counter()
+        answer = http.post("/pricing/draft", data=form)
+        if turn >= 2:
+            times.append((perf_counter() - began) * 1000)
+        assert answer.status_code == 200, answer.text[:500]
+    report.at_most("typing in a rule's query: p50", statistics.median(times), 300, "ms")
+
+
 if __name__ == "__main__":
-    ground.main(measure, __doc__, rounds=200)
+    ground.main(measure, __doc__, rounds=100, orders=1_000_000)

@@ -68,7 +68,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "tasks": (tasks.measure, {"agents": 1_000, "tasks": 100_000}),
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
-    "pages": (pages.measure, {"rounds": 200}),
+    "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "preview": (preview.measure, {"rounds": 5}),
     "plans": (plans.measure, {"rounds": 5}),

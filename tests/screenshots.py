@@ -1,5 +1,5 @@
 """`make screenshots`: a server with a small shop, its pages in Debian's chromium, and pictures of
-them in docs/screenshots.
+them in docs/screenshots, which docs/tour.md shows.
 """
 
 from __future__ import annotations
@@ -9,11 +9,20 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 TARGET = HERE.parent / "docs" / "screenshots"
 MOST_BYTES = 150_000
+
+
+def _shelve(page: Any, cards: list[int]) -> None:
+    """Put some cards into boxes, so that the shelves are not empty."""
+    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
+    for n, card in enumerate(cards):
+        place = {"card_id": card, "box": 1 + n // 2, "slot": 1 + n % 2, "quantity": 1}
+        page.request.post("/api/shelves/put", data=place, headers=headers)
 
 
 def main() -> None:
@@ -46,9 +55,19 @@ def main() -> None:
             for card in page.request.get(query).json()["cards"]
             if card["number"] and card["price"] != card["target_price"]
         ]
+        rule = page.request.get("/api/pricing/rules").json()["rules"][0]["id"]
+        _shelve(page, moved[:4])
         for name, path in (
+            ("today", "/today"),
             ("cards", "/cards?search=game:magic&sort=price&direction=desc"),
             ("card", f"/cards/{moved[0]}"),
+            ("orders", "/orders"),
+            ("pull", f"/pulls/{shop.session_id}"),
+            ("pricing", f"/pricing/rules/{rule}"),
+            ("shelves", "/shelves"),
+            ("sales", "/sales?by=day"),
+            ("labels", "/print/labels"),
+            ("sync", "/sync"),
         ):
             page.goto(path)
             page.wait_for_load_state("networkidle")

@@ -74,6 +74,7 @@ from cardsync.sync.last_seen import LastSeen
 from cardsync.today import routes as today
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
+from cardsync.web.compression import compressing
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
 
@@ -283,5 +284,6 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         **testing,
     )
     # Around everything, the router too: an unknown address needs its request id as well.
-    app.asgi_handler = observing(reading_rests(patient(app.asgi_handler, settings)))
+    packing = compressing(app.asgi_handler)
+    app.asgi_handler = observing(reading_rests(patient(packing, settings)))
     return app

@@ -260,6 +260,13 @@ class NotAwaitingReview(Problem):
     code = "not_awaiting_review"
 
 
+class AccountEnding(Problem):
+    """This account is about to be deleted; keep it first, and then make a new key."""
+
+    status = 409
+    code = "account_ending"
+
+
 class NotTheNewest(Problem):
     """A newer upload has come since; mend its rows instead."""
 

@@ -621,7 +621,11 @@ OWN_REFUSALS = {
     ("DELETE", "/api/members/{member_id}"): {404: {"not_found"}, 422: {"invalid_payload"}},
     ("DELETE", "/api/members/{member_id}/sessions"): {404: {"not_found"}},
     ("POST", "/api/members/{member_id}/link"): {404: {"not_found"}},
-    ("POST", "/api/keys"): {**READS_JSON, 403: {"account_suspended", "paid_plan_required"}},
+    ("POST", "/api/keys"): {
+        **READS_JSON,
+        403: {"account_suspended", "paid_plan_required"},
+        409: {"account_ending"},
+    },
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
     ("POST", "/api/account/deletion"): READS_JSON,
     ("DELETE", "/api/account/deletion"): {404: {"not_found"}},

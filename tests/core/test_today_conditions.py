@@ -52,6 +52,8 @@ CASES = [
     ({"dropped": Some(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),
     ({"unpaid": True}, [("plan_unpaid", "warn")]),
     ({"past_due": True}, [("payment_past_due", "bad")]),
+    ({"fresh": True}, [("set_up_unfinished", "info")]),
+    ({"deletion": (NOW - DAY, NOW + DAY)}, [("account_to_be_deleted", "bad")]),
     ({"no_consent": True}, [("consent_missing", "warn")]),
     (
         {"pauses": ("auto_sync", "automatic_pricing")},

@@ -2,7 +2,8 @@
 new tokens are random.
 
 A session's CSRF token is derived from its cookie: who can't read the one can't know the other,
-and nothing more is stored.
+and nothing more is stored. It is masked by random bytes each time that it is told, so that its
+bytes can't be guessed from the length of a compressed page.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Iterable
 
 _FORM = re.compile(r"[A-Za-z0-9_-]{43}")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 COOKIE = "cardsync_session"
+_CSRF_BYTES = 32
 
 
 def new_token() -> str:
@@ -32,14 +34,27 @@ def token_hash(token: str) -> bytes:
 
 
 def csrf_token(session_token: str) -> str:
-    digest = hashlib.sha256(b"csrf " + session_token.encode()).digest()
-    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+    mask = secrets.token_bytes(_CSRF_BYTES)
+    return urlsafe_b64encode(mask + _masked(_csrf(session_token), mask)).decode()
 
 
 def csrf_is_right(session_token: str, given: str | None) -> bool:
-    return given is not None and secrets.compare_digest(
-        csrf_token(session_token).encode(), given.encode()
-    )
+    try:
+        told = urlsafe_b64decode((given or "").encode("ascii"))
+    except ValueError:
+        return False
+    if len(told) != 2 * _CSRF_BYTES:
+        return False
+    right = _csrf(session_token)
+    return secrets.compare_digest(right, _masked(told[_CSRF_BYTES:], told[:_CSRF_BYTES]))
+
+
+def _csrf(session_token: str) -> bytes:
+    return hashlib.sha256(b"csrf " + session_token.encode()).digest()
+
+
+def _masked(value: bytes, mask: bytes) -> bytes:
+    return bytes(one ^ other for one, other in zip(value, mask, strict=True))
 
 
 def is_secure(origin: str) -> bool:

@@ -29,7 +29,9 @@ _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class Sheet(NamedTuple):
-    """A file of the archive: the table's rows in the order of `key`, a number."""
+    """A file of the archive: the table's rows in the order of `key`, a whole number in SQL that few
+    rows share.
+    """
 
     name: str
     table: str
@@ -38,6 +40,7 @@ class Sheet(NamedTuple):
     which: str = "true"
 
 
+_DAY: Final = "(day - DATE '2000-01-01')"
 SHEETS: Final = (
     Sheet(
         "cards.csv", "card", "id",
@@ -64,6 +67,33 @@ SHEETS: Final = (
     Sheet("saved_searches.csv", "saved_search", "id", "id, name, query, position, created_at"),
     Sheet("settled_matches.csv", "settled_match", "card_id", "*"),
     Sheet("activity.csv", "activity", "id", "*"),
+    Sheet("places.csv", "card_location", "card_id", "*"),
+    Sheet("counts.csv", "shelf_count", "id", "*"),
+    Sheet("counted_cards.csv", "shelf_count_line", "count_id", "*"),
+    Sheet("pricing_rules.csv", "pricing_rule", "id", "*"),
+    Sheet("rule_tests.csv", "rule_test", "id", "*"),
+    Sheet("pricing_sales.csv", "pricing_sale", "id", "*"),
+    Sheet("pinned_prices.csv", "pinned_price", "marketplace_id", "*"),
+    Sheet("price_runs.csv", "price_run", "id", "id, trigger, state, started_at, finished_at, summary"),
+    Sheet("listed_value.csv", "listed_value", _DAY, "*"),
+    Sheet("sales_by_day.csv", "sales_day", _DAY, "*"),
+    Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),
+    Sheet(
+        "customer_notes.csv", "customer_note",
+        "('x' || substr(encode(key, 'hex'), 1, 15))::bit(60)::bigint",
+        "encode(key, 'hex') AS customer, note, updated_at",
+    ),
+    Sheet("pulls.csv", "pull_session", "id", "id, state, opened_at, completed_at"),
+    Sheet(
+        "pulled_orders.csv", "pull_session_order", "session_id",
+        "session_id, order_id, pulled_at, missing_at",
+    ),
+    Sheet(
+        "pull_marks.csv", "pull_mark", "session_id",
+        "session_id, order_id, item_id, sku_id, kind, quantity, person, undone, received_at",
+    ),
+    Sheet("quick_adds.csv", "quick_add", "id", "*"),
+    Sheet("credits.csv", "credit_transaction", "id", "id, kind, amount, balance_after, reason, created_at"),
 )  # fmt: skip
 
 
@@ -150,7 +180,7 @@ async def _part(
     database: Database, caller: Caller, sheet: Sheet, after: int | None
 ) -> tuple[bytes, int | None]:
     """Return the rows after that key, and the key that the next ones come after, if any."""
-    names = {"table": sql.Identifier(sheet.table), "key": sql.Identifier(sheet.key)}
+    names = {"table": sql.Identifier(sheet.table), "key": sql.SQL(sheet.key)}
     values = {"seller": caller.seller_id, "after": -(2**63) if after is None else after}
     bound = sql.SQL(
         "SELECT max(k), count(*) FROM (SELECT {key} AS k FROM {table}"

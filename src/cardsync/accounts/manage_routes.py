@@ -131,14 +131,19 @@ async def new_link(
 @get("/keys", responses=problems(*READ))
 async def list_keys(caller: Caller, session: AsyncSession) -> KeysBody:
     """Show the account's keys, never the secrets. `why_none` says why no key can be made."""
-    now = clock.now()
-    return keys_body(await own_keys.listed(session, caller), own_keys.why_none(caller, now))
+    rows = await own_keys.listed(session, caller)
+    return keys_body(rows, await own_keys.why_none(session, caller, clock.now()))
 
 
 @post(
     "/keys",
     status_code=201,
-    responses=problems(*WRITTEN, *WITH_JSON_BODY, errors.PaidPlanRequired),
+    responses=problems(
+        *WRITTEN,
+        *WITH_JSON_BODY,
+        errors.PaidPlanRequired,
+        errors.AccountEnding,
+    ),
 )
 async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> MintedKeyBody:
     """Make a key with a name. `api_key` is told only here."""

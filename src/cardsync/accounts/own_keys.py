@@ -18,6 +18,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.keys import MintedKey
+from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
 
 
@@ -34,20 +35,29 @@ async def listed(session: AsyncSession, caller: Caller) -> list[KeyRow]:
     return [KeyRow(*row) for row in await keys.listed(session, caller.seller_id)]
 
 
-def why_none(caller: Caller, now: datetime) -> str:
-    """Return why this account can make no key, or nothing. Pure."""
+async def why_none(session: AsyncSession, caller: Caller, now: datetime) -> str:
+    """Return why this account can make no key, or nothing."""
+    problem = await _refusal(session, caller, now)
+    return str(problem) if problem else ""
+
+
+async def _refusal(session: AsyncSession, caller: Caller, now: datetime) -> errors.Problem | None:
     account = caller.account
-    if is_paid(account.plan, account.trial_ends_at, now):
-        return ""
-    plan = "trial has ended" if account.plan == "trial" else f"plan is {account.plan}"
-    return f"a new key needs a paid plan, and this account's {plan}; keys that exist keep working"
+    if not is_paid(account.plan, account.trial_ends_at, now):
+        plan = "trial has ended" if account.plan == "trial" else f"plan is {account.plan}"
+        return errors.PaidPlanRequired(
+            f"a new key needs a paid plan, and this account's {plan}; keys that exist keep working"
+        )
+    if await session.get(AccountDeletion, caller.seller_id):
+        return errors.AccountEnding()
+    return None
 
 
 async def mint(session: AsyncSession, caller: Caller, name: str, now: datetime) -> MintedKey:
-    """Make a key. Raises OwnerRequired, PaidPlanRequired, InvalidPayload."""
+    """Make a key. Raises OwnerRequired, PaidPlanRequired, AccountEnding, InvalidPayload."""
     caller.must_be_owner()
-    if why := why_none(caller, now):
-        raise errors.PaidPlanRequired(why)
+    if problem := await _refusal(session, caller, now):
+        raise problem
     name = " ".join(name.split())
     if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
         raise errors.InvalidPayload(f"name: 1 to {limits.KEY_NAME_CHARACTERS} characters, please")

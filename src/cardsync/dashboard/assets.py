@@ -18,6 +18,8 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import NotFoundException
 
+from cardsync.web.compression import takes_gzip
+
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -83,7 +85,7 @@ async def static_file(request: Request[object, object, State], path: str) -> Res
         "X-Content-Type-Options": "nosniff",
         "Vary": "Accept-Encoding",
     }
-    if asset.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+    if asset.packed is not None and takes_gzip(request.headers.get("accept-encoding", "")):
         headers["Content-Encoding"] = "gzip"
         return Response(asset.packed, media_type=asset.media_type, headers=headers)
     return Response(asset.content, media_type=asset.media_type, headers=headers)

@@ -110,5 +110,10 @@ def language_of(accept_language: str | None) -> str:
     return first[:2] if first[:2].isascii() and first[:2].isalpha() else "en"
 
 
+def game_name(product_line: str) -> str:
+    """Return a product line as people write it: `flesh_and_blood` is Flesh And Blood."""
+    return product_line.replace("_", " ").title()
+
+
 def zone_of(name: str) -> tzinfo:
     return ZoneInfo(name)

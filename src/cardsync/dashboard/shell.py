@@ -19,7 +19,7 @@ from cardsync.access import tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
-from cardsync.dashboard.formats import Reader, language_of, zone_of
+from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.web import pages
 from cardsync.web.request import storable
 
@@ -74,6 +74,11 @@ HEADINGS = {
 def reader_of(request: PageRequest, caller: Caller) -> Reader:
     language = language_of(request.headers.get("accept-language"))
     return Reader(language, zone_of(caller.account.time_zone), clock.now())
+
+
+def games_of(caller: Caller) -> list[tuple[str, str]]:
+    """Return the choices of a filter by game."""
+    return [("", "All games"), *((line, game_name(line)) for line in caller.account.product_lines)]
 
 
 def show(

@@ -100,6 +100,10 @@ class Facts:
     past_due: bool = False
     no_consent: bool = False
     pauses: tuple[str, ...] = ()
+    # No upload and no agent has come yet.
+    fresh: bool = False
+    # Since when, and by when, if the account is to be deleted.
+    deletion: tuple[datetime, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +365,28 @@ def _stock(facts: Facts) -> Iterator[Condition]:
         )
 
 
+def _whole_account(facts: Facts) -> Iterator[Condition]:
+    if facts.deletion:
+        since, due = facts.deletion
+        yield Condition(
+            "account_to_be_deleted",
+            "bad",
+            "This account is about to be deleted, with everything in it.",
+            "Keep the account",
+            "/settings/data",
+            since,
+            deadline=due,
+        )
+    if facts.fresh:
+        yield Condition(
+            "set_up_unfinished",
+            "info",
+            "The set-up is not finished: no pricing export has come yet.",
+            "Go on with it",
+            "/set-up/prices",
+        )
+
+
 def _account(facts: Facts) -> Iterator[Condition]:
     if facts.past_due:
         yield Condition(
@@ -406,5 +432,6 @@ _RULES: Final[tuple[Callable[[Facts], Iterator[Condition]], ...]] = (
     _plans,
     _rules,
     _stock,
+    _whole_account,
     _account,
 )

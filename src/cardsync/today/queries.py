@@ -113,6 +113,8 @@ _PLANS = """
     SELECT count(*), min(created_at), min(expires_at), min(id) FROM agent_plan
      WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[])) AND expires_at > :now
 """
+_DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"
+_UPLOADED = "SELECT EXISTS (SELECT FROM upload WHERE seller_id = :seller)"
 _FIGURES = """
     SELECT held, held_since, held_value, dropped, dropped_since, dropped_value,
            asked, asked_since, asked_value, run_id, rises, rises_value, falls, falls_value, seen_at
@@ -243,7 +245,7 @@ async def read_shop(
     }
     statements = (
         _TO_PULL, _SHIPPING, _KEPT_SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
-        _UNANSWERED, _PLANS, _FIGURES, _LISTED,
+        _UNANSWERED, _PLANS, _FIGURES, _LISTED, _DELETION, _UPLOADED,
     )  # fmt: skip
     rows = await reading.together(statements, values)
     found = dict(zip(statements, rows, strict=True))
@@ -305,6 +307,8 @@ def _facts(
             )
             if paused
         ),
+        fresh=seen_at is None and not found[_UPLOADED][0][0],
+        deletion=(asked[0][0], asked[0][1]) if (asked := found[_DELETION]) else None,
     )
 
 

@@ -23,7 +23,7 @@ async def test_signing_in_tells_who_and_gives_a_token(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
     assert browser.session == {
-        "csrf_token": tokens.csrf_token(browser.cookie),
+        "csrf_token": browser.session["csrf_token"],
         "member": {
             "id": browser.member_id,
             "name": "A Seller",
@@ -33,7 +33,13 @@ async def test_signing_in_tells_who_and_gives_a_token(a_seller):
         "seller": {"id": seller.id, "name": "A Seller"},
     }
     again = await browser.get("/api/session")
-    assert (again.status_code, again.json()) == (200, browser.session)
+    assert again.status_code == 200
+    # The token is masked anew each time.
+    token = again.json()["csrf_token"]
+    assert token != browser.session["csrf_token"]
+    assert again.json() == browser.session | {"csrf_token": token}
+    for told in (token, browser.session["csrf_token"]):
+        assert tokens.csrf_is_right(browser.cookie, told)
     assert again.headers["Cache-Control"] == "no-store"
 
 

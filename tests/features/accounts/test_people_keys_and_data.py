@@ -101,6 +101,24 @@ async def test_an_unpaid_plan_makes_no_key_and_says_why(a_seller):
     assert (await owner.get("/api/keys")).json()["why_none"] == answer.json()["error"]
 
 
+async def test_an_account_that_is_about_to_be_deleted_makes_no_key(a_seller):
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    asked = await owner.post("/api/account/deletion", json={"confirm": seller.email})
+    assert asked.status_code == 200, asked.text
+    owner = await signed_in(seller)
+    answer = await owner.post("/api/keys", json={"name": "Laptop"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "account_ending")
+    assert (await owner.get("/api/keys")).json()["why_none"] == answer.json()["error"]
+    told = (await owner.get("/api/today")).json()["conditions"]
+    assert told[0]["kind"] == "account_to_be_deleted"
+    assert "This account is about to be deleted" in (await owner.get("/settings/keys")).text
+    form = {"csrf_token": owner.session["csrf_token"], "name": "Laptop"}
+    assert (await owner.http.post("/settings/keys", data=form)).status_code == 409
+    assert (await owner.send("DELETE", "/api/account/deletion")).status_code == 200
+    assert (await owner.post("/api/keys", json={"name": "Laptop"})).status_code == 201
+
+
 @pytest.mark.parametrize("rows", [20_000, 2])
 async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
     monkeypatch.setattr(everything, "ROWS_AT_ONCE", rows)
@@ -113,6 +131,10 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
     ids = [card["id"] for card in await seller.cards()]
     await seller.post(f"/api/lists/{made}/cards", json={"card_ids": ids})
     owner = await signed_in(seller)
+    [customer, *_] = (await owner.get("/api/customers")).json()["customers"]
+    note = {"note": "Prefers sleeves"}
+    noted = await owner.send("PUT", f"/api/customers/{customer['key']}/note", json=note)
+    assert noted.status_code == 200, noted.text
     answer = await owner.get("/api/export/everything")
     assert answer.headers["content-type"].startswith("application/zip")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
@@ -144,6 +166,10 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
     assert len(sheets["price_history.csv"]) == 5
     assert sheets["lists.csv"][0]["name"] == "Binder"
     assert len(sheets["activity.csv"]) > 1
+    assert [row["note"] for row in sheets["customer_notes.csv"]] == ["Prefers sleeves"]
+    assert sheets["pricing_rules.csv"]
+    assert sheets["listed_value.csv"]
+    assert sheets["price_runs.csv"]
 
 
 async def test_staff_and_keys_are_refused(a_seller):

@@ -14,6 +14,7 @@ from cardsync.today.conditions import Facts, FailedTask, Some, Waiting, conditio
 
 async def test_today_shows_the_sync_and_requests_one(a_seller):
     seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1)))
     browser = await signed_in(seller)
     page = await browser.get("/today")
     assert page.status_code == 200

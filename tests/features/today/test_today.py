@@ -21,9 +21,10 @@ async def kinds(who):
     return [one["kind"] for one in (await today(who))["conditions"]]
 
 
-async def test_a_new_shop_has_no_conditions_and_no_figures(a_seller):
+async def test_a_new_shop_is_to_be_set_up_and_has_no_figures(a_seller):
     told = await today(await a_seller())
-    assert told["conditions"] == []
+    assert [one["kind"] for one in told["conditions"]] == ["set_up_unfinished"]
+    assert told["conditions"][0]["next_step"]["path"] == "/set-up/prices"
     assert told["listed"] is None
     assert told["last_run"] is None
     assert told["sales"]["today"] == {"orders": 0, "gross": "0.00"}

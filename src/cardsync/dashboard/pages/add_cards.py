@@ -17,7 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.condition import CODES, PRINTINGS
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.quick_add import drafts, settle
 from cardsync.quick_add.publish import publish
@@ -55,7 +55,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         "add_cards.html",
         typed=typed,
         game=game,
-        games=[("", "All games"), *((line, line.title()) for line in lines)],
+        games=games_of(caller),
         products=[product_body(product) for product in found],
         entries=[entry_body(row) for row in rows],
         total=total,

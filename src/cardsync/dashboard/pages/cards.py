@@ -21,7 +21,7 @@ from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import cards_behind, search_cards
 from cardsync.cards.shown import card_body, cards_behind_body
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
+from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.lists.lists import names_of_lists
 from cardsync.search.chips import Chip, chips_of, with_part
@@ -116,7 +116,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         chips=chips,
         quick=quick,
         fault=fault,
-        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
+        games=games_of(caller),
         address=address,
         lists=[(str(list_id), name) for list_id, name in lists],
         searches=searches,

@@ -15,7 +15,7 @@ from cardsync.cards.filters import CardFilter, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.pages.selection import added_sentence, chosen, selected
-from cardsync.dashboard.shell import PageRequest, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, games_of, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.lists import entries
 from cardsync.lists.lists import read_list
@@ -68,7 +68,7 @@ async def add_page(
         asked=asked,
         wanted=wanted,
         most=limits.CARDS_PER_LIST,
-        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
+        games=games_of(caller),
         search_problem=answer.problems[0][0] if answer.problems else "",
     )
 

@@ -14,7 +14,7 @@ from litestar.response import Template
 from cardsync import limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.dashboard.shell import PageRequest, games_of, show, url
 from cardsync.orders.filters import OrderFilter, read_filter
 from cardsync.orders.queries import find_orders
 from cardsync.orders.shown import order_body
@@ -39,7 +39,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         status_counts=found.status_counts,
         everything=sum(found.status_counts.values()),
         wanted=wanted,
-        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
+        games=games_of(caller),
         address=partial(address_of, wanted),
         filtered=bool(_filters(wanted) or wanted.statuses),
     )

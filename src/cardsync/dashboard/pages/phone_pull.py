@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
+from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.shell import (
     HEADERS,
     PageRequest,
@@ -72,7 +73,7 @@ async def phone_page(
         "token": token,
         "device": device,
         "person": request.query_params.get("person", "")[:100],
-        "game": link.product_line.title() or "Other cards",
+        "game": game_name(link.product_line) or "Other cards",
         "session_id": link.session_id,
         "lines": lines,
         "current": current,

@@ -18,7 +18,8 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, pull_sessions
 from cardsync.orders.filters import read_filter
@@ -61,7 +62,7 @@ async def pulls_page(request: PageRequest, caller: Caller, database: Database) -
         ended=[row for row in recent if row.status != "open"],
         pullable=found.total,
         asked={name: query.get(name, "") for name in FILTERS},
-        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
+        games=games_of(caller),
     )
 
 
@@ -159,7 +160,7 @@ def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, Any]]:
         games.append(
             {
                 "product_line": line,
-                "name": line.title() or "Other cards",
+                "name": game_name(line) or "Other cards",
                 "orders": len(mine),
                 "cards": sum(entry.wanted for entry in entries),
                 "shipping": Counter(shipping.get(order, "pwe") for order in mine),

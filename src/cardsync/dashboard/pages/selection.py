@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, cast
 
 from litestar import Response, get, post
 from litestar.response import Stream
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
@@ -28,6 +30,7 @@ from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 
 Form = Mapping[str, list[str]]
+PinMany = Callable[[AsyncSession, Caller, Selection, datetime, Settings], Awaitable[Pinned]]
 
 
 def selected(form: Form) -> Selection:
@@ -113,6 +116,20 @@ def number_of(form: Form, name: str) -> int:
     return number
 
 
+async def _pin_or_unpin(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    operation: PinMany,
+    said: str,
+) -> Response[str]:
+    form = await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        done = await operation(session, caller, selected(form), clock.now(), settings)
+    return _back(form, _pinned(done, said))
+
+
 @post("/cards/pin", opt=BY_FORM | WRITES)
 async def pin_selected(
     request: PageRequest,
@@ -120,7 +137,8 @@ async def pin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    return await _pins(request, caller, database, settings, pin_many)
+    said = "pinned at the price that they have"
+    return await _pin_or_unpin(request, caller, database, settings, pin_many, said)
 
 
 @post("/cards/unpin", opt=BY_FORM | WRITES)
@@ -130,22 +148,13 @@ async def unpin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    return await _pins(request, caller, database, settings, unpin_many)
+    said = "pinned no more"
+    return await _pin_or_unpin(request, caller, database, settings, unpin_many, said)
 
 
-async def _pins(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    change: Callable[..., Awaitable[Pinned]],
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        done = await change(session, caller, selected(form), clock.now(), settings)
-    what = "pinned at the price that they have" if change is pin_many else "pinned no more"
+def _pinned(done: Pinned, what: str) -> str:
     told = f"{done.changed:,} of the {done.requested:,} selected are {what}."
-    return _back(form, f"{told} There are more: do it again." if done.truncated else told)
+    return f"{told} There are more: do it again." if done.truncated else told
 
 
 @post("/cards/publish", opt=BY_FORM | WRITES)

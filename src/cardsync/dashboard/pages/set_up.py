@@ -218,7 +218,6 @@ async def _agent(
     **values: Any,
 ) -> Template:
     caller.must_be_owner()
-    now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     runs = await newest_runs(session, caller)
     given = {"made": "", "name": ""} | values
@@ -229,7 +228,7 @@ async def _agent(
         status,
         run=run_body(runs[0]) if runs else None,
         seen=await seen.at(session, caller),
-        why_none=own_keys.why_none(caller, now),
+        why_none=await own_keys.why_none(session, caller, clock.now()),
         keys=await own_keys.listed(session, caller),
         origin=request.app.state.settings.origin,
         review=caller.account.sync_mode == "read_only",
@@ -242,7 +241,7 @@ async def make_key(request: PageRequest, caller: Caller, session: AsyncSession) 
     name = field(await read_form(request), "name")
     try:
         minted = await own_keys.mint(session, caller, name, clock.now())
-    except errors.InvalidPayload as e:
+    except (errors.AccountEnding, errors.InvalidPayload) as e:
         why = sentence(e)
         return await _agent(request, caller, session, e.status, name=name, problem=why)
     return await _agent(request, caller, session, made=minted.api_key)

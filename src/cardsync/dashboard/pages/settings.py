@@ -22,6 +22,7 @@ from cardsync.accounts import account_form, account_settings, deletion, own_keys
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
+from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -122,7 +123,7 @@ def _section(
     if section == "shop":
         lines = [name for name in stands if name.startswith(LINE)]
         told = {name: name.removeprefix(LINE) for name in lines}
-        inputs += [Input(name, told[name].title(), "check", group="lines") for name in lines]
+        inputs += [Input(name, game_name(told[name]), "check", group="lines") for name in lines]
     given = {"conflicts": [], "problems": {}} | values
     return _show(
         request,
@@ -295,7 +296,7 @@ async def _keys(
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
         rows = await own_keys.listed(session, caller)
-    body = keys_body(rows, own_keys.why_none(caller, clock.now()))
+        body = keys_body(rows, await own_keys.why_none(session, caller, clock.now()))
     given = {"made": "", "name": ""} | values
     return _show(request, caller, "settings_keys.html", status, shown=body, **given)
 
@@ -311,7 +312,7 @@ async def make_key(request: PageRequest, caller: Caller, database: Database) -> 
     try:
         async with database.tenant(caller.seller_id) as session:
             minted = await own_keys.mint(session, caller, name, clock.now())
-    except errors.InvalidPayload as e:
+    except (errors.AccountEnding, errors.InvalidPayload) as e:
         return await _keys(request, caller, database, e.status, name=name, problem=sentence(e))
     return await _keys(request, caller, database, made=minted.api_key)
 

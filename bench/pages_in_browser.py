@@ -1,0 +1,101 @@
+"""Pages in Debian's chromium with a processor slowed four times, told by the DevTools protocol: the
+largest paint, the shift of the layout, the time that scripts block, and what goes over the wire.
+
+Each page is opened with an empty cache; the worst of a few rounds would be chance, so the median
+counts. Without chromium nothing is measured, and the report says so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from ground import Report
+
+PAGES = ("today", "cards", "card", "orders", "order", "pricing", "sales", "sync")
+ROUNDS = 3
+SLOWED = 4
+LOOKS: dict[str, dict[str, Any]] = {
+    "desktop": {"viewport": {"width": 1440, "height": 900}},
+    "phone": {
+        "viewport": {"width": 360, "height": 740},
+        "device_scale_factor": 3,
+        "is_mobile": True,
+        "has_touch": True,
+    },
+}
+KINDS = {"Document": 60, "Script": 60, "Stylesheet": 25}
+"""What the browser calls a request, and how many kilobytes of it a first page may take."""
+WATCHED = """
+window.seen = { paint: 0, shift: 0, blocked: 0 };
+const watch = (type, each) => new PerformanceObserver(list => list.getEntries().forEach(each))
+  .observe({ type, buffered: true });
+watch('largest-contentful-paint', one => { seen.paint = one.startTime; });
+watch('layout-shift', one => { if (!one.hadRecentInput) seen.shift += one.value; });
+watch('longtask', one => { seen.blocked += Math.max(0, one.duration - 50); });
+"""
+
+
+def measure(report: Report, address: str, cookies: Mapping[str, str], pages: Mapping[str, str]) -> None:  # fmt: skip
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        report.note("there is no chromium: nothing of the browser is measured")
+        return
+    from playwright.sync_api import sync_playwright
+
+    options = {"args": ["--no-sandbox"] if os.getuid() == 0 else []}
+    jar: list[Any] = [{"name": n, "value": v, "url": address} for n, v in cookies.items()]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, **options)
+        for look, emulated in LOOKS.items():
+            for name, path in pages.items():
+                rounds = [_opened(browser, address + path, jar, emulated) for _ in range(ROUNDS)]
+                _claim(report, f"{look}, {name}", rounds)
+        browser.close()
+
+
+def _claim(report: Report, what: str, rounds: list[dict[str, float]]) -> None:
+    def middle(name: str) -> float:
+        return statistics.median(one.get(name, 0) for one in rounds)
+
+    report.at_most(f"{what}: largest paint", middle("paint") / 1000, 1.0, "s")
+    report.at_most(f"{what}: layout shift", middle("shift"), 0.02, "")
+    report.at_most(f"{what}: blocking", middle("blocked"), 100, "ms")
+    for kind, most in KINDS.items():
+        report.at_most(f"{what}: {kind.lower()}", middle(kind) / 1000, most, "KB")
+    report.note(f"{what}: {middle('requests'):.0f} requests, {middle('bytes') / 1000:.0f} KB")
+
+
+def _opened(browser: Browser, address: str, jar: list[Any], look: dict[str, Any]) -> dict[str, float]:  # fmt: skip
+    """Open a page in a fresh profile and return what it took."""
+    took: dict[str, float] = {"requests": 0, "bytes": 0}
+    kinds: dict[str, str] = {}
+
+    def came(told: dict[str, Any]) -> None:
+        kinds[told["requestId"]] = told["type"]
+
+    def ended(told: dict[str, Any]) -> None:
+        kind, size = kinds.get(told["requestId"], "Other"), told["encodedDataLength"]
+        took["requests"] += 1
+        for name in ("bytes", kind):
+            took[name] = took.get(name, 0) + size
+
+    with browser.new_context(**look) as context:
+        context.add_cookies(jar)
+        page = context.new_page()
+        page.add_init_script(WATCHED)
+        protocol = context.new_cdp_session(page)
+        protocol.on("Network.responseReceived", came)
+        protocol.on("Network.loadingFinished", ended)
+        protocol.send("Network.enable")
+        protocol.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+        page.goto(address)
+        page.wait_for_load_state("load")
+        page.wait_for_timeout(1_500)
+        return took | page.evaluate("() => window.seen")
