@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 from rich.console import Console
@@ -124,7 +125,9 @@ async def _prepare(settings: Settings) -> DemoSeller:
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")
-    for name, content in orders_of_the_day.files(clock.now().date()).items():
+    # A new seller's day is that of this zone: no order of the demo may lie in the future.
+    today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
+    for name, content in orders_of_the_day.files(today).items():
         (inbox / name).write_text(content, encoding="utf-8", newline="")
     draft = note.with_suffix(".part")
     draft.touch(mode=0o600)
