@@ -118,7 +118,7 @@ async def test_games_their_days_to_sell_and_the_best_and_worst_cards(a_seller):
     assert [(row["sold"], row["copies"], row["amount"], row["days"]) for row in rows] == [
         ("best", "3", "6.00", ""),
         ("best", "1", "4.00", ""),
-        ("nothing", "1", "3.00", "71"),
+        ("nothing", "1", "3.0000", "71"),
     ]
     answer = await seller.get("/api/sales/summary.csv", params=SPAN | {"by": "game"})
     assert answer.headers["content-type"].startswith("text/csv")
