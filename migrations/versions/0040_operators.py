@@ -8,7 +8,6 @@ from cardsync.database.migrate import shared_table, tenant_table
 revision = "0040"
 down_revision = "0036"
 
-BUYER_HASH = "hashtextextended(substr(search_text, strpos(search_text, chr(1)) + 1), 0::bigint)"
 SALES = ("sales_stale", "sales_kept", "sales_sum", "sales_game", "sales_pace")
 # All days are out of date until the worker keeps them, after the next upload of orders.
 STALE = """
@@ -80,7 +79,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("member_id", name=op.f("pk_installation_operator")),
     )
     sums_of_sales()
-    op.create_index("ix_orders_buyer", "orders", ["seller_id", sa.text(BUYER_HASH)])
     connection = op.get_bind().connection.driver_connection
     connection.execute(STALE)
     secured = [one for table in SALES for one in tenant_table(table)]
@@ -89,6 +87,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.drop_index("ix_orders_buyer", "orders")
     for table in (*SALES, "installation_operator"):
         op.drop_table(table)
