@@ -115,6 +115,7 @@ READS = routes("""
     GET /api/sales/summary
     GET /api/sales/summary.csv
     GET /api/sales/cards
+    GET /api/sales/cards.csv
     GET /api/print/sheets
     GET /api/print/sheets/{key}
     GET /api/customers/{key}

@@ -200,6 +200,7 @@ OWNERS = routes("""
     GET /api/sales/summary
     GET /api/sales/summary.csv
     GET /api/sales/cards
+    GET /api/sales/cards.csv
     POST /api/pricing/backtest
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm

@@ -302,6 +302,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/sales/summary"),
         ("GET", "/api/sales/summary.csv"),
         ("GET", "/api/sales/cards"),
+        ("GET", "/api/sales/cards.csv"),
         ("GET", "/api/pricing/runs"),
         ("GET", "/api/pricing/runs/{run_id}"),
         ("POST", "/api/pricing/runs/{run_id}/confirm"),
@@ -751,7 +752,7 @@ OWN_REFUSALS = {
     ("GET", "/api/print/sheets/{key}"): {404: {"not_found"}, 422: {"invalid_payload"}},
     **{
         ("GET", f"/api/sales/{what}"): {422: {"invalid_payload"}}
-        for what in ("summary", "summary.csv", "cards")
+        for what in ("summary", "summary.csv", "cards", "cards.csv")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
     ("POST", "/api/v1/repricing_events"): READS_JSON,

@@ -162,3 +162,48 @@ def test_the_pages_of_a_pull_can_be_read_and_fit(
         page.get_by_role("link", name="Open the queue on this device").first.click()
         page.locator("#current").wait_for()
         look(page, "the phone's page")
+
+
+def test_a_refused_mark_blocks_no_other_and_is_told(browser: Browser, shop: Shop) -> None:
+    _, link = a_link(shop)
+    page = a_phone(browser, link)
+    before = in_hand(link)
+    item = next(line for line in queue(link)["lines"] if line["state"] == "waiting")["item_id"]
+    page.evaluate(
+        """([token, item]) => localStorage.setItem(`pull-outbox-${token}`, JSON.stringify([
+            { id: "bad", kind: "pulled", item_id: item, sequence: 1, quantity: 1, undoes: "" },
+            { id: "a-good-mark-1", kind: "pulled", item_id: item, sequence: 2, quantity: 1,
+              undoes: "" }]))""",
+        [link.rpartition("/")[2], item],
+    )
+    page.reload()
+    page.get_by_role("heading", name="Marks that reached nobody").wait_for()
+    eventually(lambda: in_hand(link) == before + 1, "the mark behind the refused one", 20)
+    page.get_by_role("button", name="The desk knows").click()
+    page.get_by_role("heading", name="Marks that reached nobody").wait_for(state="hidden")
+    page.context.close()
+
+
+def test_what_an_ended_link_could_not_send_is_kept_and_sent_by_the_next(
+    browser: Browser, shop: Shop
+) -> None:
+    session, link = a_link(shop)
+    page = a_phone(browser, link)
+    before = in_hand(link)
+    page.context.set_offline(True)
+    done = pull(page)
+    page.get_by_text("waits to be sent").wait_for()
+    with httpx.Client(base_url=shop.seller.server.url) as member:
+        told = member.post("/api/session", json={"email": shop.email, "password": shop.password})
+        member.headers["X-CSRF-Token"] = told.json()["csrf_token"]
+        for one in member.get("/api/pull_links", params={"session_id": session}).json()["links"]:
+            member.delete(f"/api/pull_links/{one['id']}")
+    page.context.set_offline(False)
+    page.get_by_role("heading", name="Marks that reached nobody").wait_for()
+    page.goto(link)
+    page.get_by_text("ask at the desk").wait_for()
+    assert page.locator("#kept li").count() == 1
+    _, other = a_link(shop)
+    page.goto(other)
+    eventually(lambda: in_hand(other) == before + done, "the mark that the first link kept", 20)
+    page.context.close()

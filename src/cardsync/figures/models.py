@@ -1,6 +1,7 @@
 """Tables of figures that take a scan, kept so that reading them scans nothing:
 `listed_value` (a row for each product line and day) and `shop_figures` (a row for each seller);
-and `sales_day`, the sums of a day's orders.
+`sales_day`, the sums of a day's orders; and the sums of `sold.py`: `sales_sum`, `sales_game` and
+`sales_pace`, with the days that are kept and those that are out of date.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import BigInteger, Date, Numeric, Text
+from sqlalchemy import BigInteger, Date, Identity, Index, Numeric, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -74,3 +75,59 @@ class SalesDay(Base):
     orders: Mapped[int]
     gross: Mapped[Decimal] = mapped_column(Sum)
     seen_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class SalesStale(Base):
+    """A day of orders whose sums are out of date. Rows are only added and removed, so writers do not
+    wait for each other.
+    """
+
+    __tablename__ = "sales_stale"
+    __table_args__ = (Index("ix_sales_stale_ordered", "seller_id", "ordered"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    ordered: Mapped[date] = mapped_column(Date)
+
+
+class SalesKept(Base):
+    """A day of orders whose sums are kept, with the zone of the account's days."""
+
+    __tablename__ = "sales_kept"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    zone: Mapped[str] = mapped_column(Text)
+    kept_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class SalesSum(Base):
+    __tablename__ = "sales_sum"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    orders: Mapped[int] = mapped_column(BigInteger)
+    gross: Mapped[Decimal] = mapped_column(Numeric)
+    refunded: Mapped[int] = mapped_column(BigInteger)
+    refunds: Mapped[Decimal] = mapped_column(Numeric)
+
+
+class SalesGame(Base):
+    __tablename__ = "sales_game"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    orders: Mapped[int] = mapped_column(BigInteger)
+    pieces: Mapped[int] = mapped_column(BigInteger)
+    gross: Mapped[Decimal] = mapped_column(Numeric)
+
+
+class SalesPace(Base):
+    """How many items of a day were sold so many days after their card was first seen."""
+
+    __tablename__ = "sales_pace"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    days: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    items: Mapped[int] = mapped_column(BigInteger)

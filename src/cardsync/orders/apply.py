@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.database.transaction_settings import applied_in_sets
+from cardsync.figures.sold import mark_changed
 from cardsync.orders import items
 from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows
@@ -84,8 +85,35 @@ async def apply(
         written = await run(session, insert_sql(new_columns(rows, kind), known), values)
     columns = merged_columns(rows, kind)
     if columns and skipped + written < rows.frame.height:
+        if "order_date" in columns:
+            moved = "i.order_date IS DISTINCT FROM o.order_date"
+            await mark_changed(session, _DATES.format(narrowed=narrowed, which=moved), values)
         written += await run(session, update_sql(columns, narrowed), values)
+    if kind != "shipping":
+        await _mark_written(session, rows, written, narrowed, values)
     return Applied(skipped, written)
+
+
+_DATES = """
+    SELECT DISTINCT o.order_date FROM incoming i JOIN orders o ON o.order_number = i.order_number
+     WHERE o.seller_id = :seller {narrowed} AND {which}
+"""
+
+
+async def _mark_written(
+    session: AsyncSession,
+    rows: Rows,
+    written: int,
+    narrowed: str,
+    values: dict[str, Any],
+) -> None:
+    """Mark the days whose orders this transaction wrote; the moment of the write tells them."""
+    if not written:
+        return
+    found = _DATES.format(narrowed=narrowed, which="o.updated_at = :now")
+    if written == rows.frame.height and rows.always("order_date"):
+        found = "SELECT DISTINCT order_date FROM incoming"
+    await mark_changed(session, found, values)
 
 
 async def load(session: AsyncSession, kind: str, rows: Rows) -> None:

@@ -12,7 +12,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.snapshot_reads import Reading
 from cardsync.database.transaction_settings import grouped_by_sorting
-from cardsync.orders.models import BUYER_KEY
+from cardsync.orders.models import BUYER_HASH
 
 
 class Customer(NamedTuple):
@@ -34,9 +34,6 @@ class Customers(NamedTuple):
     returning: int
 
 
-NAME_HASH = f"hashtextextended({BUYER_KEY}, 0)"
-
-
 def key_of(name_hash: int) -> str:
     """Return the key of the customer whose name has this hash."""
     return f"{name_hash % 2**64:016x}"
@@ -48,7 +45,7 @@ def key_of(name_hash: int) -> str:
 # that were given or on the earliest of the other days.
 _CUSTOMERS = f"""
 WITH named AS MATERIALIZED (
-    SELECT {NAME_HASH} AS name, count(*) AS order_count,
+    SELECT {BUYER_HASH} AS name, count(*) AS order_count,
            coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
            min(placed_at_given) AS first_given, max(placed_at_given) AS last_given,
            min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day,

@@ -24,6 +24,7 @@ from cardsync import clock, errors, limits
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
 from cardsync.figures.sales import keep_sales
+from cardsync.figures.sold import keep_sold
 from cardsync.orders import halves, rows
 from cardsync.orders.apply import Applied, apply, as_indexed
 from cardsync.orders.pull_sessions import PULLS
@@ -114,6 +115,7 @@ async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     )  # fmt: skip
     if upload.kind != "items":
         await keep_sales(work.database, upload.seller_id, now)
+    await keep_sold(work.database, upload.seller_id, now)
 
 
 def _read(body: bytes, kind: str) -> rows.Rows:

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
+from cardsync.figures.sold import mark_changed
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
@@ -40,6 +41,7 @@ async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) ->
     written += await _without_sku(session, rows, few, values)
     if written:
         written += await run(session, SUMS_SQL.format(**_narrowed(few)), values)
+        await mark_changed(session, _DATES.format(**_narrowed(few)), values)
     return skipped, written
 
 
@@ -56,6 +58,10 @@ def _narrowed(few: bool) -> dict[str, str]:
     return {name: f"AND {condition}" if few else "" for name, condition in narrowed.items()}
 
 
+_DATES = """
+    SELECT DISTINCT o.order_date FROM orders o
+     WHERE o.seller_id = :seller AND o.id IN (SELECT order_id FROM found) {of_orders}
+"""
 FOUND_SQL = f"""
     CREATE TEMP TABLE found ON COMMIT DROP AS
     SELECT orders.id AS order_id, {PLACED_AT} AS order_placed_at, i.*

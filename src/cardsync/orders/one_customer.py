@@ -23,8 +23,8 @@ from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
-from cardsync.orders.customers import NAME_HASH, key_of
-from cardsync.orders.models import BUYER_KEY
+from cardsync.orders.customers import key_of
+from cardsync.orders.models import BUYER_HASH, BUYER_KEY
 
 KIND: Final = "customer.note"
 # Somebody with so many refunded orders is told as one who sends back again and again.
@@ -66,7 +66,7 @@ class Refunder(NamedTuple):
 _SUMS: Final = f"""
     WITH mine AS MATERIALIZED (
         SELECT id, total_amt, placed_at_given, order_date, {BUYER_KEY} AS name
-          FROM orders WHERE seller_id = :seller AND {NAME_HASH} = :name
+          FROM orders WHERE seller_id = :seller AND {BUYER_HASH} = :name
     )
     SELECT count(*), coalesce(sum(mine.total_amt), 0), max(mine.id), min(mine.name),
            least(min(mine.placed_at_given),
@@ -112,7 +112,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustom
 
 
 _NAME: Final = f"""
-    SELECT {BUYER_KEY} FROM orders WHERE seller_id = :seller AND {NAME_HASH} = :name LIMIT 1
+    SELECT {BUYER_KEY} FROM orders WHERE seller_id = :seller AND {BUYER_HASH} = :name LIMIT 1
 """
 _WRITE: Final = """
     INSERT INTO customer_note (seller_id, key, note, updated_at)
@@ -168,7 +168,7 @@ async def put_back(
 
 # Few orders are refunded, and an index holds them.
 _REFUNDERS: Final = f"""
-    SELECT {NAME_HASH}, max(buyer_name), count(*), sum(refund_amt) FROM orders
+    SELECT {BUYER_HASH}, max(buyer_name), count(*), sum(refund_amt) FROM orders
      WHERE seller_id = :seller AND refund_amt IS NOT NULL AND {BUYER_KEY} <> ''
      GROUP BY 1 HAVING count(*) >= :least ORDER BY 3 DESC, 4 DESC, 1 LIMIT :most
 """

@@ -2,8 +2,9 @@
 to sell, and the cards that sold best and not at all come out.
 
 A day is one of the account's time zone. An order without a time counts on its date. Orders that
-were cancelled count nowhere. Sums read the index of the orders' dates alone; those of games and
-cards join the items, so they take shorter spans.
+were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
+(`figures/sold.py`), and count what has changed since; those of cards join the items. Both take
+shorter spans than periods.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
+from cardsync.figures.sold import DAY, GAMES, PERIODS, SOLD
 from cardsync.orders.sales_figures import By, Day, Figures, fee_rate, figures
 
 
@@ -59,42 +61,20 @@ class Cards(NamedTuple):
 
 
 _USUAL: Final = timedelta(days=29)
-# A time's day is at most a day away from the order's date.
-_DAY: Final = (
-    """coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"""
-)
 _SPAN: Final = f"""
-    orders.seller_id = :seller AND orders.status_group <> 'Cancelled'
-    AND orders.order_date BETWEEN :first_read AND :last_read
-    AND {_DAY} BETWEEN :first AND :last
-"""
-_SUMS: Final = f"""
-    SELECT {_DAY} AS day, count(*) AS orders, coalesce(sum(orders.total_amt), 0) AS gross
-      FROM orders WHERE {_SPAN} GROUP BY 1
-"""
-_REFUNDS: Final = f"""
-    SELECT {_DAY} AS day, count(*) AS orders, coalesce(sum(orders.refund_amt), 0) AS amount
-      FROM orders WHERE {_SPAN} AND orders.refund_amt IS NOT NULL GROUP BY 1
+    {SOLD} AND orders.order_date BETWEEN :first_read AND :last_read
+    AND {DAY} BETWEEN :first AND :last
 """
 _REPORTS: Final = """
     SELECT month, gross_sales, total_fees, refunded_fees FROM sales_report
      WHERE seller_id = :seller AND month BETWEEN :first_month AND :last
 """
 _ITEMS: Final = f"""
-    SELECT orders.id AS order_id, {_DAY} AS day, i.sku_id, i.product_name, i.product_line,
+    SELECT orders.id AS order_id, {DAY} AS day, i.sku_id, i.product_name, i.product_line,
            i.set_name, i.condition, coalesce(i.quantity, 1) AS pieces,
            coalesce(i.unit_price, 0) * coalesce(i.quantity, 1) AS gross
       FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
      WHERE {_SPAN}
-"""
-_GAMES: Final = f"""
-    WITH sold AS ({_ITEMS})
-    SELECT coalesce(s.product_line, ''), count(DISTINCT s.order_id),
-           CAST(sum(s.pieces) AS bigint), sum(s.gross),
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY s.day - CAST(c.created_at AS date))
-           FILTER (WHERE s.day >= CAST(c.created_at AS date))
-      FROM sold s LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = s.sku_id
-     GROUP BY 1 ORDER BY 4 DESC, 1
 """
 _BEST: Final = f"""
     WITH sold AS ({_ITEMS}), summed AS (
@@ -145,11 +125,8 @@ async def by_period(reading: Reading, caller: Caller, by: By, first: date, last:
     caller.must_be_owner()
     need_span(first, last)
     values = _values(caller, first, last)
-    sums, refunds, reports = await reading.together([_SUMS, _REFUNDS, _REPORTS], values, last=True)
-    refunded = {day: (orders, amount) for day, orders, amount in refunds}
-    days = [
-        Day(day, orders, gross, *refunded.get(day, (0, Decimal(0)))) for day, orders, gross in sums
-    ]
+    sums, reports = await reading.together([PERIODS, _REPORTS], values, last=True)
+    days = [Day(*row) for row in sums]
     known = {month: fee_rate(gross, fees, back) for month, gross, fees, back in reports}
     rates = {month: rate for month, rate in known.items() if rate is not None}
     return figures(days, rates, by)
@@ -159,7 +136,7 @@ async def by_game(reading: Reading, caller: Caller, first: date, last: date) -> 
     """Raises OwnerRequired, InvalidPayload."""
     caller.must_be_owner()
     need_span(first, last, limits.SALES_ITEMS_DAYS)
-    found = await reading.rows(_GAMES, _values(caller, first, last))
+    found = await reading.rows(GAMES, _values(caller, first, last))
     return [Game(*row) for row in found]
 
 

@@ -19,6 +19,7 @@ from cardsync.orders.sales_summary_shown import (
     SalesSummary,
     SummaryBy,
     as_csv,
+    cards_as_csv,
     game_summary,
     period_summary,
     sales_cards,
@@ -94,8 +95,28 @@ async def read_sales_cards(
     return sales_cards(found)
 
 
+@get("/cards.csv", responses=READING)
+async def download_sales_cards(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> Response[bytes]:
+    """The same cards as a CSV; `sold` says which of the two kinds each is."""
+    caller = provide_caller(request)
+    span = sales_summary.span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        found = await sales_summary.best_and_worst(reads, caller, *span)
+    headers = {"Content-Disposition": 'attachment; filename="sold-cards.csv"'}
+    return Response(cards_as_csv(sales_cards(found)), media_type="text/csv", headers=headers)
+
+
 router = Router(
     path="/sales",
-    route_handlers=[read_sales_summary, download_sales_summary, read_sales_cards],
+    route_handlers=[
+        read_sales_summary,
+        download_sales_summary,
+        read_sales_cards,
+        download_sales_cards,
+    ],
     tags=["sales"],
 )

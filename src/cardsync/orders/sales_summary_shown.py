@@ -146,6 +146,20 @@ def as_csv(summary: SalesSummary) -> bytes:
     return out.getvalue().encode()
 
 
+def cards_as_csv(cards: SalesCards) -> bytes:
+    """Return both kinds of cards in one table, as a CSV that a spreadsheet does not calculate."""
+    out = io.StringIO()
+    lines = csv.writer(out)
+    lines.writerow(
+        ("sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days")
+    )
+    best = [("best", *msgspec.structs.astuple(card), None) for card in cards.best]
+    worst = [("nothing", *msgspec.structs.astuple(card)) for card in cards.worst]
+    for row in [*best, *worst]:
+        lines.writerow(_cell(value) for value in row)
+    return out.getvalue().encode()
+
+
 def _cell(value: object) -> object:
     if isinstance(value, str) and value.startswith(_CALCULATED) and not _is_amount(value):
         return f"'{value}"

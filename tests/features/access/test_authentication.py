@@ -132,6 +132,7 @@ ROUTES = [
     ("GET", "/api/sales/summary"),
     ("GET", "/api/sales/summary.csv"),
     ("GET", "/api/sales/cards"),
+    ("GET", "/api/sales/cards.csv"),
     ("POST", "/api/pricing/preview"),
     ("POST", "/api/pricing/reprice"),
     ("GET", "/api/pricing/rollbacks"),

@@ -112,6 +112,14 @@ async def test_games_their_days_to_sell_and_the_best_and_worst_cards(a_seller):
     cards = (await seller.get("/api/sales/cards", params=SPAN)).json()
     assert [(card["pieces"], card["gross"]) for card in cards["best"]] == [(3, "6.00"), (1, "4.00")]
     assert [(card["product_name"], card["days"]) for card in cards["worst"]] == [("Card 3", 71)]
+    answer = await seller.get("/api/sales/cards.csv", params=SPAN)
+    assert answer.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [(row["sold"], row["copies"], row["amount"], row["days"]) for row in rows] == [
+        ("best", "3", "6.00", ""),
+        ("best", "1", "4.00", ""),
+        ("nothing", "1", "3.0000", "71"),
+    ]
     answer = await seller.get("/api/sales/summary.csv", params=SPAN | {"by": "game"})
     assert answer.headers["content-type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))

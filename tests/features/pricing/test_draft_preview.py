@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
-from browsers import joined
+from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock, errors
 from cardsync.web.leaving import while_there
@@ -135,3 +135,31 @@ async def test_work_that_ends_first_is_answered_and_its_error_told():
     assert await while_there(forever, answer()) == 7
     with pytest.raises(errors.NotFound):
         await while_there(forever, fail())
+
+
+async def test_a_sample_of_many_cards_says_that_it_is_one_and_the_exact_answer_follows(
+    a_seller, monkeypatch
+):
+    monkeypatch.setattr(
+        "cardsync.pricing.preview.draft._MANY",
+        "SELECT true FROM account WHERE seller_id = :seller",
+    )
+    monkeypatch.setattr("cardsync.pricing.preview.draft.ONE_IN", 2)
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n, market="2.00", price="1.00") for n in range(1, 41))))
+    rule = {"price_source": "market", "query": "price>0"}
+    path = "/api/pricing/preview/draft"
+    exact = (await seller.post(path, json={"rule": rule})).json()
+    about = (await seller.post(path, json={"rule": rule, "sample": True})).json()
+    assert (exact["one_in"], exact["selects"], exact["up"]) == (1, 40, 40)
+    assert (about["one_in"], about["selects"], about["up"]) == (2, 40, 40)
+    assert about["listed_value_before"] == exact["listed_value_before"]
+    assert sum(one["count"] for one in about["histogram"]) == 40
+    owner = await signed_in(seller)
+    form = {"csrf_token": owner.session["csrf_token"], "name": "Mine", "query": "price>0"}
+    form |= {"price_source": "market", "face": "form", "rounding": "cent"}
+    part = await owner.http.post("/pricing/draft?sample=1", data=form)
+    assert part.status_code == 200, part.text
+    assert "from one card in 2" in part.text
+    assert 'data-hx-post="/pricing/draft"' in part.text
+    assert "from one card in" not in (await owner.http.post("/pricing/draft", data=form)).text

@@ -234,10 +234,12 @@ async def _previewed(
     settings: Settings,
     rule_id: int | None,
     body: Mapping[str, Any],
+    *,
+    sample: bool = False,
 ) -> Draft:
     """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
     rule = {name: value for name, value in body.items() if name != "name" or value}
-    asked = {"rule": rule} | ({} if rule_id is None else {"rule_id": rule_id})
+    asked = {"rule": rule, "sample": sample} | ({} if rule_id is None else {"rule_id": rule_id})
 
     async def work() -> Draft:
         seconds = settings.read_seconds
@@ -259,16 +261,30 @@ async def draft_part(
     settings: Settings,
     rule_id: int | None = None,
 ) -> Template:
-    """Show what the rule would do, as a part of the page."""
+    """Show what the rule would do, as a part of the page: at once by a sample if the address asks
+    for one and there are many cards, and then by all.
+    """
     form = await read_form(request)
     caller.must_be_owner()
     template = "pricing_draft.html"
     values: dict[str, Any] = {"told": _told, "draft": None, "sentence": ""}
     try:
         body = body_of(form, was_of(form))
-        draft = await _previewed(request, caller, database, settings, rule_id, body)
+        draft = await _previewed(
+            request,
+            caller,
+            database,
+            settings,
+            rule_id,
+            body,
+            sample="sample" in request.query_params,
+        )
         typed = _typed(form, rule_id, NEW)
-        values |= {"draft": draft, "sentence": faces.sentence_of(typed.wanted)}
+        values |= {
+            "draft": draft,
+            "sentence": faces.sentence_of(typed.wanted),
+            "exactly": request.url.path,
+        }
     except BAD as e:
         return show(request, caller, template, e.status, **values | {"problem": sentence(e)})
     return show(request, caller, template, **values)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import polars as pl
@@ -30,6 +31,12 @@ from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of, read_stock
 
 LARGEST: Final = 10
+# Of more cards than these, a first answer may be that of one card in so many.
+FEW: Final = 40_000
+ONE_IN: Final = 16
+_MANY: Final = f"""
+    SELECT EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND {ON_SALE} OFFSET {FEW})
+"""
 # No rule has this id.
 UNSAVED: Final = -1
 
@@ -37,13 +44,15 @@ UNSAVED: Final = -1
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`shadowed_by` names the earlier rules that govern every card that the draft selects, in the
-    order of priority; `told` is the preview of the cards, in its form on the wire.
+    order of priority; `told` is the preview of the cards, in its form on the wire. If `one_in` is
+    above one, a sample was priced, and all counts and values are that many times those of it.
     """
 
     selects: int
     governs: int
     shadowed_by: list[int]
     told: dict[str, Any]
+    one_in: int = 1
 
     @property
     def never_matches(self) -> bool:
@@ -56,7 +65,8 @@ async def preview_draft(
     body: Mapping[str, Any],
     now: datetime,
 ) -> Draft:
-    """Preview the draft `rule`; with `rule_id`, in place of that rule, whose fields it changes.
+    """Preview the draft `rule`; with `rule_id`, in place of that rule, whose fields it changes;
+    with `sample`, of a sample of the cards if there are many.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload, NotFound.
     """
@@ -73,7 +83,9 @@ async def preview_draft(
     conditions = [
         condition_of(selection, bound, f"d{place}") for place, selection in enumerate(found)
     ]
-    where = f"{ON_SALE} AND ({' OR '.join(conditions)})"
+    one_in = await _one_in(session, seller_id, body)
+    part = f" AND c.id % {one_in} = 0" if one_in > 1 else ""
+    where = f"{ON_SALE}{part} AND ({' OR '.join(conditions)})"
     stock = await read_stock(
         session,
         account,
@@ -89,15 +101,39 @@ async def preview_draft(
         stock.run.now,
         stock.run.sales,
     )
-    selects = out.height if len(found) == 1 else await _selected(session, seller_id, now, found[0])
+    only = len(found) == 1
+    selects = out.height if only else await _selected(session, seller_id, now, found[0], part)
     governs = out.filter(pl.col("rule_id") == draft.id).height
     shadows = set(out["rule_id"].unique().drop_nulls()) if selects and not governs else set()
     order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
+    told = await preview.told(session, caller, stock, out, LARGEST)
     return Draft(
-        selects,
-        governs,
+        selects * one_in,
+        governs * one_in,
         [rule.id for rule in order if rule.id in shadows],
-        await preview.told(session, caller, stock, out, LARGEST),
+        _times(told, one_in),
+        one_in,
+    )
+
+
+async def _one_in(session: AsyncSession, seller_id: int, body: Mapping[str, Any]) -> int:
+    if body.get("sample") is not True:
+        return 1
+    return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
+
+
+def _times(told: dict[str, Any], one_in: int) -> dict[str, Any]:
+    """Return what a sample tells of all cards. Pure."""
+    if one_in == 1:
+        return told
+    counts = ("cards", "up", "down", "unchanged", "held")
+    values = ("listed_value_before", "listed_value_after")
+    return (
+        told
+        | {name: told[name] * one_in for name in counts}
+        | {name: str(Decimal(told[name]) * one_in) for name in values}
+        | {"blocked": {code: count * one_in for code, count in told["blocked"].items()}}
+        | {"histogram": [bin | {"count": bin["count"] * one_in} for bin in told["histogram"]]}
     )
 
 
@@ -125,8 +161,11 @@ async def _selected(
     seller_id: int,
     now: datetime,
     selection: Selection,
+    part: str,
 ) -> int:
     bound: dict[str, Any] = {"seller": seller_id, "now": now}
     where = condition_of(selection, bound, "d")
-    counted = f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE} AND {where}"
+    counted = (
+        f"SELECT count(*) FROM card c WHERE c.seller_id = :seller AND {ON_SALE}{part} AND {where}"
+    )
     return int(await session.scalar(text(counted), bound) or 0)

@@ -39,13 +39,15 @@ class Preview(msgspec.Struct):
 class DraftPreview(Preview):
     """`cards` are those that the draft selects, and those that it would no longer select. `selects`
     counts the first ones and `governs` those of them that no earlier rule takes; `shadowed_by`
-    names the rules that take all of them. A draft that is no saved rule has the id -1.
+    names the rules that take all of them. A draft that is no saved rule has the id -1. With
+    `sample`, one card in `one_in` was priced if there are many, and the counts are estimates.
     """
 
     selects: int
     governs: int
     never_matches: bool
     shadowed_by: list[int]
+    one_in: int
 
 
 class PresetShown(msgspec.Struct):

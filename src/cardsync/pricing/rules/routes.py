@@ -63,21 +63,20 @@ async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
     return (await _rules(session, [row]))[0]
 
 
-async def _changed(
-    session: AsyncSession,
-    caller: Caller,
-    rule_id: int,
-    values: dict[str, Any],
-    override_reason: str | None,
-) -> SavedRule:
-    now = clock.now()
-    row = await rule_sets.change(session, caller, rule_id, values, now, override_reason)
-    return await _saved(session, row)
-
-
 async def _saved(session: AsyncSession, saved: rule_sets.Saved) -> SavedRule:
     warnings = await warnings_of(session, [saved.row])
     return saved_rule(saved.row, warnings, saved.verdicts)
+
+
+async def _switched(
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    values: Body,
+    reason: str | None,
+) -> SavedRule:
+    saved = await rule_sets.change(session, caller, rule_id, values, clock.now(), reason)
+    return await _saved(session, saved)
 
 
 async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
@@ -209,7 +208,7 @@ async def publish_rule(
     override_reason: str | None = None,
 ) -> SavedRule:
     """A draft becomes a live rule from the next run on."""
-    return await _changed(session, caller, rule_id, {"state": "published"}, override_reason)
+    return await _switched(session, caller, rule_id, {"state": "published"}, override_reason)
 
 
 @post("/rules/{rule_id:int}/enable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
@@ -220,7 +219,7 @@ async def enable_rule(
     override_reason: str | None = None,
 ) -> SavedRule:
     """The rule governs again, if it is published."""
-    return await _changed(session, caller, rule_id, {"enabled": True}, override_reason)
+    return await _switched(session, caller, rule_id, {"enabled": True}, override_reason)
 
 
 @post("/rules/{rule_id:int}/disable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
@@ -231,7 +230,7 @@ async def disable_rule(
     override_reason: str | None = None,
 ) -> SavedRule:
     """The rule governs no card until it is enabled."""
-    return await _changed(session, caller, rule_id, {"enabled": False}, override_reason)
+    return await _switched(session, caller, rule_id, {"enabled": False}, override_reason)
 
 
 @post("/rules/reorder", status_code=200, opt=WRITES, responses=problems(*READ_AND_TESTED))

@@ -183,7 +183,8 @@ async def preview_draft_rule(
     data: dict[str, Any],
 ) -> DraftPreview:
     """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
-    that rule, with the fields that `rule` names changed. If the caller leaves, the work stops.
+    that rule, with the fields that `rule` names changed. With `sample`, the counts of many cards
+    are estimates from one card in `one_in`. If the caller leaves, the work stops.
     """
 
     async def work() -> Draft:
@@ -196,6 +197,7 @@ async def preview_draft_rule(
         "selects": found.selects,
         "governs": found.governs,
         "never_matches": found.never_matches,
+        "one_in": found.one_in,
         "shadowed_by": found.shadowed_by,
     }
     return msgspec.convert(found.told | own, DraftPreview)

@@ -13,10 +13,10 @@ function ready() {
   for (const row of document.querySelectorAll("[data-order] > tr")) row.draggable = true;
 }
 if (form) {
-  let dragged = null;
+  let dragged = null, home = null;
   ready();
   document.addEventListener("htmx:after:swap", ready);
-  document.addEventListener("dragstart", event => { dragged = rowOf(event.target); });
+  document.addEventListener("dragstart", event => { dragged = rowOf(event.target); home = dragged?.nextElementSibling; });
   document.addEventListener("dragover", event => {
     const over = rowOf(event.target);
     if (!dragged || !over) return;
@@ -25,6 +25,8 @@ if (form) {
     if (over !== dragged) over[event.clientY < box.top + box.height / 2 ? "before" : "after"](dragged);
   });
   document.addEventListener("drop", event => { if (dragged) { event.preventDefault(); send(dragged); } dragged = null; });
+  // A row that is dropped elsewhere goes back to where it stood.
+  document.addEventListener("dragend", () => { if (dragged) dragged.parentElement.insertBefore(dragged, home); dragged = null; });
   document.addEventListener("keydown", event => {
     const row = event.altKey && rowOf(event.target);
     if (!row) return;

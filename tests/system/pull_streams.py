@@ -1,0 +1,64 @@
+"""Many event streams of one pull at once, each on a connection of its own: a mark is sent, and the
+seconds until each stream has told of it come out, with the processes at which the streams were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+
+import httpx
+import psutil
+
+
+def seconds_to_each(
+    link: str, item: int, count: int, pids: Sequence[int]
+) -> tuple[set[int], list[float]]:
+    # A browser of the same test may have an event loop in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, _measured(link, item, count, pids)).result()
+
+
+async def _measured(
+    link: str, item: int, count: int, pids: Sequence[int]
+) -> tuple[set[int], list[float]]:
+    port = httpx.URL(link).port
+    ready = [asyncio.Event() for _ in range(count)]
+    told: list[float] = [0.0] * count
+
+    async def listen(number: int) -> None:
+        async with (
+            httpx.AsyncClient(timeout=60) as http,
+            http.stream("GET", f"{link}/changes") as answer,
+        ):
+            assert answer.status_code == 200
+            heard = 0
+            async for line in answer.aiter_lines():
+                if line == "event: changed":
+                    heard += 1
+                    ready[number].set()
+                    if heard == 2:
+                        told[number] = monotonic()
+                        return
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(count):
+            group.create_task(listen(number))
+        for event in ready:
+            await event.wait()
+        serving = {
+            pid
+            for pid in pids
+            for one in psutil.Process(pid).net_connections("tcp")
+            if one.laddr.port == port and one.status == psutil.CONN_ESTABLISHED
+        }
+        mark = {"id": secrets.token_hex(8), "kind": "defer", "item_id": item, "sequence": 1}
+        body = {"device": "measured-1", "person": "", "marks": [mark]}
+        async with httpx.AsyncClient(timeout=60) as http:
+            began = monotonic()
+            answer = await http.post(f"{link}/marks", json=body)
+            assert answer.status_code == 200, answer.text
+    return serving, [moment - began for moment in told]
