@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync.discovery.optimum import optimal, solve
+from cardsync.discovery.optimum import solve
 from cardsync.discovery.split import Basket, Offer, Split, Wish, cost_of, filled, greedy
 
 STEPS = [[], [(0, 0)], [(0, 127)], [(0, 127), (500, 320)], [(0, 200), (400, 0)], [(300, 90)]]
@@ -140,13 +140,38 @@ def test_the_fewest_parcels_are_found_beyond_six():
     assert answer.steps == [(8, 10_700), (9, 900)]
 
 
+def test_every_number_of_sellers_between_has_its_price():
+    """Four sellers, each cheapest for one line; the first has all lines, the second two."""
+    offers = [Offer(line, 0, line, 1_000 + line, 1) for line in range(4)]
+    offers += [Offer(line, 1, 10 + line, 500, 1) for line in (1, 2)]
+    offers += [Offer(2, 2, 20, 100, 1), Offer(3, 3, 21, 100, 1)]
+    answer = solve(Wish(Basket([1] * 4, offers, {}), 10))
+    assert answer.steps == brute(offers)
+    assert [sellers for sellers, _ in answer.steps] == [1, 2, 3, 4]
+
+
+def brute(offers: list[Offer]) -> list[tuple[int, int]]:
+    every = every_split(Basket([1] * 4, offers, {}))
+    steps: list[tuple[int, int]] = []
+    for count in range(1, 5):
+        least = min((total for total, sellers in every if sellers <= count), default=None)
+        if least is not None and (not steps or least < steps[-1][1]):
+            steps.append((count, least))
+    return steps
+
+
 def test_a_solver_without_time_still_answers():
     offers = [Offer(line, seller, line * 9 + seller, 100 + (line * 7 + seller * 13) % 50, 2)
               for line in range(60) for seller in range(30)]  # fmt: skip
     basket = Basket([2] * 60, offers, {seller: [(0, 120)] for seller in range(30)})
-    for wish in (Wish(basket, 0), Wish(basket, 0, 3), Wish(basket, 0, None, True)):
+    for wish in (
+        Wish(basket, 0),
+        Wish(basket, 0, 3),
+        Wish(basket, 0, 1),
+        Wish(basket, 0, None, True),
+    ):
         answer = solve(wish)
         assert answer.best is not None
         assert obeys(basket, answer.best)
+        assert answer.best.sellers <= (wish.max_sellers or len(offers))
         assert answer.best.bound <= answer.best.total
-    assert optimal(basket, 0.05, 1) is not None

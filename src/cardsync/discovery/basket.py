@@ -26,7 +26,7 @@ from cardsync.money import to_units
 
 # A basket of sixty lines may be solved for less than two seconds, one of two hundred for less than
 # ten.
-_SECONDS = 1.6
+_SECONDS = 1.5
 _SECONDS_A_LINE = 0.05
 _QUICK_LINES = 60
 

@@ -23,6 +23,7 @@ from cardsync.discovery.split import (
     Split,
     Wish,
     cost_of,
+    covering,
     filled,
     floor_of,
     greedy,
@@ -319,14 +320,17 @@ def answers(wish: Wish) -> Iterator[Answer]:
     if simple is None:
         yield Answer(None, None, [])
         return
-    splits = [simple]
-    best = simple if cap is None or simple.sellers <= cap else None
+    cover = covering(basket)
+    splits = [simple] if cover is None else [cover, simple]
+    allowed = [split for split in splits if cap is None or split.sellers <= cap]
+    best = min(allowed, key=lambda split: split.total, default=None)
     yield Answer(best, simple, _steps(splits))
     if cap is None and not wish.fewest_parcels:
         best = optimal(basket, _left(until) * 0.67, None, simple.copies) or simple
         splits.append(best)
         yield Answer(best, simple, _steps(splits))
-    least = _fewest(basket, _left(until) * 0.3, splits[-1])
+    few = min(splits, key=lambda split: (split.sellers, split.total))
+    least = _fewest(basket, _left(until) * 0.3, few)
     splits.append(least)
     if wish.fewest_parcels and (cap is None or least.sellers <= cap):
         cap = least.sellers
@@ -335,7 +339,8 @@ def answers(wish: Wish) -> Iterator[Answer]:
         splits += [best] if best is not None else []
         yield Answer(best, simple, _steps(splits))
     begin = least
-    for count in range(least.sellers, min(splits[-1].sellers, least.sellers + _STEPS)):
+    most = best.sellers if cap is None and best is not None else simple.sellers
+    for count in range(least.sellers, min(most, least.sellers + _STEPS)):
         if count != cap and _left(until) > _SHORTEST:
             begin = optimal(basket, _left(until) / 2, count, begin.copies) or begin
             splits.append(begin)

@@ -15,6 +15,8 @@ from cardsync.catalog.one_name import folded, name_parts
 GAME: Final = "pokemon"
 FIELDS: Final = ("name", "set", "number", "finish")
 _LONGEST = 300
+# Words of so many letters begin few others.
+_LONG_WORD = 4
 # A number behind the name is the reference's own where it gives none: "Snivy - 001/086".
 _BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+-\s+#?(?P<number>[A-Za-z]{0,5}[0-9][A-Za-z0-9]*(?:/\S+)?)\s*$"
@@ -59,13 +61,24 @@ class Asked(NamedTuple):
 
     def query_text(self) -> str:
         """Return the name as PostgreSQL's tsquery: each word is the beginning of one."""
+        # A name of punctuation alone has no words: no name has this one.
+        return " & ".join(self._groups()) or _quoted("\\")
+
+    def probe_text(self) -> str:
+        """Return the part of it that the index is asked for: the beginnings of short words are
+        those of thousands, so the names that the long words leave are held against them.
+        """
+        groups = self._groups()
+        long = [at for at, word in enumerate(self.words) if len(word) >= _LONG_WORD]
+        longest = sorted(range(len(groups)), key=lambda at: -len(self.words[at]))[:1]
+        return " & ".join(groups[at] for at in long or longest) or _quoted("\\")
+
+    def _groups(self) -> list[str]:
         words = self.meant or ((),) * len(self.words)
-        groups = [
-            " | ".join((f"{_quoted(word)}:*", *map(_quoted, others)))
+        return [
+            "(" + " | ".join((f"{_quoted(word)}:*", *map(_quoted, others))) + ")"
             for word, others in zip(self.words, words, strict=True)
         ]
-        # A name of punctuation alone has no words: no name has this one.
-        return " & ".join(f"({group})" for group in groups) or _quoted("\\")
 
     @property
     def is_free(self) -> bool:

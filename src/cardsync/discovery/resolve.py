@@ -37,15 +37,18 @@ _SAME_NAME = """
 _SHOWN = "p.id, p.product_name, p.set_name, p.set_code, p.number, p.finish"
 _LISTED = limits.CANDIDATES + 1
 
+# The index finds names by the probe; the expression keeps the rest of the query out of it.
+_NAMED = "n.words @@ a.probe AND (n.words || '') @@ a.query"
+
 _FIND = f"""
 WITH asked AS MATERIALIZED (
-    SELECT idx, CAST(query AS tsquery) AS query, full_name, sets, code, number, total, finish,
+    SELECT idx, CAST(query AS tsquery) AS query, CAST(probe AS tsquery) AS probe, full_name, sets, code, number, total, finish,
            string_to_array(finishes, '|') AS finishes, free
-      FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:full_name AS text[]),
+      FROM unnest(CAST(:idx AS int[]), CAST(:query AS text[]), CAST(:probe AS text[]), CAST(:full_name AS text[]),
                   CAST(:sets AS text[]), CAST(:code AS text[]), CAST(:number AS text[]),
                   CAST(:total AS text[]), CAST(:finish AS text[]), CAST(:finishes AS text[]),
                   CAST(:free AS boolean[]))
-           AS a (idx, query, full_name, sets, code, number, total, finish, finishes, free)),
+           AS a (idx, query, probe, full_name, sets, code, number, total, finish, finishes, free)),
 filtered AS (
     SELECT a.idx, f.* FROM asked a CROSS JOIN LATERAL (
         SELECT {_SHOWN}, e.name AS same_name,
@@ -67,7 +70,7 @@ filtered AS (
                       a.total IS NULL OR coalesce(p.number_total = a.total, false) AS number,
                       a.finish = '' OR coalesce(p.finish_key = ANY (a.finishes), false)
                           AS finish) AS e
-         WHERE n.game = :game AND n.words @@ a.query
+         WHERE n.game = :game AND {_NAMED}
            AND (n.own @@ a.query OR {_PRODUCT_WORDS} @@ a.query)
            AND (a.number = '' OR (p.number_key = a.number
                 AND coalesce(p.number_total = a.total, true)))
@@ -80,7 +83,7 @@ free AS (
     SELECT a.idx, p.* FROM asked a CROSS JOIN LATERAL (
         SELECT n.name_key, n.own @@ a.query AS own
           FROM catalog_name n
-         WHERE n.game = :game AND n.words @@ a.query AND n.printings > 0
+         WHERE n.game = :game AND {_NAMED} AND n.printings > 0
          ORDER BY n.own @@ a.query DESC, n.name_key = a.full_name DESC, length(n.name_key),
                   n.name_key
          LIMIT {2 * _LISTED}) AS n
@@ -97,7 +100,7 @@ own_names AS (
     SELECT a.idx, {_SHOWN}, {_SAME_NAME} AS same_name, {_SAME_NAME} AS exact,
            CAST(NULL AS bigint) AS total, CAST(0 AS bigint) AS place
       FROM asked a
-      JOIN catalog_name n ON n.game = :game AND n.words @@ a.query AND n.provisional
+      JOIN catalog_name n ON n.game = :game AND {_NAMED} AND n.provisional
       JOIN product p ON p.game = n.game AND p.name_key = n.name_key AND p.provisional
      WHERE a.free AND p.adopted_by IS NULL AND {_PRODUCT_WORDS} @@ a.query AND {_OFFERED}),
 counted AS (
@@ -111,7 +114,7 @@ counted AS (
                     WHERE p.game = :game AND p.name_key = n.name_key AND NOT p.provisional
                       AND {_PRODUCT_WORDS} @@ a.query) END), 0) AS total
           FROM catalog_name n
-         WHERE n.game = :game AND n.words @@ a.query AND n.printings > 0) AS t
+         WHERE n.game = :game AND {_NAMED} AND n.printings > 0) AS t
      WHERE a.free)
 SELECT * FROM filtered UNION ALL SELECT * FROM free UNION ALL SELECT * FROM own_names
 UNION ALL SELECT * FROM counted
@@ -170,6 +173,7 @@ def _values(game: str, asked: Sequence[Asked], now: datetime) -> dict[str, Any]:
         "now": now,
         "idx": list(range(len(asked))),
         "query": [one.query_text() for one in asked],
+        "probe": [one.probe_text() for one in asked],
         "full_name": [one.full for one in asked],
         "sets": [one.sets for one in asked],
         "code": [one.code for one in asked],

@@ -118,6 +118,33 @@ def greedy(basket: Basket) -> Split | None:
     return Split(best, total, floor_of(basket), cost_of(basket, best)[1])
 
 
+def covering(basket: Basket) -> Split | None:
+    """Return a split with few parcels: the next seller is the one who serves most of what is left.
+
+    None where that serves not everything.
+    """
+    held: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for offer in basket.offers:
+        held[offer.seller][offer.line] += offer.copies
+    left = list(basket.wanted)
+    chosen: set[int] = set()
+    while any(left):
+        served = {
+            seller: sum(min(left[line], most) for line, most in lines.items())
+            for seller, lines in held.items()
+            if seller not in chosen
+        }
+        seller = min(served, key=lambda one: (-served[one], one), default=None)
+        if seller is None or not served[seller]:
+            return None
+        chosen.add(seller)
+        for line, most in held[seller].items():
+            left[line] -= min(left[line], most)
+    copies, short = filled(basket, chosen)
+    total, sellers = cost_of(basket, copies)
+    return None if short else Split(copies, total, floor_of(basket), sellers)
+
+
 def floor_of(basket: Basket) -> int:
     """Return what the cheapest copies cost if each line were alone and postage were nothing."""
     left = list(basket.wanted)
