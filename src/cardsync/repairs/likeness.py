@@ -78,7 +78,8 @@ class Comparison:
             parts.append((_LABELLED, best))
         if self._words:
             parts.append((_WORDED, self._worded(element, labels)))
-        identity = _mean(parts) * self._trust(at, element)
+        if (identity := _mean(parts)) >= _FAR:
+            identity *= self._trust(at, element)
         known = sum(weight for weight, _ in parts)
         if identity < _FAR:
             return Likeness(_IDENTITY_PART * identity, identity, known)
