@@ -64,8 +64,8 @@ class Row(NamedTuple):
 
 
 class Asker(NamedTuple):
-    """What an agent says of itself: the name of its installation, and the number of the file of
-    listings that it has kept last.
+    """An agent says of itself how its installation is called, and which file of listings it has
+    delivered last.
     """
 
     name: str | None = None
