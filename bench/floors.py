@@ -266,7 +266,29 @@ class Export(Program):
         await send({"type": "http.response.body", "body": b"".join(parts)})
 
 
-PROGRAMS = {"heartbeat": Heartbeat, "poll": Poll, "accept": Accept, "export": Export}
+class ReadRow(msgspec.Struct):
+    marketplace_id: int
+    new_price: Any
+    old_price: Any = None
+
+
+class ReadEvent(msgspec.Struct):
+    rows: list[ReadRow]
+
+
+class Read(Program):
+    """A JSON body read into typed rows; nothing is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decoder = msgspec.json.Decoder(ReadEvent)
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        rows = self.decoder.decode(await _body(receive)).rows
+        await _answer(send, 201, JSON, msgspec.json.encode({"id": len(rows)}))
+
+
+PROGRAMS = {"read": Read, "heartbeat": Heartbeat, "poll": Poll, "accept": Accept, "export": Export}
 
 
 def app() -> Program:

@@ -31,6 +31,7 @@ import pages
 import plans
 import polls
 import preview
+import price_event
 import rate_limits
 import read_orders
 import reprice
@@ -71,6 +72,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "preview": (preview.measure, {"rounds": 5}),
+    "price_event": (price_event.measure, {"rounds": 5}),
     "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),

@@ -38,6 +38,20 @@ async def entry_of(who: Any, entry_id: int) -> dict[str, Any]:
     return dict(entry)
 
 
+async def file_served(
+    seller: Seller,
+    agent: str | None = None,
+    has: int | None = None,
+) -> tuple[int | None, list[int], bytes]:
+    """The number of the file of listings in the next export, its entries and its bytes."""
+    said = {"X-Agent-Id": agent, "X-Quick-Add-Has": None if has is None else str(has)}
+    answer = await seller.export(**{name: value for name, value in said.items() if value})
+    assert answer.status_code == 200, answer.text
+    number = answer.headers.get("X-Quick-Add-File")
+    ids = [int(id) for id in answer.headers.get("X-Quick-Add-Ids", "").split(",") if id]
+    return int(number) if number else None, ids, answer.content
+
+
 async def served(seller: Seller) -> dict[int, dict[str, str]]:
     """The rows of quick-add in the next export, by entry."""
     answer = await seller.export()

@@ -4,6 +4,7 @@ once in effect, whatever is killed or lost on the way.
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -255,6 +256,26 @@ def test_listings_that_did_not_arrive_are_placed_again(a_shop: Callable[..., Sho
     [second] = outbox(shop)
     assert [row["Add to Quantity"] for row in read_csv(second.read_bytes())] == ["2"]
     imported(shop, second)
+    assert statuses(shop) == {id: ("listed", None)}
+
+
+def test_listings_whose_download_was_lost_are_placed_exactly_once(
+    a_shop: Callable[..., Shop],
+) -> None:
+    shop = a_shop()
+    assert shop.once().returncode == 0
+    name = json.loads((shop.folder / ".cardsync-agent" / "state.json").read_text())["agent_id"]
+    [id] = published(shop, entry(1, marketplace_id=1))
+    with shop.seller.http() as http:
+        lost = http.get("/api/v1/export/price-updates", headers={"X-Agent-Id": name})
+    assert lost.headers["X-Quick-Add-Ids"] == str(id)
+    assert shop.once().returncode == 0
+    [file] = outbox(shop)
+    assert file.read_bytes() == lost.content
+    for _ in range(2):
+        assert shop.once("--request", "pricing").returncode in (0, 1)
+        assert outbox(shop) == [file]
+    imported(shop, file)
     assert statuses(shop) == {id: ("listed", None)}
 
 

@@ -82,7 +82,8 @@ def assert_each_once_and_in_order(seller: Seller, ids: list[int]) -> None:
         assert earlier["finished_at"] <= later["begun_at"]
     counts = seller.sql("""
         SELECT (SELECT count(*) FROM price_run WHERE seller_id = %(seller)s) AS runs,
-               (SELECT count(*) FROM activity WHERE seller_id = %(seller)s) AS imports,
+               (SELECT count(*) FROM activity
+                   WHERE seller_id = %(seller)s AND action <> 'upload.accepted') AS imports,
                (SELECT count(*) FROM price_change WHERE seller_id = %(seller)s) AS changes,
                (SELECT count(*) FROM price_observation
                    WHERE seller_id = %(seller)s) AS observations,

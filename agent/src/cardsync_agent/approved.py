@@ -18,6 +18,7 @@ from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import KeyRefused, Refused
 from cardsync_agent.events import Reporter
 from cardsync_agent.marketplace import Marketplace
+from cardsync_agent.repairs import NotFound
 from cardsync_agent.state import Approved, Store
 
 _NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
@@ -47,8 +48,8 @@ class ApprovedUpload:
             return
         try:
             self._deliver(begun)
-        except OSError as trouble:
-            # The file was taken away, or the disk is full: the next heartbeat tries again.
+        except (OSError, NotFound) as trouble:
+            # The file or an element of a page is away, or the disk is full: the next heartbeat tries again.
             if not begun.staged:
                 self._forget()
             self.say.standing(

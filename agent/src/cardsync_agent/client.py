@@ -122,6 +122,8 @@ class PriceUpdates:
     kind: str | None = None
     # In a file of new listings: the server's entry for each row.
     entries: tuple[int, ...] = ()
+    # In a file of new listings: its number. The same number is the same file again.
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -278,11 +280,20 @@ class Client:
     def upload(self, upload_id: int) -> dict[str, Any]:
         return self._json("GET", f"uploads/{upload_id}")
 
-    def price_updates(self, etag: str | None) -> PriceUpdates | None:
-        """Return the export, or None for 304."""
-        headers = {"Accept": "text/csv, application/json;q=0.5"} | (
-            {"If-None-Match": etag} if etag else {}
-        )
+    def price_updates(
+        self, etag: str | None, agent_id: str | None = None, has_listings: int | None = None
+    ) -> PriceUpdates | None:
+        """Return the export, or None for 304.
+
+        `has_listings` is the number of the file of listings that this agent has delivered last.
+        """
+        said = {
+            "If-None-Match": etag,
+            "X-Agent-Id": agent_id,
+            "X-Quick-Add-Has": None if has_listings is None else str(has_listings),
+        }
+        headers = {name: value for name, value in said.items() if value}
+        headers["Accept"] = "text/csv, application/json;q=0.5"
         answer = self._api("GET", "export/price-updates", headers=headers)
         if answer.status_code == 304:
             return None
@@ -297,6 +308,7 @@ class Client:
             answer.headers.get("ETag"),
             answer.headers.get("X-Price-Export-Kind"),
             _ids(answer.headers.get("X-Quick-Add-Ids", "")),
+            next(iter(_ids(answer.headers.get("X-Quick-Add-File", ""))), None),
         )
 
     def claim_task(self, kinds: Sequence[str]) -> Claim | None:

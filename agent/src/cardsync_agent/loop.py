@@ -68,6 +68,7 @@ from cardsync_agent.job import Job
 from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.one_step import run_step, send_screenshot
 from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist, spread
+from cardsync_agent.repairs import Repairs
 from cardsync_agent.report import is_problem, line_of, report_of, trouble_of, verdict
 from cardsync_agent.state import Claim, Cycle, StepRecord, Store
 from cardsync_agent.steps import begin
@@ -103,6 +104,8 @@ class Agent:
         self._say, self._pace, self._stop, self._once = say, pace, stop, once
         self._updates = updates
         self._mode: str | None = None
+        self._repairs = Repairs(store.home, client)
+        market.use_repairs(self._repairs)
         clear = lambda: self._call("clearing the approval", client.clear_approval)  # noqa: E731
         self._approved = ApprovedUpload(store, market, folder / "exports", clear, say)
 
@@ -162,6 +165,8 @@ class Agent:
 
     def _contact(self) -> Heartbeat:
         heartbeat = self._call("heartbeat", self._beat)
+        # What repairs came to is told as soon as the server answers, and before the next cycle.
+        self._repairs.send_waiting()
         if heartbeat.force_update:
             text = "this version of the agent must be updated before it may sync again"
             self._tell("update_required", text, latest_version=heartbeat.latest_version)

@@ -8,6 +8,7 @@ from cardsync_agent import clock
 from cardsync_agent.client import KeyRefused, Refused
 from cardsync_agent.job import CANCELLED, CycleOver, Job, NothingThere, StepFailed, StepSkipped
 from cardsync_agent.pace import GaveUp, Stopped
+from cardsync_agent.repairs import NotFound
 from cardsync_agent.report import cannot
 from cardsync_agent.state import StateProblem, StepRecord
 from cardsync_agent.steps import STEPS, needed_by
@@ -65,7 +66,7 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
     except CycleOver as over:
         job.cycle.over = str(over)
         return "failed", str(over)
-    except (StepFailed, Refused, OSError) as failed:
+    except (StepFailed, Refused, OSError, NotFound) as failed:
         return "failed", str(failed)
     except Exception as bug:
         # A cycle always ends in a report; an uncaught bug would end the agent at every start.

@@ -44,7 +44,10 @@ def download_price_updates(job: Job) -> None:
 def _fetch_prices(job: Job) -> bytes | None:
     """Download the prices; decide the file's name if there is anything to save."""
     cycle, memory = job.cycle, job.store.memory
-    updates = job.call("downloading price updates", lambda: job.client.price_updates(memory.etag))
+    updates = job.call(
+        "downloading price updates",
+        lambda: job.client.price_updates(memory.etag, memory.agent_id, memory.listings),
+    )
     cycle.export_name = None
     if updates is None or updates.rows == 0:
         reasons = ["not_modified"] if updates is None else [*updates.empty_reasons]
@@ -59,6 +62,8 @@ def _fetch_prices(job: Job) -> bytes | None:
         return None
     sha256 = hashlib.sha256(updates.content).hexdigest()
     kind = updates.kind or _kind_of(updates)
+    if updates.number is not None and updates.number == memory.listings:
+        raise StepSkipped("these listings were placed before, and wait for the marketplace")
     if cycle.task is not None and kind == "price_updates" and memory.has_placed(sha256):
         # A sync has brought the same prices, or an earlier try of the task.
         raise StepSkipped("the same prices were placed before, and wait for the marketplace")
@@ -71,7 +76,7 @@ def _fetch_prices(job: Job) -> bytes | None:
         # A sync in read_only plans no import, but the server serves this file only once.
         place = cycle.planned.index("download_price_updates") + 1
         cycle.planned.insert(place, "import_prices")
-    cycle.export_sha256 = sha256
+    cycle.export_sha256, cycle.export_number = sha256, updates.number
     remember_entries(job.store.home, cycle.export_name, updates.entries)
     return updates.content
 
@@ -110,10 +115,12 @@ def import_prices(job: Job) -> None:
     if not cycle.outbox_staged:
         cycle.paused_cards = _paused_of(job, prices)
         if cycle.export_rows == len(cycle.paused_cards):
+            memory.listings = cycle.export_number or memory.listings
             raise StepSkipped(f"all cards of the file are paused: {_some(cycle.paused_cards)}")
 
     def note_staged() -> None:
         cycle.outbox_staged = True
+        memory.listings = cycle.export_number or memory.listings
         job.store.save()
 
     target = job.market.import_prices(

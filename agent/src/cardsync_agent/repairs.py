@@ -1,5 +1,6 @@
 """Repairs, for adapters that work on a marketplace's pages: a step whose selector finds nothing asks
-the server for another one, tries it once, and tells how that went.
+the server for another one, tries it once, and tells how that went. The agent gives them to its
+adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with NotFound's sentence.
 
 What a try came to is written down first and sent then, so that a kill -9 or an outage loses none;
 `send_waiting` sends what is left. The server counts a repeated confirmation once.
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cardsync_agent import durable
-from cardsync_agent.client import Client, Gone, Lost, Refused, Repair, TryAgain
+from cardsync_agent.client import Client, Gone, KeyRefused, Lost, Refused, Repair, TryAgain
 
 T = TypeVar("T")
 _NAME = "repairs.json"
@@ -39,12 +40,15 @@ class Repairs:
         screenshot: Callable[[], bytes] | None = None,
     ) -> T:
         """Return what `look` finds by the selector or, where that raises NotFound, by the server's
-        repair. Raises NotFound with both reasons, and the client's exceptions.
+        repair. Raises NotFound with both reasons, and Refused.
         """
         try:
             return look(selector)
         except NotFound as missing:
-            repair = self._client.heal(_cut(lost()), screenshot and screenshot())
+            try:
+                repair = self._client.heal(_cut(lost()), screenshot and screenshot())
+            except TryAgain as away:
+                raise NotFound(f"{missing}; no repair: {away}") from missing
             if isinstance(repair, Gone):
                 raise NotFound(f"{missing}; no repair: {repair.reason}") from missing
             return self._tried(look, repair, missing)
@@ -75,6 +79,8 @@ class Repairs:
                 self._send(waiting[0])
             except TryAgain:
                 return len(waiting)
+            except KeyRefused:
+                raise
             except Refused:
                 # The server dropped the correction: there is nothing to tell of it any more.
                 pass

@@ -118,6 +118,8 @@ class Cycle:
     # A server that names the kind serves listings again only when they are to be placed again.
     export_kind_told: bool = False
     export_sha256: str | None = None
+    # The number of a file of listings.
+    export_number: int | None = None
     etag: str | None = None
     outbox_staged: bool = False
     # These cards were left out of the delivered file: the marketplace refused them three times.
@@ -182,6 +184,8 @@ class Memory:
     imported: list[Imported] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
+    # The number of the file of listings that was delivered last.
+    listings: int | None = None
     # These are SHA-256 of the update that was last placed in DIR/updates, and of the update whose
     # command was started.
     update_placed: str | None = None
@@ -191,7 +195,7 @@ class Memory:
         """Forget the imports of another server: they mean nothing to this one."""
         if self.server not in (None, server):
             self.imported, self.sent, self.placed = [], [], []
-            self.etag, self.approved = None, None
+            self.etag, self.approved, self.listings = None, None, None
         self.server = server
 
     def hashes(self) -> frozenset[str]:

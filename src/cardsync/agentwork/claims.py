@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
+from cardsync.access.activity import REQUEST_ID
 from cardsync.access.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.agentwork.kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
@@ -71,6 +72,14 @@ _END = f"""
            token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
      WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now
     RETURNING id
+"""
+# It stands before the end, which is what it looks for; the seller's row is locked.
+_NOTE = """
+    INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
+    SELECT t.seller_id, CAST(:actor AS text), 'task.' || CAST(:told AS text),
+           'task ' || t.id || ': ' || t.kind || CAST(:become AS text), CAST(:request AS text), CAST(:now AS timestamptz)
+      FROM agent_task t
+     WHERE t.seller_id = :seller AND t.id = :id AND t.status = 'claimed' AND t.token_hash = :hash AND t.claim_expires_at > :now
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
 # A task that ended while an agent had it in hand: its reported import completed the task.
@@ -194,10 +203,13 @@ async def end_claim(
         "error": _json(outcome.error) if outcome.status == "failed" else None,
         "now": now,
         "price_tasks": list(PRICE_TASKS),
+        "actor": caller.actor,
+        "become": ", and may be offered again" if outcome.retryable else "",
+        "request": REQUEST_ID.get(),
     }
     doubles = (_GIVE_UP_DOUBLES,) if outcome.retryable else ()
-    statements = (_LOCK, _END, *doubles, NOTE_DUE, _TASK)
-    _, ended, *_, found = await in_one_message(session, statements, values)
+    statements = (_LOCK, _NOTE, _END, *doubles, NOTE_DUE, _TASK)
+    _, _, ended, *_, found = await in_one_message(session, statements, values)
     if not found:
         raise errors.NotFound(f"there is no task {task_id}")
     task = AgentTask(**found[0]._asdict())

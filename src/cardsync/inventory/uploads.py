@@ -296,7 +296,10 @@ async def _accept(
     )
     session.add(upload)
     await session.flush()
-    if came.mends is not None:
+    if came.mends is None:
+        summary = f"upload {upload.id}: inventory"
+        note(session, caller, "upload.accepted", summary, now)
+    else:
         summary = f"upload {upload.id}: the rejected rows of upload {came.mends}, mended"
         note(session, caller, "upload.mended", summary, now)
     await mark_due(session, caller.seller_id, "inventory")

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, limits
+from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.orders import rows
@@ -49,15 +50,21 @@ async def accept(
         key = private_key(caller.seller_id, "json")
         await store.write(key, path)
     async with database.tenant(caller.seller_id) as session:
-        return Acceptance(count, await _accept(session, caller.seller_id, kind, key))
+        return Acceptance(count, await _accept(session, caller, kind, key, count))
 
 
 def _check(path: Path) -> int:
     return rows.check(bodies.plain(path.read_bytes(), limits.BODY_INFLATED_BYTES))
 
 
-async def _accept(session: AsyncSession, seller_id: int, kind: str, key: str) -> int:
-    now = clock.now()
+async def _accept(
+    session: AsyncSession,
+    caller: Caller,
+    kind: str,
+    key: str,
+    count: int,
+) -> int:
+    now, seller_id = clock.now(), caller.seller_id
     # The seller's row is locked first, so that ids commit in the order of acceptance.
     sync_state.refresh(await sync_state.locked(session, seller_id), now)
     upload = Upload(
@@ -71,6 +78,7 @@ async def _accept(session: AsyncSession, seller_id: int, kind: str, key: str) ->
     )
     session.add(upload)
     await session.flush()
+    note(session, caller, "upload.accepted", f"upload {upload.id}: {kind}, rows: {count}", now)
     await mark_due(session, seller_id, STREAM)
     await enqueue(session, drain_orders, seller_id=seller_id)
     return upload.id

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.database.transaction_settings import joined_by_hash
@@ -83,7 +84,12 @@ async def receive(work: Work, caller: Caller, body: bytes) -> int:
     await ingest.work_off_pending(work, seller_id)
     async with work.database.tenant(seller_id) as session:
         await sync_state.refresh_lock(session, seller_id, clock.now())
-        return await _store(session, seller_id, given) if given else 0
+        if not given:
+            return 0
+        taken = await _store(session, seller_id, given)
+        summary = f"feedback on {taken} orders of {len(given)} told of"
+        note(session, caller, "feedback.received", summary, clock.now())
+        return taken
 
 
 async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedback]) -> int:

@@ -23,6 +23,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
 from cardsync.database.session import Database
@@ -150,6 +151,7 @@ async def receive(database: Database, caller: Caller, body: bytes, now: datetime
         if caller.state.lock_kind is not None:
             await sync_state.refresh_lock(session, caller.seller_id, now)
         await store(session, caller, report, now)
+        note(session, caller, "sales_report.received", f"sales report of {report.month:%Y-%m}", now)
     return report
 
 

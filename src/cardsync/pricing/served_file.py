@@ -28,12 +28,14 @@ class ServedFile(NamedTuple):
     kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"
     # The entries of a quick-add file, in the order of its rows.
     quick_add_ids: list[int] | None = None
+    quick_add_number: int | None = None
 
 
 async def served_file(
     database: Database,
     caller: Caller,
     if_none_match: str | None,
+    asker: quick_add.Asker,
     now: datetime,
 ) -> ServedFile:
     if caller.state.lock_kind is not None:
@@ -44,9 +46,14 @@ async def served_file(
         if body is not None:
             return ServedFile(body, kind="rollback")
     if quick_add.serves(caller, now):
-        listing = await quick_add.serve(database, caller, now)
+        listing = await quick_add.serve(database, caller, asker, now)
         if listing is not None:
-            return ServedFile(listing.body, kind="quick_add", quick_add_ids=listing.ids)
+            return ServedFile(
+                listing.body,
+                kind="quick_add",
+                quick_add_ids=listing.ids,
+                quick_add_number=listing.number,
+            )
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
     async with database.tenant(caller.seller_id, snapshot=True) as session:

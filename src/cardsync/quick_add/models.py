@@ -1,5 +1,5 @@
 """`quick_add` (tenant): what a seller wants to list on the marketplace, from the draft until the
-marketplace lists or rejects it.
+marketplace lists or rejects it. `quick_add_file` (tenant): the files that agents were given of it.
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, LargeBinary, Text, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, Base, Moment, Money
@@ -98,3 +99,21 @@ class QuickAdd(Base):
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     published_at: Mapped[datetime | None] = mapped_column(Moment)
     settled_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class QuickAddFile(Base):
+    """A file whose entries are all pending; the first answer on one of them deletes it.
+
+    Its agent is given the same bytes again until it says that it has them.
+    """
+
+    __tablename__ = "quick_add_file"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    # The entries in the order of the rows.
+    entry_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    # The credential, and the agent's name for itself.
+    served_to: Mapped[str] = mapped_column(Text)
+    made_at: Mapped[datetime] = mapped_column(Moment)
+    received_at: Mapped[datetime | None] = mapped_column(Moment)

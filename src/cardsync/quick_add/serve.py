@@ -1,8 +1,10 @@
 """Serving: published entries in, the marketplace's pricing CSV with a positive `Add to Quantity`
 out. What a file held is pending from then on, and in no further file.
 
-The mark is committed before the file leaves: a file that is lost on its way is one whose answer is
-lost, and never a second one.
+The file is committed before it leaves, so that one lost on its way is given again, the same bytes
+under the same number, to the same agent and to no other. An agent that names itself gets it until
+it says that it has it, or somebody answers for one of its entries; one without a name, that may not
+know what it has imported, for the 30 minutes after which the owner may compare.
 """
 
 from __future__ import annotations
@@ -14,15 +16,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.database.session import Database
-from cardsync.quick_add.models import QuickAdd
-from cardsync.quick_add.waiting import note_waiting
+from cardsync.quick_add.models import QuickAdd, QuickAddFile
+from cardsync.quick_add.waiting import IN_HAND, note_waiting
 from cardsync.seller_state.state import locked
 
 # The seller's own row of the same card, which names the marketplace's id and how many it lists.
@@ -61,9 +63,21 @@ class Row(NamedTuple):
     card: Any | None
 
 
+class Asker(NamedTuple):
+    """An agent says of itself how its installation is called, and which file of listings it has
+    delivered last.
+    """
+
+    name: str | None = None
+    has: int | None = None
+
+
 class Served(NamedTuple):
+    """`number` is the file's own: another file of the same bytes has another."""
+
     body: bytes
     ids: list[int]
+    number: int
 
 
 def serves(caller: Caller, now: datetime) -> bool:
@@ -71,27 +85,83 @@ def serves(caller: Caller, now: datetime) -> bool:
     return caller.state.quick_add_waits and caller.entitlements(now).paid
 
 
-async def serve(database: Database, caller: Caller, now: datetime) -> Served | None:
+async def serve(
+    database: Database,
+    caller: Caller,
+    asker: Asker,
+    now: datetime,
+) -> Served | None:
     """The file with the entries' ids in the order of its rows; None where nothing is published
     that may be served now.
     """
     async with database.tenant(caller.seller_id) as session:
         await locked(session, caller.seller_id)
-        rows = await _next_rows(session, caller.seller_id)
-        added = await _added_since(session, caller.seller_id, rows)
-        for entry, card in rows:
-            entry.status, entry.served, entry.served_at = "pending", entry.served + 1, now
-            entry.listing_id = entry.listing_id or (card.listing_id if card else None)
-            entry.quantity_before = (card.quantity if card else 0) + added[entry.id]
-            entry.reason, entry.updated_at = None, now
-        if not rows:
-            return None
-        body = file_of(rows)
-        sha256 = hashlib.sha256(body).hexdigest()
-        for entry, _ in rows:
-            entry.file_sha256 = sha256
-        await note_waiting(session, caller.seller_id, now)
-        return Served(body, [row.entry.id for row in rows])
+        served_to = f"{caller.actor} {asker.name or ''}"
+        file = await _unanswered(session, caller.seller_id, served_to, asker, now)
+        if file is None:
+            file = await _next_file(session, caller.seller_id, served_to, now)
+        return Served(file.body, file.entry_ids, file.id) if file else None
+
+
+async def _unanswered(
+    session: AsyncSession,
+    seller_id: int,
+    served_to: str,
+    asker: Asker,
+    now: datetime,
+) -> QuickAddFile | None:
+    """The oldest file that this agent was given and may not have; it is in hand from now on."""
+    query = (
+        select(QuickAddFile)
+        .where(
+            QuickAddFile.seller_id == seller_id,
+            QuickAddFile.served_to == served_to,
+            QuickAddFile.received_at.is_(None),
+        )
+        .order_by(QuickAddFile.id)
+    )
+    for file in await session.scalars(query):
+        if file.id == asker.has:
+            file.received_at = now
+        elif asker.name or file.made_at + IN_HAND > now:
+            await session.execute(
+                update(QuickAdd)
+                .where(QuickAdd.seller_id == seller_id, QuickAdd.id.in_(file.entry_ids))
+                .values(served_at=now)
+            )
+            return file
+    return None
+
+
+async def _next_file(
+    session: AsyncSession,
+    seller_id: int,
+    served_to: str,
+    now: datetime,
+) -> QuickAddFile | None:
+    rows = await _next_rows(session, seller_id)
+    if not rows:
+        return None
+    added = await _added_since(session, seller_id, rows)
+    for entry, card in rows:
+        entry.status, entry.served, entry.served_at = "pending", entry.served + 1, now
+        entry.listing_id = entry.listing_id or (card.listing_id if card else None)
+        entry.quantity_before = (card.quantity if card else 0) + added[entry.id]
+        entry.reason, entry.updated_at = None, now
+    body = file_of(rows)
+    sha256 = hashlib.sha256(body).hexdigest()
+    for entry, _ in rows:
+        entry.file_sha256 = sha256
+    file = QuickAddFile(
+        seller_id=seller_id,
+        body=body,
+        entry_ids=[row.entry.id for row in rows],
+        served_to=served_to,
+        made_at=now,
+    )
+    session.add(file)
+    await note_waiting(session, seller_id, now)
+    return file
 
 
 async def _next_rows(session: AsyncSession, seller_id: int) -> list[Row]:

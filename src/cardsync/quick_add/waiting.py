@@ -1,5 +1,6 @@
 """A change of quick-add entries leaves two things: the mark on the seller's state row that the
-export reads, and one task for the agent while an entry is published.
+export reads, and one task for the agent while an entry is published. It drops the files that were
+answered.
 
 Every change takes the state row first (`locked`): publishers, served files, the agent's answers
 and the seller's go one after the other.
@@ -29,6 +30,13 @@ _WAITS = """
         SELECT FROM quick_add
          WHERE seller_id = :seller AND status IN ('published', 'pending'))
      WHERE seller_id = :seller
+"""
+# Whoever answered for one entry has had the file.
+_ANSWERED = """
+    DELETE FROM quick_add_file f
+     WHERE f.seller_id = :seller AND EXISTS (
+        SELECT FROM quick_add q
+         WHERE q.seller_id = :seller AND q.id = ANY (f.entry_ids) AND q.status <> 'pending')
 """
 _TASK = """
     SELECT id FROM agent_task
@@ -60,6 +68,7 @@ async def note_waiting(
     """
     await session.flush()
     await session.execute(text(_WAITS), {"seller": seller_id})
+    await session.execute(text(_ANSWERED), {"seller": seller_id})
     values: dict[str, Any] = {"seller": seller_id, "most": limits.QUICK_ADD_ROWS}
     ids = list(await session.scalars(text(_PUBLISHED), values))
     if not ids:

@@ -3,6 +3,8 @@
 
 What identifies (names, addresses, labels) counts three quarters, and must speak for the element
 by itself; tag, role, classes and neighbours count the rest: they are alike for many elements.
+Words that nothing known of the lost element explains speak against it: "Delete export" is not the
+"Export" that was lost.
 """
 
 from __future__ import annotations
@@ -11,7 +13,15 @@ from dataclasses import dataclass
 
 from cardsync.repairs.snippet import Element, Page
 from cardsync.repairs.wanted import SPOKEN, Wanted, around, identifies, stable
-from cardsync.repairs.words import covered, likeness, telling, words
+from cardsync.repairs.words import (
+    covered,
+    likeness,
+    strangers,
+    telling,
+    turning,
+    without_formats,
+    words,
+)
 
 _NAMED, _LABELLED, _ADDRESSED, _WORDED = 3.0, 3.0, 2.0, 1.5
 _IDENTITY_PART = 0.75
@@ -20,6 +30,9 @@ LEAST_IDENTITY = 0.5
 _LEAST, _LEAST_OF_LITTLE, _LITTLE = 0.6, 0.72, 3.0
 # With less than this no context brings an element near another that is near enough.
 _FAR = 0.3
+# What is left of an element's identity when all its words but one are strange, and when it lacks
+# the word that made the lost element's act.
+_STRANGE, _TURNED = 0.5, 0.75
 
 
 @dataclass(frozen=True)
@@ -48,9 +61,9 @@ class Comparison:
         self._label = words(wanted.label or next((text for text in spoken if text), ""))
         named = [telling(value) for value in self._names.values()]
         named += [telling(name) for name in wanted.classes if stable(name)]
-        self._words = frozenset().union(
-            wanted.step, telling(wanted.label), *(telling(text) for text in spoken), *named
-        )
+        said = (telling(wanted.label), *(telling(text) for text in spoken), *named)
+        self._words = frozenset().union(wanted.step, *said)
+        self._turning = turning(frozenset().union(*said))
 
     def says_something(self) -> bool:
         """Whether anything is known by which an element could be told from others."""
@@ -65,12 +78,29 @@ class Comparison:
             parts.append((_LABELLED, best))
         if self._words:
             parts.append((_WORDED, self._worded(element, labels)))
-        identity = _mean(parts)
+        if (identity := _mean(parts)) >= _FAR:
+            identity *= self._trust(at, element)
         known = sum(weight for weight, _ in parts)
         if identity < _FAR:
             return Likeness(_IDENTITY_PART * identity, identity, known)
         score = _IDENTITY_PART * identity + (1 - _IDENTITY_PART) * _mean(self._context(at, element))
         return Likeness(score, identity, known)
+
+    def _trust(self, at: int, element: Element) -> float:
+        """From 0 to 1: how far the element's own words allow that it is the lost one."""
+        labels = [telling(label) for label in self.page.labels(at)]
+        named = [telling(v) for n, v in element.attributes.items() if identifies(n)]
+        own = frozenset().union(*labels, *named)
+        if turning(own) - turning(self._words):
+            return 0.0
+        trust = 1.0 if self._turning <= turning(own) else _TURNED
+        if any(found and not strangers(found, self._words) for found in named):
+            # One name tells all of it, whatever it shows.
+            return trust
+        shown = min((label for label in labels if label), key=len, default=frozenset[str]())
+        strange = len(strangers(shown or own, self._words))
+        common = len(shown or own) - strange
+        return trust * (1 - _STRANGE * strange / (strange + max(common, 1)))
 
     def _named(
         self,
@@ -88,10 +118,13 @@ class Comparison:
         if weight == _ADDRESSED:
             value, other = value.partition("?")[0], other.partition("?")[0]
         wanted = telling(value)
-        same = likeness(wanted, telling(other))
+        same = likeness(wanted, without_formats(telling(other), wanted))
         # An id becomes a test id, and both mirror what the element shows.
         others = [telling(v) for n, v in element.attributes.items() if n != name and identifies(n)]
-        elsewhere = max((likeness(wanted, found) for found in (*others, *labels)), default=0.0)
+        elsewhere = max(
+            (likeness(wanted, without_formats(found, wanted)) for found in (*others, *labels)),
+            default=0.0,
+        )
         return weight, 0.9 * max(same, 0.9 * elsewhere)
 
     def _worded(self, element: Element, labels: list[frozenset[str]]) -> float:
@@ -100,6 +133,7 @@ class Comparison:
         if not found:
             return 0.0
         shown = min((label for label in labels if label), key=len, default=found)
+        shown = without_formats(shown, self._words)
         return covered(self._words, found) * (0.4 + 0.6 * covered(shown, self._words))
 
     def _context(self, at: int, element: Element) -> list[tuple[float, float]]:

@@ -23,6 +23,15 @@ _EMPTY_WORDS = """
     small large sm md lg xl click press open select fill choose wait step data test testid qa cy
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
+# Beginnings of words that make another act of the same thing: to delete an export, help on it.
+_TURNS = """
+    abort archiv cancel configur decline deactivat delet destroy disabl discard dismiss document
+    empty erase exampl faq guide help hide histor learn preferenc preview remov reset restor revert
+    sampl schedul setting stop templat tutorial undo
+"""
+_TURNING = tuple(_TURNS.split())
+# A file's kind says how a thing is done, and nothing of which thing.
+_FORMATS = frozenset({"csv", "file", "xls", "xlsx", "excel", "json", "pdf", "txt", "tsv", "zip"})
 
 
 @lru_cache(maxsize=2048)
@@ -36,6 +45,24 @@ def words(text: str) -> frozenset[str]:
 def telling(text: str) -> frozenset[str]:
     """The words that tell one element from another."""
     return words(text) - _EMPTY
+
+
+def turning(found: frozenset[str]) -> frozenset[str]:
+    """The beginnings of those words that make another act of the same thing."""
+    return frozenset(begin for begin in _TURNING if any(word.startswith(begin) for word in found))
+
+
+def without_formats(found: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
+    """The words found but for kinds of files, where the wanted words name no kind and others
+    are left.
+    """
+    return found if wanted & _FORMATS else (found - _FORMATS) or found
+
+
+def strangers(found: frozenset[str], known: frozenset[str]) -> frozenset[str]:
+    """Those of the words found that nothing known explains."""
+    rest = without_formats(found, known) - known
+    return frozenset(word for word in rest if not any(alike(word, other) for other in known))
 
 
 @lru_cache(maxsize=4096)

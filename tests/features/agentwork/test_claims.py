@@ -40,7 +40,7 @@ async def test_a_task_is_asked_for_claimed_and_completed(a_seller):
     feed = "SELECT action, summary FROM activity WHERE seller_id = :id AND action LIKE 'task.%' ORDER BY id"
     said = [tuple(row.values()) for row in await seller.service.sql(seller.id, feed, id=seller.id)]
     what = f"task {task['id']}: refresh_orders"
-    assert said == [("task.requested", what)]  # the outcome stands on the task itself
+    assert said == [("task.requested", what), ("task.completed", what)]
     assert not await told(seller)
 
 

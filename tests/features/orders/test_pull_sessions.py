@@ -48,7 +48,8 @@ async def refused(seller, path, **options):
 async def feed(seller):
     rows = await seller.service.sql(
         seller.id,
-        "SELECT actor, action, summary FROM activity WHERE seller_id = :id ORDER BY id",
+        "SELECT actor, action, summary FROM activity WHERE seller_id = :id"
+        " AND action <> 'upload.accepted' ORDER BY id",
         id=seller.id,
     )
     assert {row["actor"].split()[0] for row in rows} <= {"key"}

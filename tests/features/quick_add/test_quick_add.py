@@ -15,6 +15,7 @@ from quick_add_builder import (
     acknowledged,
     drafted,
     entry_of,
+    file_served,
     not_sent,
     published,
     rejected,
@@ -56,10 +57,11 @@ async def test_staff_draft_the_owner_publishes_and_the_agent_lists(shop):
     assert [row[name] for name in told] == [
         "", "Alacrian Jaguar", "152", "Near Mint Foil", "0", "2", "1.2500",
     ]  # fmt: skip
-    assert await served(seller) == {}
+    assert await served(seller) == {entry["id"]: row}
     assert (await entry_of(owner, entry["id"]))["status"] == "pending"
     assert await acknowledged(seller, entry["id"]) == [entry["id"]]
     assert await acknowledged(seller, entry["id"]) == []
+    assert await served(seller) == {}
     assert (await entry_of(owner, entry["id"]))["status"] == "listed"
 
     await seller.import_csv(a_csv(a_row(77, quantity=2, condition="Near Mint Foil", **ON_FILE)))
@@ -145,9 +147,60 @@ async def test_two_entries_of_one_card_are_served_one_after_the_other(shop):
     seller, owner, _ = shop
     one, two = await published(owner, JAGUAR, JAGUAR | {"quantity": 1})
     assert set(await served(seller)) == {one}
-    assert await served(seller) == {}
+    assert set(await served(seller)) == {one}
     await acknowledged(seller, one)
     assert set(await served(seller)) == {two}
+
+
+async def test_a_file_whose_answer_was_lost_is_given_again_until_it_is_answered(shop):
+    seller, owner, _ = shop
+    [one] = await published(owner, JAGUAR)
+    first = await file_served(seller, "desk")
+    assert first[1] == [one]
+    # What the row would say now is another matter: the bytes are those of the first answer.
+    await seller.import_csv(a_csv(a_row(77, quantity=1, **ON_FILE)))
+    [two] = await published(owner, JAGUAR | {"condition": "LP"})
+    clock.shift(timedelta(hours=2))
+    assert await file_served(seller, "desk") == first
+    assert (await settled(owner, one, listed=False))[1]["code"] == "listing_in_hand"
+    event = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1}
+    event["file_sha256"] = hashlib.sha256(first[2]).hexdigest()
+    assert (await seller.post("/api/v1/repricing_events", json=event)).status_code == 201
+    assert (await entry_of(owner, one))["status"] == "listed"
+    second = await file_served(seller, "desk")
+    assert (second[1], second[0] != first[0]) == ([two], True)
+    await acknowledged(seller, two)
+    assert (await file_served(seller, "desk"))[1] == []
+
+
+async def test_an_agent_that_has_the_file_gets_the_prices_again(shop):
+    seller, owner, _ = shop
+    await published(owner, JAGUAR)
+    number, ids, _ = await file_served(seller, "desk")
+    assert (await file_served(seller, "desk", 1 if number != 1 else 2))[0] == number
+    assert (await file_served(seller, "desk", number))[1] == []
+    assert (await file_served(seller, "desk"))[1] == [], "it has said so once"
+    assert (await entry_of(owner, ids[0]))["status"] == "pending"
+    assert await not_sent(seller, *ids) == ids
+    again = await file_served(seller, "desk", number)
+    assert (again[1], again[0] != number) == (ids, True)
+
+
+async def test_another_agent_gets_no_file_that_one_may_have_imported(shop):
+    seller, owner, _ = shop
+    [one] = await published(owner, JAGUAR)
+    files = await asyncio.gather(*(file_served(seller, name) for name in ("desk", "shop") * 2))
+    assert sorted(file[1] for file in files) == [[], [], [one], [one]]
+    assert (await file_served(seller))[1] == []
+
+
+async def test_of_a_file_that_was_answered_in_part_nothing_is_given_again(shop):
+    seller, owner, _ = shop
+    one, two = await published(owner, JAGUAR, JAGUAR | {"condition": "LP"})
+    assert (await file_served(seller, "desk"))[1] == [one, two]
+    assert (await settled(owner, one, listed=True))[0] == 200
+    assert (await file_served(seller, "desk"))[1] == []
+    assert (await entry_of(owner, two))["status"] == "pending"
 
 
 async def test_two_publishers_and_two_agents_at_once(shop):
@@ -160,8 +213,9 @@ async def test_two_publishers_and_two_agents_at_once(shop):
         *(owner.post("/api/quick_add/publish", json={"ids": order}) for order in (ids, ids[::-1]))
     )
     assert len(await waiting_tasks(seller)) == 1
-    files = await asyncio.gather(*(served(seller) for _ in range(3)))
-    assert sorted(id for file in files for id in file) == ids
+    one, *others = await asyncio.gather(*(file_served(seller) for _ in range(3)))
+    assert (one[1], others) == (ids, [one, one])
+    assert {(await entry_of(owner, id))["served"] for id in ids} == {1}
     feed = await seller.service.sql(
         seller.id, "SELECT FROM activity WHERE action = 'quick_add.published'"
     )

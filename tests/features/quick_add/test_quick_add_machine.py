@@ -27,9 +27,16 @@ from hypothesis.stateful import (
 
 import soak
 from browsers import signed_in
-from builders import SellerBuilder, a_csv, a_row
+from builders import SellerBuilder, a_csv, a_row, read_csv
 from cardsync import clock
-from quick_add_builder import acknowledged, not_sent, published, rejected, served, settled
+from quick_add_builder import (
+    acknowledged,
+    file_served,
+    not_sent,
+    published,
+    rejected,
+    settled,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +66,8 @@ class QuickAdds(RuleBasedStateMachine):
         self.asked: dict[int, tuple[int, int]] = {}
         self.taken: dict[int, int] = {}
         self.in_hand: set[int] = set()
+        # The numbers of the files that each agent has had, oldest first. One has no name.
+        self.files: dict[str | None, list[int]] = {None: [], "desk": [], "shop": []}
 
     def statuses(self) -> dict[int, str]:
         page = self.now(self.owner.get("/api/quick_add", params={"per_page": 200})).json()
@@ -76,13 +85,29 @@ class QuickAdds(RuleBasedStateMachine):
         for id, card in zip(self.now(published(self.owner, *entries)), cards, strict=True):
             self.asked[id], self.taken[id] = (card, quantity), 0
 
-    @rule(agents=st.integers(1, 2))
-    def fetch(self, agents: int) -> None:
-        async def together() -> list[dict[int, dict[str, str]]]:
-            return await asyncio.gather(*(served(self.seller) for _ in range(agents)))
+    @rule(
+        agents=st.lists(st.sampled_from((None, "desk", "shop")), min_size=1, max_size=2),
+        lost=st.booleans(),
+        says=st.booleans(),
+    )
+    def fetch(self, agents: list[str | None], *, lost: bool = False, says: bool = True) -> None:
+        """Agents ask at once; the answers arrive, or are lost. An agent takes a file once."""
 
-        for file in self.now(together()):
-            for id, row in file.items():
+        async def ask(agent: str | None) -> tuple[int | None, list[int], bytes]:
+            had = self.files[agent]
+            return await file_served(
+                self.seller, agent, had[-1] if agent and says and had else None
+            )
+
+        async def together() -> list[tuple[int | None, list[int], bytes]]:
+            return await asyncio.gather(*(ask(agent) for agent in agents))
+
+        for agent, (number, ids, body) in zip(agents, self.now(together()), strict=True):
+            if number is None or lost or number in self.files[agent]:
+                continue
+            assert not any(number in had for had in self.files.values())
+            self.files[agent].append(number)
+            for id, row in zip(ids, read_csv(body), strict=True):
                 assert id not in self.in_hand
                 assert int(row["Add to Quantity"]) == self.asked[id][1]
                 self.in_hand.add(id)
@@ -171,7 +196,7 @@ class QuickAdds(RuleBasedStateMachine):
         for _ in range(2 * len(self.asked) + 1):
             self.time_passes(31)
             self.the_owner_compares()
-            self.fetch(1)
+            self.fetch([None])
             for id in sorted(self.in_hand):
                 self.take(id)
                 self.now(acknowledged(self.seller, id))

@@ -2,7 +2,8 @@
 way of reaching the marketplace is an adapter; today the folder is the only one.
 
 The agent's steps call it; it returns an inventory export as a file and order files as their bytes,
-and delivers price updates.
+and delivers price updates. Where a page has lost an element for good, any of its methods raises
+`repairs.NotFound`, and the step fails with that sentence.
 """
 
 from __future__ import annotations
@@ -13,9 +14,15 @@ from typing import Protocol
 
 from cardsync_agent.inbox import InventoryExport, OrderFile
 from cardsync_agent.orders import Kind
+from cardsync_agent.repairs import Repairs
 
 
 class Marketplace(Protocol):
+    def use_repairs(self, repairs: Repairs) -> None:
+        """Take the server's repairs, once, before any other call. An adapter that works on pages
+        looks for its elements with `repairs.find`.
+        """
+
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
         """Put the newest inventory at `spool`; content whose hash is in `known` is not taken
         again. Raises NoExport.

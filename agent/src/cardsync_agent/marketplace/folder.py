@@ -12,12 +12,16 @@ from pathlib import Path
 from cardsync_agent import durable
 from cardsync_agent.inbox import InventoryExport, OrderFile, take_newest, take_of
 from cardsync_agent.orders import Kind
+from cardsync_agent.repairs import Repairs
 
 
 class FolderMarketplace:
     def __init__(self, folder: Path, settle: float, sleep: Callable[[float], None]) -> None:
         self.inbox, self.outbox = folder / "inbox", folder / "outbox"
         self._settle, self._sleep = settle, sleep
+
+    def use_repairs(self, repairs: Repairs) -> None:
+        """A folder has no selectors to repair."""
 
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
         return take_newest(self.inbox, spool, known, self._settle, self._sleep)

@@ -14,7 +14,8 @@ from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.export.content import REASONS
 from cardsync.pricing.served_file import served_file
-from cardsync.web.request import FOR_AGENTS, problems
+from cardsync.quick_add.serve import Asker
+from cardsync.web.request import FOR_AGENTS, problems, storable
 
 _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 
@@ -45,6 +46,11 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
             documentation_only=True,
             description="Of a file of quick-add: its entries in the order of the rows, joined by commas",
         ),
+        ResponseHeader(
+            "X-Quick-Add-File",
+            documentation_only=True,
+            description="Of a file of quick-add: its number; the same number is the same file again",
+        ),
     ],
     responses={
         304: ResponseSpec(
@@ -60,14 +66,25 @@ async def price_updates(
     if_none_match: Annotated[
         str | None, HeaderParameter(name="If-None-Match", required=False)
     ] = None,
+    agent_id: Annotated[
+        str | None, HeaderParameter(name="X-Agent-Id", required=False, max_length=200)
+    ] = None,
+    quick_add_has: Annotated[
+        int | None, HeaderParameter(name="X-Quick-Add-Has", required=False, ge=1, le=2**62)
+    ] = None,
 ) -> Response[bytes]:
     """The price changes as the marketplace's pricing CSV; header-only, with the reasons in
     X-Price-Export-Empty-Reason, if none.
 
     While a rollback is ready or served, its file is the answer, whatever the account may push;
     after it what quick-add has published, with a positive Add to Quantity, each row in one file.
+
+    An agent that names its installation in X-Agent-Id gets a file of quick-add again, under the
+    same X-Quick-Add-File, until it is answered for or the agent sends that number as
+    X-Quick-Add-Has. One without a name gets it again for 30 minutes.
     """
-    file = await served_file(database, caller, if_none_match, clock.now())
+    asker = Asker(storable(agent_id), quick_add_has)
+    file = await served_file(database, caller, if_none_match, asker, clock.now())
     headers = _CACHE | {"X-Price-Export-Kind": file.kind}
     if file.etag:
         headers["ETag"] = file.etag
@@ -75,6 +92,7 @@ async def price_updates(
         return Response(b"", status_code=304, headers=headers)
     if file.quick_add_ids:
         headers["X-Quick-Add-Ids"] = ",".join(map(str, file.quick_add_ids))
+        headers["X-Quick-Add-File"] = str(file.quick_add_number)
     if file.empty_reason:
         headers["X-Price-Export-Empty-Reason"] = file.empty_reason
     return Response(file.body, media_type="text/csv", headers=headers)

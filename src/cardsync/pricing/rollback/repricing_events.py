@@ -7,6 +7,7 @@ as soon as the prices are moved.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -59,10 +60,18 @@ class Report:
         return msgspec.json.encode([self.outcome, told_by, self.file_sha256, self.step]).decode()
 
 
-def read_price(value: Any, field: str) -> str | None:
+# An agent writes prices so, and fifty thousand of them; whatever else is a price takes a decimal.
+_PLAIN = re.compile(r"[1-9][0-9]{0,7}(?:\.[0-9]{1,4})?")
+
+
+def read_price(value: Any, place: int, field: str) -> str | None:
     """A price as text, of a number or a plain decimal string. Raises InvalidPayload."""
-    if value is None:
-        return None
+    if value is None or (type(value) is str and _PLAIN.fullmatch(value)):
+        return value
+    return _read_decimal(value, f"rows[{place}].{field}")
+
+
+def _read_decimal(value: Any, field: str) -> str:
     try:
         amount = (
             Decimal(str(value))
@@ -85,9 +94,11 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
     for place, (id, old, new) in enumerate(rows):
         if abs(id) >= 2**63:
             raise errors.InvalidPayload(f"rows[{place}].marketplace_id: must be an id")
-        was = read_price(old, f"rows[{place}].old_price")
-        price = read_price(new, f"rows[{place}].new_price")
-        if price is not None and to_units(Decimal(price)) >= UNITS_PER_CENT:
+        was = read_price(old, place, "old_price")
+        price = read_price(new, place, "new_price")
+        if price is not None and (
+            _PLAIN.fullmatch(price) or to_units(Decimal(price)) >= UNITS_PER_CENT
+        ):
             kept[id] = {"id": id, "old": was, "price": price}
     return list(kept.values())
 
