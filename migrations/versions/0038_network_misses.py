@@ -6,7 +6,7 @@ from alembic import op
 from cardsync.database.migrate import shared_table
 
 revision = "0038"
-down_revision = "0036"
+down_revision = "0037"
 
 
 def upgrade() -> None:
