@@ -110,7 +110,7 @@ def _orders(hostile: bool) -> list[dict[str, Any]]:
             order_date=(NOW - timedelta(days=n // 2)).strftime("%m/%d/%Y"),
             status=statuses[min(n // 6, 2)] if n != 17 else statuses[3],
             product_amt=10.5 + n,
-            total_amt=11.81 + n,
+            total_amt=round(11.81 + n, 2),
         )
         for n in range(40)
     ]

@@ -154,6 +154,8 @@ MORE = {
     "/orders?refund=true": 200,
     "/activity?action=nothing": 200,
     "/cards/999999": 404,
+    # The page of failures of the whole service: an error within wears the same.
+    "/nothing/is/here": 404,
     "/orders?date_from=yesterday": 422,
 }
 
@@ -289,7 +291,7 @@ def test_icons_are_drawn(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards")
         page.wait_for_load_state("networkidle")
-        icon = page.locator("header nav .icon use").locator("visible=true").first
+        icon = page.locator("header .me .icon use").locator("visible=true").first
         drawn = icon.evaluate("e => [e.getBBox().width, e.getBBox().height]")
         assert all(side > 10 for side in drawn)
 
@@ -320,6 +322,24 @@ def test_cards_are_searched_and_opened_by_keys(browser: Browser, shop: Shop) -> 
         page.get_by_role("heading", name=name, level=1).wait_for()
         page.keyboard.press("Escape")
         page.wait_for_url(re.compile(r"/cards\?search=is%3Afoil"))
+
+
+def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop) -> None:
+    with a_window(browser, shop) as page:
+        page.goto("/cards?search=game:magic&sort=price&direction=desc")
+        page.wait_for_load_state("networkidle")
+        for key in ("j", "Enter"):
+            page.keyboard.press(key)
+        page.wait_for_url(re.compile(r"/cards/\d+"))
+        why = page.get_by_role("region", name="Why this price")
+        assert why.locator("li").count() > 3
+        receipt = why.locator("summary", has_text="As the last sync saw it")
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if receipt.evaluate("e => e === document.activeElement"):
+                break
+        page.keyboard.press("Enter")
+        assert receipt.evaluate("e => e.parentElement.open")
 
 
 def test_a_completion_is_closed_by_escape_and_taken_in_the_middle(

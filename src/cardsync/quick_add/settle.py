@@ -174,11 +174,15 @@ async def pending(session: AsyncSession, caller: Caller) -> list[Pending]:
     """Read the entries that were sent and not answered, oldest first, each beside what the
     marketplace listed when it was seen last.
     """
-    rows = await session.scalars(
+    query = (
         select(QuickAdd)
         .where(QuickAdd.seller_id == caller.seller_id, QuickAdd.status == "pending")
         .order_by(QuickAdd.served_at, QuickAdd.id)
     )
+    rows = (await session.scalars(query)).all()
+    if not rows:
+        # The cards are compared with nothing: that would read all of them.
+        return []
     found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
     cards = {card.id: card for card in found}
     synced = await session.scalar(text(_LAST_SYNC), {"seller": caller.seller_id})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 
@@ -190,6 +191,25 @@ async def test_the_selected_are_shelved_pinned_and_unpinned(shop):
     await sent(browser, "/cards/unpin", scope="rows", card_ids=str(cards[0]["id"]))
     pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
     assert pinned == 1
+
+
+async def test_two_callers_who_pin_and_unpin_the_same_cards_both_come_to_their_end(shop):
+    browser = await signed_in(shop)
+    body = {"search": "price>0"}
+    for pair in (
+        ("pin_many", "pin_many"),
+        ("unpin_many", "unpin_many"),
+        ("pin_many", "unpin_many"),
+    ):
+        answers = await asyncio.gather(
+            *(browser.post(f"/api/pricing/pins/{path}", json=body) for path in pair)
+        )
+        assert [answer.status_code for answer in answers] == [200, 200]
+        changed = [answer.json()["changed"] for answer in answers]
+        if pair[0] == pair[1]:
+            assert sorted(changed) == [0, 2], pair
+    left = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
+    assert left in (0, 2)
 
 
 async def test_many_pins_are_undone_together_while_they_stand(shop):
