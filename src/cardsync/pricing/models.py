@@ -9,7 +9,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Integer, Text, text
+from sqlalchemy import (
+    BigInteger,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -221,7 +230,8 @@ class RepricingEvent(Piece, Base):
     file_sha256: Mapped[str | None] = mapped_column(Text)
     rollback_id: Mapped[int | None] = mapped_column(BigInteger)
     row_count: Mapped[int] = mapped_column(Integer)
-    rows: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
+    # The moved prices, as `rollback/packed_rows.py` packs them.
+    rows: Mapped[bytes | None] = mapped_column(LargeBinary)
     step: Mapped[str | None] = mapped_column(Text)
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     # The cards that the marketplace refused, each with its reason, and those that the agent leaves

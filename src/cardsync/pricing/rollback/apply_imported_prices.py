@@ -7,6 +7,7 @@ straight back before the next run. A price that was seen after the import stays 
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from cardsync.cards.changes import AMOUNTS
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback, RepricingEvent
+from cardsync.pricing.rollback.packed_rows import unpack
 from cardsync.pricing.rollback.rollbacks import end, rollback_of
 from cardsync.seller_state.lease import UnderLease
 from cardsync.seller_state.state import Lease, hold_lease, own_state, release_lease
@@ -120,7 +122,7 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
         "rollback": event.rollback_id,
     }
     size = work.settings.slab_rows
-    rows = event.rows or []
+    rows = await asyncio.to_thread(unpack, event.rows)
     for start in range(0, len(rows), size):
         chunk = msgspec.json.encode(rows[start : start + size]).decode()
         await _slab(

@@ -25,6 +25,7 @@ from cardsync.agentwork.tasks import end_pushes
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
+from cardsync.pricing.rollback.packed_rows import pack
 from cardsync.pricing.rollback.rollbacks import OPEN, end
 from cardsync.quick_add.settle import FileReport, settle_file
 from cardsync.seller_state import state as sync_state
@@ -62,6 +63,7 @@ class Report:
 
 # An agent writes prices so, and fifty thousand of them; whatever else is a price takes a decimal.
 _PLAIN = re.compile(r"[1-9][0-9]{0,7}(?:\.[0-9]{1,4})?")
+_ALL_PLAIN = re.compile(rf"(?:{_PLAIN.pattern}\n)*{_PLAIN.pattern}")
 
 
 def read_price(value: Any, place: int, field: str) -> str | None:
@@ -90,6 +92,9 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
 
     Raises InvalidPayload.
     """
+    if _is_plain(rows):
+        # One dictionary in the order of the rows: the last of a card counts.
+        return list({id: {"id": id, "old": old, "price": new} for id, old, new in rows}.values())
     kept: dict[int, dict[str, Any]] = {}
     for place, (id, old, new) in enumerate(rows):
         if abs(id) >= 2**63:
@@ -101,6 +106,23 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
         ):
             kept[id] = {"id": id, "old": was, "price": price}
     return list(kept.values())
+
+
+def _is_plain(rows: list[tuple[int, Any, Any]]) -> bool:
+    """Return whether every row has an id and two plain prices, as agents write them: all prices are
+    compared at once.
+    """
+    prices = [price for _, old, new in rows for price in (old, new)]
+    if not prices or not all(type(price) is str for price in prices):
+        return False
+    whole = "\n".join(prices)
+    ids = [id for id, _, _ in rows]
+    return (
+        whole.count("\n") == len(prices) - 1
+        and min(ids) > -(2**63)
+        and max(ids) < 2**63
+        and _ALL_PLAIN.fullmatch(whole) is not None
+    )
 
 
 def report_of_import(
@@ -191,7 +213,7 @@ async def record(
         file_sha256=report.file_sha256,
         rollback_id=rollback and rollback.id,
         row_count=report.row_count,
-        rows=report.rows or None,
+        rows=pack(report.rows),
         step=report.step,
         error=report.error,
         rejected=[

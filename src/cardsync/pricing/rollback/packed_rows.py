@@ -1,0 +1,29 @@
+"""The moved prices of an event as they wait in its row: {id, old, price} go in; bytes come out, and
+back. The module is pure.
+
+Fifty thousand of them are JSON of four megabytes. Packed by us they cost PostgreSQL one value that
+it neither reads nor compresses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from isal import isal_zlib
+
+Moved = list[dict[str, Any]]
+
+
+def pack(rows: Moved) -> bytes | None:
+    if not rows:
+        return None
+    return isal_zlib.compress(msgspec.json.encode(rows), 1)
+
+
+def unpack(data: bytes | None) -> Moved:
+    if data is None:
+        return []
+    # Rows of before migration 0043 are plain JSON.
+    plain = data if data.startswith(b"[") else isal_zlib.decompress(data)
+    return msgspec.json.decode(plain, type=Moved)
