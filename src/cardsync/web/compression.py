@@ -1,6 +1,7 @@
 """Answers of text go out as gzip where the browser takes it: pages, styles, scripts and JSON.
 
-A body that comes in pieces (an event stream, a file) and one with an ETag go out as they are.
+A body that comes in pieces (an event stream, a file) and one with an ETag go out as they are, and
+so does every answer to a key or a token: what agents read stays as it was agreed, byte for byte.
 
 BREACH: an attacker who can put words into a compressed page and see its length on the wire guesses
 a secret of that page, byte by byte. Two things stand against it. The token of a form is masked anew
@@ -63,7 +64,7 @@ def compressing(app: ASGIApp) -> ASGIApp:
     """
 
     async def compressed(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != ScopeType.HTTP:
+        if scope["type"] != ScopeType.HTTP or _has_key(scope):
             await app(scope, receive, send)
             return
         start: HTTPResponseStartEvent | None = None
@@ -72,14 +73,14 @@ def compressing(app: ASGIApp) -> ASGIApp:
             nonlocal start
             if message["type"] == "http.response.start":
                 if _is_text(message["headers"]):
-                    message["headers"] = _varying(message["headers"])
-                    if _takes(scope):
-                        start = message
-                        return
+                    start = message
+                    return
             elif start is not None and message["type"] == "http.response.body":
                 first, start = start, None
                 if not message.get("more_body", False) and len(message["body"]) >= SMALLEST:
-                    await _pack(first, message)
+                    first["headers"] = _varying(first["headers"])
+                    if _takes(scope):
+                        await _pack(first, message)
                 await send(first)
             await send(message)
 
@@ -89,6 +90,10 @@ def compressing(app: ASGIApp) -> ASGIApp:
 
 
 _ACCEPT = b"accept-encoding"
+
+
+def _has_key(scope: HTTPScope) -> bool:
+    return any(name == b"authorization" for name, _ in scope["headers"])
 
 
 def _takes(scope: HTTPScope) -> bool:
