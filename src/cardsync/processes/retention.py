@@ -1,5 +1,7 @@
 """Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
-history, activity, plans, ended sessions and full rate limits. Any worker may run it at any moment."""
+history, market observations, activity, plans, ended sessions and full rate limits. Any worker may
+run it at any moment.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.accounts import passkeys
 from cardsync.cards import history
+from cardsync.market import load as market
 from cardsync.plans import past
 from cardsync.work.jobs import Work
 
@@ -39,6 +42,9 @@ async def tidy(work: Work) -> dict[str, int]:
             "debug/", now - timedelta(days=settings.screenshot_retention_days)
         ),
         "history_months": await history.drop_old(work),
+        "market": await market.drop_old(
+            work.database, now - timedelta(days=settings.market_retention_days)
+        ),
         "activity": await activity.drop_old(
             work.database, now - timedelta(days=settings.activity_retention_days)
         ),
