@@ -37,9 +37,9 @@ def upgrade() -> None:
         text("printing"),
         text("language"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_market_cell")),
-        sa.UniqueConstraint(
-            "condition", "printing", "language", name=op.f("uq_market_cell_condition")
-        ),
+    )
+    op.create_index(
+        "uq_market_cell", "market_cell", ["condition", "printing", "language"], unique=True
     )
     op.create_table(
         "market_look",

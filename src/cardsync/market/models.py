@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, SmallInteger, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Identity, Index, SmallInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import Base, Moment
@@ -19,7 +19,7 @@ class MarketCell(Base):
     """A condition, printing and language together, because observations are many and these few."""
 
     __tablename__ = "market_cell"
-    __table_args__ = (UniqueConstraint("condition", "printing", "language"),)
+    __table_args__ = (Index("uq_market_cell", "condition", "printing", "language", unique=True),)
     id: Mapped[int] = mapped_column(SmallInteger, Identity(always=True), primary_key=True)
     condition: Mapped[str] = mapped_column(Text)
     printing: Mapped[str] = mapped_column(Text)

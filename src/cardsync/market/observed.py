@@ -31,7 +31,7 @@ class MarketFileError(CommandError):
 
 
 class Slice(NamedTuple):
-    """Some rows of a file. `cell` columns are the normal forms of the catalog."""
+    """A slice holds some rows of a file; its cells have the normal forms of the catalog."""
 
     rows: int
     sales: pl.DataFrame

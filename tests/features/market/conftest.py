@@ -41,7 +41,7 @@ def stored(owner_url):
         with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
             return connection.execute(
                 f"SELECT {columns} FROM {table} JOIN market_cell c ON c.id = cell"
-                " WHERE product_id = %s ORDER BY 1, 2",
+                " WHERE product_id = %s ORDER BY 1",
                 [product],
             ).fetchall()
 
