@@ -39,6 +39,7 @@ from cardsync.database.session import Database
 from cardsync.discovery import routes as discovery
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
+from cardsync.market import routes as market
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import returns_routes as returns
@@ -180,6 +181,17 @@ def _for_any() -> Router:
         printing.router,
         today.router,
         discovery.router,
+        market.router,
+        security=[A_KEY, A_SESSION, A_TOKEN],
+        opt=BY_ANY,
+    )
+
+
+def _beside_api() -> Router:
+    """The routes of assistants that stand outside /api."""
+    return _known_callers(
+        "/",
+        market.analytics,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )
@@ -242,6 +254,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         route_handlers=[
             _for_agents(),
             _for_any(),
+            _beside_api(),
             _for_members(),
             _for_members_of_agents(),
             accounts.router,

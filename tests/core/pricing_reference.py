@@ -251,7 +251,9 @@ def price_from(card: Card, source: str, seller: SellerPricing, now: datetime) ->
     if source == "sales_anchor":
         enough = (card.get("sales_count") or 0) >= 3
         fresh = young(card.get("sales_newest_at"), now, timedelta(days=30))
-        fetched = young(card.get("sales_fetched_at"), now, timedelta(hours=24))
+        fetched = young(card.get("sales_fetched_at"), now, timedelta(hours=24)) and (
+            card["sales_fetched_at"] <= now
+        )
         return dollars_of(card.get("sales_median")) if enough and fresh and fetched else None
     return (
         dollars_of(card[source])

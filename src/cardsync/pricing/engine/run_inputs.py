@@ -87,6 +87,18 @@ class Run:
         return self.any(lambda rule: rule.query) or any(sale.query for sale in self.active_sales)
 
     @property
+    def evidenced(self) -> bool:
+        """Return whether some rule asks for market evidence."""
+        return self.gated or "sales_anchor" in self.sources
+
+    @property
+    def asks_database(self) -> bool:
+        """Return whether only a run over the stored cards can price them: queries and market
+        evidence are asked of the database.
+        """
+        return self.queried or self.evidenced
+
+    @property
     def gated(self) -> bool:
         return self.any(lambda rule: rule.market_gate)
 

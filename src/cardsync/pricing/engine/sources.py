@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.pricing.engine.expressions import first, since, true, where
+from cardsync.pricing.engine.expressions import first, moment, since, true, where
 from cardsync.pricing.engine.rules import PRICE_SOURCES, PriceSource
 from cardsync.pricing.engine.run_inputs import Run
 
@@ -76,6 +76,8 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
             ("too_few_sales", ~true(pl.col("sales_count") >= SALES_ANCHOR_MIN_SALES)),
             ("sales_too_old", ~since(run.now - SALES_ANCHOR_NEWEST, "sales_newest_at")),
             ("evidence_too_old", ~since(run.now - SALES_ANCHOR_FETCHED, "sales_fetched_at")),
+            # A time in the future is no time that anybody looked.
+            ("evidence_too_old", ~true(pl.col("sales_fetched_at") <= moment(run.now))),
         ]
     elif source != "current":
         # A price of unknown age may be too old, so it is refused.
