@@ -1,10 +1,11 @@
-"""Market evidence over HTTP: clearing coverage, and the holds of the market gate."""
+"""Market evidence over HTTP: clearing coverage."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from litestar import Router, get
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from cardsync import clock, errors
@@ -17,8 +18,7 @@ from cardsync.web.request import BEHIND_A_KEY, problems
 Ids = list[str] | None
 
 
-@get("/clearing_coverage", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
-async def read_clearing_coverage(
+async def clearing_coverage_of(
     caller: Caller,
     database: Database,
     marketplace_id: Annotated[
@@ -58,10 +58,23 @@ def _ids(name: str, given: Ids) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-# Clearing coverage has two addresses, one of them beside the other routes of assistants.
-analytics = Router(path="/analytics", route_handlers=[read_clearing_coverage], tags=["market"])
+def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
+    """Return the route at one of its two addresses: one stands in /api, one beside it."""
+    route = get(
+        path,
+        operation_id=name,
+        responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    )
+    return route(clearing_coverage_of)
+
+
+analytics = Router(
+    path="/analytics",
+    route_handlers=[_coverage_at("/clearing_coverage", "read_clearing_coverage")],
+    tags=["pricing"],
+)
 router = Router(
     path="",
-    route_handlers=[Router(path="/analytics", route_handlers=[read_clearing_coverage])],
-    tags=["market"],
+    route_handlers=[_coverage_at("/analytics/clearing_coverage", "read_clearing_coverage_in_api")],
+    tags=["pricing"],
 )
