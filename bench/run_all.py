@@ -25,6 +25,7 @@ import ground
 import heal
 import heartbeat
 import import_inventory
+import market_import
 import matching
 import orders
 import pages
@@ -76,6 +77,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
+    "market_import": (market_import.measure, {"rows": 5_000_000, "rounds": 1}),
     "catalog": (catalog.measure, {"rounds": 3}),
     "discovery": (
         discovery.measure,

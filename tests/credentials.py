@@ -78,6 +78,8 @@ READS = routes("""
     GET /api/movers
     GET /api/cards
     GET /api/cards/complete
+    GET /analytics/clearing_coverage
+    GET /api/analytics/clearing_coverage
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders/export.csv

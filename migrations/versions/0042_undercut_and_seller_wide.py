@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0042"
-down_revision = "0040"
+down_revision = "0041"
 
 
 def upgrade() -> None:

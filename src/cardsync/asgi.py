@@ -41,6 +41,7 @@ from cardsync.discovery import routes as discovery
 from cardsync.discovery.misses import Misses
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
+from cardsync.market import routes as market
 from cardsync.operators import routes as operators
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
@@ -187,6 +188,17 @@ def _for_any() -> Router:
         today.router,
         discovery.router,
         discovery.network_router,
+        market.router,
+        security=[A_KEY, A_SESSION, A_TOKEN],
+        opt=BY_ANY,
+    )
+
+
+def _beside_api() -> Router:
+    """The routes of assistants that stand outside /api."""
+    return _known_callers(
+        "/",
+        market.analytics,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )
@@ -250,6 +262,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         route_handlers=[
             _for_agents(),
             _for_any(),
+            _beside_api(),
             _for_members(),
             _for_members_of_agents(),
             accounts.router,

@@ -277,5 +277,83 @@ def catalog_match(path: Path, report: Path | None) -> None:
     click.echo(with_database(run))
 
 
+@program.group()
+def market() -> None:
+    """Observed sales, listings and prices: the evidence behind prices."""
+
+
+@market.command("import")
+@click.argument(
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path, dir_okay=False),
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["auto", "csv", "parquet", "mtgjson", "tcgcsv"]),
+    default="auto",
+    show_default=True,
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["sale", "listing"]),
+    help="What the rows are; else the column `kind` says it, or whether sold_at is there.",
+)
+@click.option(
+    "--observed-at", help="The time of tcgcsv's prices; else the file's name tells a day."
+)
+@click.option(
+    "--printings",
+    type=click.Path(exists=True, path_type=Path, dir_okay=False),
+    help="MTGJSON's AllPrintings or AllIdentifiers, which names the products of AllPrices.",
+)
+@click.option(
+    "--skipped",
+    type=click.Path(path_type=Path),
+    help="Write every skipped record with its reason to this CSV file.",
+)
+def market_import(
+    paths: tuple[Path, ...],
+    form: str,
+    kind: str | None,
+    observed_at: str | None,
+    printings: Path | None,
+    skipped: Path | None,
+) -> None:
+    """Load observations; the same file again writes nothing."""
+    from cardsync import clock
+    from cardsync.catalog.report import skipped_lines, write_skipped
+    from cardsync.market.load import load as load_market
+
+    moment = clock.read_moment(observed_at)
+    if observed_at is not None and moment is None:
+        raise click.BadParameter(f"{observed_at!r} is no time", param_hint="--observed-at")
+
+    async def load(database: Database) -> str:
+        reports = [
+            await load_market(
+                database,
+                path,
+                say,
+                form,
+                kind=kind,
+                observed_at=moment,
+                printings=printings,
+            )
+            for path in paths
+        ]
+        broken = [one for report in reports for one in report.broken]
+        if skipped is not None:
+            write_skipped(skipped, broken)
+        for line in skipped_lines(broken):
+            say(line)
+        return "\n".join(report.sentence() for report in reports)
+
+    click.echo(with_database(load))
+
+
 def main() -> None:
     program(prog_name="cardsync")

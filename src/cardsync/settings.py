@@ -352,6 +352,9 @@ class Settings(BaseSettings):
         description="Entries of the activity feed are kept, and can be undone, so long",
     )
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
+    market_retention_days: int = Field(
+        180, ge=61, description="Observed sales, listings and market prices are kept so long"
+    )
     rate_limit_general: RateLimit = Field(
         "300/min:100", description=_limit("every request of an API key")
     )

@@ -18,6 +18,7 @@ from cardsync.discovery import models as discovery
 from cardsync.figures import models as figures
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
+from cardsync.market import models as market
 from cardsync.orders import models as orders
 from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
@@ -71,6 +72,7 @@ __all__ = [
     "inventory",
     "jobs",
     "lists",
+    "market",
     "members",
     "metadata",
     "orders",

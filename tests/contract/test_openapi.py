@@ -32,7 +32,7 @@ STRANGERS = {
 BEHIND_A_KEY = {
     name: operation
     for name, operation in OPERATIONS.items()
-    if name[1].startswith("/api/") and name not in STRANGERS
+    if name[1].startswith(("/api/", "/analytics/")) and name not in STRANGERS
 }
 # The agent's routes take keys, all others take sessions too, and these take sessions alone.
 SESSION_ONLY = {
@@ -260,6 +260,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/movers"),
         ("GET", "/api/cards"),
         ("GET", "/api/cards/complete"),
+        ("GET", "/analytics/clearing_coverage"),
+        ("GET", "/api/analytics/clearing_coverage"),
         ("GET", "/api/cards/export.csv"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
@@ -637,6 +639,8 @@ OWN_REFUSALS = {
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
+    ("GET", "/analytics/clearing_coverage"): {422: {"invalid_payload"}},
+    ("GET", "/api/analytics/clearing_coverage"): {422: {"invalid_payload"}},
     ("GET", "/api/listed_value"): {422: {"invalid_payload"}},
     ("GET", "/api/movers"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/export.csv"): {422: {"invalid_payload"}},
@@ -1019,6 +1023,8 @@ QUERIES = {
                             " product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
     ("GET", "/api/cards/complete"): "text",
+    ("GET", "/analytics/clearing_coverage"): "marketplace_id card_id",
+    ("GET", "/api/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/cards/{card_id}/behind"): (
         "search game product_line status selected_ids sort direction per_page"
     ),

@@ -91,7 +91,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         # The frames are large: only what has still to be done with them holds them from here on.
         del parsed, stored, rows, changes, prices, telling
         _, outcome = await at_once(written, told)
-        reprice = run.queried and not verdict.review
+        reprice = run.asks_database and not verdict.review
         await finish(writer, upload, verdict, outcome, gone, reprice=reprice)
 
 

@@ -45,10 +45,10 @@ def price_rows(
     """Price the identified rows.
 
     The run's moment is when the upload was begun, so that one that starts again prices the same.
-    Queries ask for what stands in the database: rules with queries price the cards once they are
-    written (`pricing.runs.reprice`), and no rule prices them here.
+    Queries and market evidence are asked of the database: rules with either price the cards once
+    they are written (`pricing.runs.reprice`), and no rule prices them here.
     """
-    if run.queried:
+    if run.asks_database:
         run = replace(run, rules=[], sales=[])
     cards = rows.select(
         "marketplace_id", "condition", "printing", "language", "quantity", "custom",
@@ -65,8 +65,8 @@ def price_rows(
 
 def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool) -> Prices:
     """Return what the run says besides the targets; `logged` asks for receipts."""
-    held_back = bool(run.queried or verdict.review)
-    blocked = {} if run.queried else engine.summary(priced).blocked
+    held_back = bool(run.asks_database or verdict.review)
+    blocked = {} if run.asks_database else engine.summary(priced).blocked
     return Prices(
         held_back,
         {code: number for code, number in blocked.items() if number},

@@ -1,5 +1,7 @@
 """Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
-history, activity, plans, ended sessions, unmet demand and full rate limits. Any worker may run it at any moment."""
+history, market observations, activity, plans, ended sessions, unmet demand and full rate limits.
+Any worker may run it at any moment.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from cardsync.access.rate_limits import buckets
 from cardsync.accounts import passkeys
 from cardsync.cards import history
 from cardsync.discovery import misses
+from cardsync.market import load as market
 from cardsync.plans import past
 from cardsync.work.jobs import Work
 
@@ -40,6 +43,9 @@ async def tidy(work: Work) -> dict[str, int]:
             "debug/", now - timedelta(days=settings.screenshot_retention_days)
         ),
         "history_months": await history.drop_old(work),
+        "market": await market.drop_old(
+            work.database, now - timedelta(days=settings.market_retention_days)
+        ),
         "activity": await activity.drop_old(
             work.database, now - timedelta(days=settings.activity_retention_days)
         ),

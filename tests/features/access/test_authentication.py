@@ -66,6 +66,8 @@ ROUTES = [
     ("GET", "/api/customers"),
     ("GET", "/api/today"),
     ("GET", "/api/network"),
+    ("GET", "/analytics/clearing_coverage"),
+    ("GET", "/api/analytics/clearing_coverage"),
     ("GET", "/api/listed_value"),
     ("GET", "/api/movers"),
     ("GET", "/api/cards"),
@@ -229,7 +231,7 @@ def test_the_table_names_every_route_behind_a_key(service):
         (method, re.sub(r"{\w+}", "1", path))
         for path, methods in service.app.openapi_schema.to_schema()["paths"].items()
         for method in map(str.upper, methods)
-        if path.startswith("/api/")
+        if path.startswith(("/api/", "/analytics/"))
     }
     assert {*ROUTES, *BY_SESSION} == known - STRANGERS
 

@@ -102,6 +102,18 @@ class Run:
         return all_games or any(not rule.query for rule in self.own_rules)
 
     @property
+    def evidenced(self) -> bool:
+        """Return whether some rule asks for market evidence."""
+        return self.gated or "sales_anchor" in self.sources
+
+    @property
+    def asks_database(self) -> bool:
+        """Return whether only a run over the stored cards can price them: queries and market
+        evidence are asked of the database.
+        """
+        return self.queried or self.evidenced
+
+    @property
     def gated(self) -> bool:
         return self.any(lambda rule: rule.market_gate)
 

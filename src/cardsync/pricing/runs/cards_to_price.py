@@ -25,6 +25,7 @@ from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.rules.queries import Selection, selections
 from cardsync.pricing.rules.rows import pins_of
+from cardsync.pricing.runs.market_inputs import market_inputs
 from cardsync.pricing.runs.price_history import past_of
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
@@ -140,7 +141,17 @@ async def read_stock(
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     pins = await pins_of(session, account.seller_id)
-    return Stock(chosen, _cards(rows.with_columns(**inputs), pins))
+    cards = _cards(rows.with_columns(**inputs), pins)
+    if chosen.run.evidenced:
+        seen = await market_inputs(
+            session,
+            account.seller_id,
+            run.now,
+            ON_SALE,
+            card_id,
+        )
+        cards = cards.join(seen, on="id", how="left", maintain_order="left")
+    return Stock(chosen, cards)
 
 
 async def games_with_rules(

@@ -1,0 +1,72 @@
+"""Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
+`market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
+clocks, and `market_cell` the conditions, printings and languages that occur.
+
+Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Identity, Index, SmallInteger, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import Base, Moment
+
+
+class MarketCell(Base):
+    """A condition, printing and language together, because observations are many and these few."""
+
+    __tablename__ = "market_cell"
+    __table_args__ = (Index("uq_market_cell", "condition", "printing", "language", unique=True),)
+    id: Mapped[int] = mapped_column(SmallInteger, Identity(always=True), primary_key=True)
+    condition: Mapped[str] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+
+
+class MarketLook(Base):
+    """The newest time at which a product's sales and listings were looked at."""
+
+    __tablename__ = "market_look"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sales_at: Mapped[datetime | None] = mapped_column(Moment)
+    listings_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class MarketSale(Base):
+    """One sale; the whole row is its key, so a sale that is seen again counts once."""
+
+    __tablename__ = "market_sale"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sold_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    price: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    quantity: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+
+
+class MarketListing(Base):
+    """The listings of one cell at one moment. A product's rows of one moment are its snapshot: a
+    cell that has no row in it was not on offer.
+    """
+
+    __tablename__ = "market_listing"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    listings: Mapped[int]
+    copies: Mapped[int]
+    low: Mapped[int] = mapped_column(BigInteger)
+
+
+class MarketPrice(Base):
+    """A price that a source told for one moment, usually once a day."""
+
+    __tablename__ = "market_price"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    printing: Mapped[str] = mapped_column(Text, primary_key=True)
+    source: Mapped[str] = mapped_column(Text, primary_key=True)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    market: Mapped[int | None] = mapped_column(BigInteger)
+    low: Mapped[int | None] = mapped_column(BigInteger)

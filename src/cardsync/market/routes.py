@@ -1,0 +1,80 @@
+"""Market evidence over HTTP: clearing coverage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Router, get
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.market.coverage import clearing_coverage
+from cardsync.market.shown import ClearingCoverage, coverage_body
+from cardsync.web.request import BEHIND_A_KEY, problems
+
+Ids = list[str] | None
+
+
+async def clearing_coverage_of(
+    caller: Caller,
+    database: Database,
+    marketplace_id: Annotated[
+        Ids, QueryParameter(description="Cards by the marketplace's id; repeatable")
+    ] = None,
+    card_id: Annotated[Ids, QueryParameter(description="Cards by our id; repeatable")] = None,
+) -> ClearingCoverage:
+    """Units of the asked cards in a sample of their products' latest 25 sales, of the own
+    condition, printing and language and of thirty days. At most 200 cards; without any the answer
+    is empty, and a card that is not the caller's is left out.
+    """
+    by_marketplace = _ids("marketplace_id", marketplace_id)
+    by_card = _ids("card_id", card_id)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        return coverage_body(
+            await clearing_coverage(
+                session,
+                caller,
+                by_marketplace,
+                by_card,
+                clock.now(),
+            )
+        )
+
+
+def _ids(name: str, given: Ids) -> list[int]:
+    """Return ids that are repeated or separated by commas. Raises InvalidPayload."""
+    found: list[int] = []
+    for said in ",".join(given or []).split(","):
+        digits = said.strip()
+        if not digits:
+            continue
+        plain = digits.removeprefix("-")
+        if not (plain.isascii() and plain.isdigit() and len(plain) < 19):
+            raise errors.InvalidPayload(f"{name} must be an integer, not {digits[:40]!r}")
+        found.append(int(digits))
+    return list(dict.fromkeys(found))
+
+
+def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
+    """Return the route at one of its two addresses: one stands in /api, one beside it."""
+    route = get(
+        path,
+        operation_id=name,
+        responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    )
+    return route(clearing_coverage_of)
+
+
+analytics = Router(
+    path="/analytics",
+    route_handlers=[_coverage_at("/clearing_coverage", "read_clearing_coverage")],
+    tags=["pricing"],
+)
+router = Router(
+    path="",
+    route_handlers=[_coverage_at("/analytics/clearing_coverage", "read_clearing_coverage_in_api")],
+    tags=["pricing"],
+)

@@ -1,0 +1,61 @@
+"""A file of market observations, the command that imports it, and what the tables hold of it."""
+
+import itertools
+import random
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from cardsync.cli import program
+from cardsync.database.urls import libpq_url
+from cardsync.logs import setup_logging
+
+PRODUCTS = itertools.count(random.SystemRandom().randrange(10**9, 10**12))
+HEADER = "product_id,condition,printing,language,price,quantity,sold_at,fetched_at,observed_at\n"
+
+
+@pytest.fixture
+def product():
+    """A product of the marketplace that no other test knows."""
+    return next(PRODUCTS)
+
+
+@pytest.fixture
+def run(settings, owner_url, monkeypatch):
+    """`run(path, …)` is `cardsync market import` against the tests' database."""
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
+    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
+    yield lambda *options: CliRunner().invoke(
+        program, ["market", "import", *(str(option) for option in options)]
+    )
+    # The command wrote its log to a stream that is closed by now.
+    setup_logging("warning", "json")
+
+
+@pytest.fixture
+def stored(owner_url):
+    """`stored("market_sale", product)` are the rows of a product, without its id."""
+
+    def read(table, product, columns="*"):
+        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+            return connection.execute(
+                f"SELECT {columns} FROM {table} JOIN market_cell c ON c.id = cell"
+                " WHERE product_id = %s ORDER BY 1",
+                [product],
+            ).fetchall()
+
+    return read
+
+
+@pytest.fixture
+def written(tmp_path):
+    """`written(lines)` is a CSV file of observations."""
+    names = itertools.count(1)
+
+    def write(*lines, header=HEADER):
+        path = tmp_path / f"market{next(names)}.csv"
+        path.write_text(header + "\n".join(lines) + "\n")
+        return path
+
+    return write
