@@ -264,7 +264,7 @@ SALES = {
         ({"sales_count": 2}, "too_few_sales"),
         ({"sales_newest_at": NOW - timedelta(days=30, seconds=1)}, "sales_too_old"),
         ({"sales_fetched_at": NOW - timedelta(hours=24, seconds=1)}, "evidence_too_old"),
-        ({"sales_fetched_at": NOW + timedelta(microseconds=1)}, "evidence_too_old"),
+        ({"sales_fetched_at": NOW + timedelta(microseconds=1)}, "future_evidence"),
     ],
 )
 def test_a_sales_anchor_needs_three_sales_of_thirty_days_fetched_today(change, refused):
