@@ -2,14 +2,17 @@
 
 import itertools
 import random
+import uuid
 
 import psycopg
 import pytest
 from click.testing import CliRunner
 
+from builders import a_csv, a_row
 from cardsync.cli import program
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
+from cardsync.market.load import load
 
 PRODUCTS = itertools.count(random.SystemRandom().randrange(10**9, 10**12))
 HEADER = "product_id,condition,printing,language,price,quantity,sold_at,fetched_at,observed_at\n"
@@ -59,3 +62,31 @@ def written(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def listed(a_seller, owner_url, product):
+    """A seller with card 1, which the catalog knows as the test's product."""
+
+    async def made(**cells):
+        seller = await a_seller()
+        await seller.import_csv(a_csv(a_row(1, name=f"Card {uuid.uuid4().hex}", **cells)))
+        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+            connection.execute(
+                "UPDATE product SET marketplace_product_id = %s WHERE id ="
+                " (SELECT product_id FROM card WHERE seller_id = %s AND marketplace_id = 1)",
+                [product, seller.id],
+            )
+        return seller
+
+    return made
+
+
+@pytest.fixture
+def observed(service, written):
+    """`await observed(lines)` imports a CSV of observations."""
+
+    async def load_lines(*lines):
+        return await load(service.database, written(*lines), lambda _: None)
+
+    return load_lines

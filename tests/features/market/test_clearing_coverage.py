@@ -2,46 +2,13 @@
 brought.
 """
 
-import uuid
 from datetime import timedelta
 
-import psycopg
 import pytest
 
-from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.database.urls import libpq_url
-from cardsync.market.load import load
 
 PATHS = ("/analytics/clearing_coverage", "/api/analytics/clearing_coverage")
-
-
-@pytest.fixture
-def listed(a_seller, owner_url, product):
-    """A seller with card 1, which the catalog knows as the test's product."""
-
-    async def made(**cells):
-        seller = await a_seller()
-        await seller.import_csv(a_csv(a_row(1, name=f"Card {uuid.uuid4().hex}", **cells)))
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            connection.execute(
-                "UPDATE product SET marketplace_product_id = %s WHERE id ="
-                " (SELECT product_id FROM card WHERE seller_id = %s AND marketplace_id = 1)",
-                [product, seller.id],
-            )
-        return seller
-
-    return made
-
-
-@pytest.fixture
-def observed(service, written):
-    """`await observed(lines)` imports a CSV of observations."""
-
-    async def load_lines(*lines):
-        return await load(service.database, written(*lines), lambda _: None)
-
-    return load_lines
 
 
 def ago(**span):

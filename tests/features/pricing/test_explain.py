@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from builders import a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.access.models import Account
+from cardsync.database.urls import libpq_url
 from cardsync.pricing.engine import engine, evidence
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import read_stock
+from cardsync.pricing.runs.market_inputs import INPUTS
 
 RULES, SALES = "/api/pricing/rules", "/api/pricing/sales"
 CAP = {"up_bp": 1500, "down_bp": 1500, "period": "day", "mode": "clamp"}
@@ -275,8 +278,10 @@ async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why
 
 
 async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_rule_is_written_and_previewed(
-    a_seller,
+    a_seller, owner_url
 ):
+    with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+        connection.execute("DELETE FROM market_look")
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
     rule = await made(seller, name="Anchored", price_source="sales_anchor", market_gate=GATE)
@@ -331,4 +336,4 @@ async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_u
     }
     # No step reads these; an explanation takes them from the card itself.
     unread = {"condition", "printing", "language", "stamped"}
-    assert engine.INPUT_COLUMNS.keys() - fed - unread == set(evidence.UNFED)
+    assert engine.INPUT_COLUMNS.keys() - fed - unread == INPUTS.keys()

@@ -33,6 +33,7 @@ from cardsync.pricing.rules.queries import need_readable, selections
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.rules.rule_file import read_rules, read_sales
 from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.pricing.runs.market_inputs import observed_for
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
 
@@ -179,7 +180,10 @@ async def told(
         "listed_value_after": money(int(sums["after"])),
         "largest": await _largest(session, caller.seller_id, stock, out, most),
         "histogram": _histogram(out),
-        "warnings": evidence.told(stock.run.live),
+        "warnings": evidence.told(
+            stock.run.live,
+            await observed_for(session, stock.run.live),
+        ),
     }
 
 

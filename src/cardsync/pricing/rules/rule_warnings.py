@@ -15,6 +15,7 @@ from cardsync.pricing.engine.evidence import in_vain
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules.queries import selections
 from cardsync.pricing.rules.rows import rule_of
+from cardsync.pricing.runs.market_inputs import observed_for
 
 Warnings = list[list[str]]
 
@@ -30,7 +31,9 @@ async def warnings_of(
         rows[0].seller_id,
         [row.query for row in rows],
     )
+    rules = [rule_of(row) if isinstance(row, PricingRule) else None for row in rows]
+    observed = await observed_for(session, [rule for rule in rules if rule is not None])
     return [
-        selection.warnings + (in_vain(rule_of(row)) if isinstance(row, PricingRule) else [])
-        for row, selection in zip(rows, found, strict=True)
+        selection.warnings + (in_vain(rule, observed) if rule is not None else [])
+        for rule, selection in zip(rules, found, strict=True)
     ]

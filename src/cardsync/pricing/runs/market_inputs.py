@@ -8,7 +8,7 @@ clocks with the limits of each rule, and the receipts freeze them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.market.evidence import SALES_WINDOW, Cell, buy_out
 from cardsync.market.stored import SUPPLY_SINCE, recent_supply
+from cardsync.pricing.engine.evidence import Observed, asks
+from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.engine.run_inputs import TIME
 
 INPUTS: Final = {
@@ -40,6 +42,10 @@ _CARDS: Final = """
       LEFT JOIN product q ON q.id = p.adopted_by
      WHERE c.seller_id = :seller AND {only}
        AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
+"""
+_OBSERVED: Final = """
+    SELECT EXISTS (SELECT FROM market_look WHERE sales_at IS NOT NULL),
+           EXISTS (SELECT FROM market_look WHERE listings_at IS NOT NULL)
 """
 _MICROSECONDS: Final = "(extract(epoch FROM {}) * 1000000)::bigint"
 _LOOKS: Final = f"""
@@ -79,6 +85,13 @@ _FALLEN: Final = """
        AND k.listings_at BETWEEN :supply_since AND :now
        AND coalesce(n.copies, 0) * 5 <= l.copies
 """
+
+
+async def observed_for(session: AsyncSession, rules: Iterable[Rule]) -> Observed:
+    """Return the kinds of evidence that were ever imported; without a rule that asks, no one looks."""
+    if not any(asks(rule) for rule in rules):
+        return Observed(sales=False, listings=False)
+    return Observed(*(await session.execute(text(_OBSERVED))).one())
 
 
 async def market_inputs(
