@@ -13,7 +13,9 @@ document.addEventListener("htmx:config:request", event => {
 
 function toggleTheme() {
   const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
   localStorage.setItem("theme", root.dataset.theme);
 }
@@ -31,7 +33,11 @@ function go(step) {
   const list = rows();
   if (!list.length) return;
   current = Math.max(0, Math.min(list.length - 1, current + step));
-  list.forEach((row, index) => row.toggleAttribute("aria-current", false) || (index === current && row.setAttribute("aria-current", "true")));
+  list.forEach(
+    (row, index) =>
+      row.toggleAttribute("aria-current", false) ||
+      (index === current && row.setAttribute("aria-current", "true")),
+  );
   const link = find("a, button", list[current]);
   link?.focus({ preventScroll: true });
   list[current].scrollIntoView({ block: "nearest" });
@@ -45,7 +51,9 @@ function select() {
 // The palette: pages, and the actions that this page shows.
 const palette = document.getElementById("palette");
 const list = document.getElementById("palette-list");
-function options() { return all("li:not([hidden])", list); }
+function options() {
+  return all("li:not([hidden])", list);
+}
 function mark(index) {
   const shown = options();
   all("li", list).forEach(item => item.setAttribute("aria-selected", "false"));
@@ -82,30 +90,45 @@ if (palette) {
   const text = find("#palette-text");
   text.addEventListener("input", () => {
     const wanted = text.value.toLowerCase();
-    all("li", list).forEach(item => (item.hidden = !item.textContent.toLowerCase().includes(wanted)));
+    all("li", list).forEach(
+      item => (item.hidden = !item.textContent.toLowerCase().includes(wanted)),
+    );
     mark(0);
   });
   text.addEventListener("keydown", event => {
     const at = options().findIndex(item => item.getAttribute("aria-selected") === "true");
-    if (event.key === "ArrowDown") mark(at + 1), event.preventDefault();
-    if (event.key === "ArrowUp") mark(at - 1), event.preventDefault();
-    if (event.key === "Enter") { event.preventDefault(); if (options()[at]) choose(options()[at]); }
+    if (event.key === "ArrowDown") (mark(at + 1), event.preventDefault());
+    if (event.key === "ArrowUp") (mark(at - 1), event.preventDefault());
+    if (event.key === "Enter") {
+      event.preventDefault();
+      if (options()[at]) choose(options()[at]);
+    }
   });
-  list.addEventListener("click", event => { const item = event.target.closest("li"); if (item) choose(item); });
+  list.addEventListener("click", event => {
+    const item = event.target.closest("li");
+    if (item) choose(item);
+  });
 }
 
 const ACTIONS = { theme: toggleTheme, palette: openPalette };
 document.addEventListener("click", event => {
   const button = event.target.closest("[data-action], [data-dialog]");
   if (!button) return;
-  if (button.dataset.dialog) { event.preventDefault(); open(button.dataset.dialog); }
-  else ACTIONS[button.dataset.action]?.();
+  if (button.dataset.dialog) {
+    event.preventDefault();
+    open(button.dataset.dialog);
+  } else ACTIONS[button.dataset.action]?.();
 });
 
 let waiting = "";
-const typing = element => element.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+const typing = element =>
+  element.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 document.addEventListener("keydown", event => {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openPalette(); return; }
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    openPalette();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && typing(event.target)) {
     // The default of a search field would empty it, and keep a dialog open. The field of a closed
@@ -121,17 +144,32 @@ document.addEventListener("keydown", event => {
   if (waiting === "g") {
     waiting = "";
     const link = find(`nav a[data-key="${CSS.escape(key)}"]`);
-    if (link) { event.preventDefault(); location.href = link.href; }
+    if (link) {
+      event.preventDefault();
+      location.href = link.href;
+    }
     return;
   }
-  if (key === "g") { waiting = "g"; setTimeout(() => (waiting = ""), 1500); }
-  else if (key === "/") { const search = find("[data-search]") || find("input[type=search]"); if (search) { event.preventDefault(); search.focus(); search.select(); } }
-  else if (key === "?") open("help");
+  if (key === "g") {
+    waiting = "g";
+    setTimeout(() => (waiting = ""), 1500);
+  } else if (key === "/") {
+    const search = find("[data-search]") || find("input[type=search]");
+    if (search) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  } else if (key === "?") open("help");
   else if (key === "j") go(1);
   else if (key === "k") go(-1);
   else if (key === "x") select();
-  else if (key === ".") { event.preventDefault(); openPalette(); }
-  else if (key === "Escape" && history.length > 1) history.back();
+  else if (key === ".") {
+    event.preventDefault();
+    openPalette();
+  } else if (key === "Escape" && history.length > 1) history.back();
 });
 
-document.addEventListener("htmx:after:swap", () => { current = -1; });
+document.addEventListener("htmx:after:swap", () => {
+  current = -1;
+});

@@ -1,7 +1,14 @@
 // Signs in with a passkey, and makes one. Without it the password's form stays. Elements with
 // data-passkey are shown only where the browser knows passkeys.
-const bytes = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), letter => letter.charCodeAt(0));
-const text = buffer => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const bytes = text =>
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), letter =>
+    letter.charCodeAt(0),
+  );
+const text = buffer =>
+  btoa(String.fromCharCode(...new Uint8Array(buffer)))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 
 async function send(path, body) {
   const headers = { "Content-Type": "application/json" };
@@ -16,7 +23,8 @@ async function send(path, body) {
 function readable(options) {
   options.challenge = bytes(options.challenge);
   if (options.user) options.user.id = bytes(options.user.id);
-  for (const list of [options.excludeCredentials, options.allowCredentials]) for (const one of list || []) one.id = bytes(one.id);
+  for (const list of [options.excludeCredentials, options.allowCredentials])
+    for (const one of list || []) one.id = bytes(one.id);
   return { publicKey: options };
 }
 
@@ -31,7 +39,13 @@ function told(credential) {
     parts.signature = text(response.signature);
     if (response.userHandle) parts.userHandle = text(response.userHandle);
   }
-  return { id: credential.id, rawId: text(credential.rawId), type: credential.type, response: parts, clientExtensionResults: {} };
+  return {
+    id: credential.id,
+    rawId: text(credential.rawId),
+    type: credential.type,
+    response: parts,
+    clientExtensionResults: {},
+  };
 }
 
 async function signIn(next) {
@@ -49,7 +63,8 @@ async function add(name) {
 }
 
 // A person who closes the browser's own dialog wants no error message.
-const sentence = error => error.name === "NotAllowedError" ? "No passkey was used." : error.message;
+const sentence = error =>
+  error.name === "NotAllowedError" ? "No passkey was used." : error.message;
 
 for (const part of document.querySelectorAll("[data-passkey]")) {
   if (!window.PublicKeyCredential) continue;
@@ -61,7 +76,9 @@ for (const part of document.querySelectorAll("[data-passkey]")) {
     button.disabled = true;
     says.textContent = "";
     try {
-      await (part.dataset.passkey === "sign-in" ? signIn(part.dataset.next) : add(part.querySelector("input[name=name]").value));
+      await (part.dataset.passkey === "sign-in"
+        ? signIn(part.dataset.next)
+        : add(part.querySelector("input[name=name]").value));
     } catch (error) {
       says.textContent = sentence(error);
     } finally {

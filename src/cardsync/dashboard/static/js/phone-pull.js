@@ -3,9 +3,18 @@
 const token = document.body.dataset.token;
 const base = `/p/${token}`;
 const key = name => `pull-${name}-${token}`;
-const read = (name, other) => { try { return JSON.parse(localStorage.getItem(name)) ?? other; } catch { return other; } };
+const read = (name, other) => {
+  try {
+    return JSON.parse(localStorage.getItem(name)) ?? other;
+  } catch {
+    return other;
+  }
+};
 const write = (name, value) => localStorage.setItem(name, JSON.stringify(value));
-const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, "0")).join("");
+const newId = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))]
+    .map(byte => byte.toString(16).padStart(2, "0"))
+    .join("");
 const parameters = new URLSearchParams(location.search);
 
 const device = read("pull-device", null) ?? newId();
@@ -28,18 +37,27 @@ function element(tag, css, text) {
   if (text !== undefined) made.textContent = text;
   return made;
 }
-function name(tag, css, text) { const made = element(tag, css); made.append(element("bdi", "", text)); return made; }
+function name(tag, css, text) {
+  const made = element(tag, css);
+  made.append(element("bdi", "", text));
+  return made;
+}
 
 // The lines as they will be when the outbox has been sent.
 function lines() {
   return (queue?.lines ?? []).map(line => {
     const shown = { ...line };
     for (const mark of outbox.filter(mark => mark.item_id === line.item_id)) {
-      if (mark.kind === "pulled") shown.pulled = Math.min(shown.wanted, shown.pulled + mark.quantity);
+      if (mark.kind === "pulled")
+        shown.pulled = Math.min(shown.wanted, shown.pulled + mark.quantity);
       if (mark.kind === "missing") shown.state = "missing";
       if (mark.kind === "defer") shown.state = "deferred";
       if (mark.kind !== "undo") shown.last_mark = mark.id;
-      if (mark.kind === "undo") { shown.state = "waiting"; shown.last_mark = ""; shown.pulled = line.pulled - (mark.back ?? 0); }
+      if (mark.kind === "undo") {
+        shown.state = "waiting";
+        shown.last_mark = "";
+        shown.pulled = line.pulled - (mark.back ?? 0);
+      }
       if (shown.state !== "stopped" && shown.pulled >= shown.wanted) shown.state = "pulled";
     }
     return shown;
@@ -64,7 +82,9 @@ function mark(kind, line, quantity, undoes) {
 }
 
 function next() {
-  const open = lines().filter(line => ["waiting", "deferred"].includes(line.state) && !line.claimed);
+  const open = lines().filter(
+    line => ["waiting", "deferred"].includes(line.state) && !line.claimed,
+  );
   return open.find(line => line.state === "waiting") ?? open[0];
 }
 
@@ -76,35 +96,91 @@ function render() {
   card.replaceChildren();
   if (line && !ended) {
     const left = line.wanted - line.pulled;
-    card.append(element("p", "place", line.place ?? "no place"), name("h2", "", line.name || "–"),
-      name("p", "", [line.set_name, line.number && `#${line.number}`, line.rarity].filter(Boolean).join(" · ")),
+    card.append(
+      element("p", "place", line.place ?? "no place"),
+      name("h2", "", line.name || "–"),
+      name(
+        "p",
+        "",
+        [line.set_name, line.number && `#${line.number}`, line.rarity].filter(Boolean).join(" · "),
+      ),
       name("p", "big", [line.printing, line.condition].filter(Boolean).join(" · ") || "–"),
-      element("p", "quantity", `${left} ×`), name("p", "muted", `Order ${line.order_number}`));
-    if (line.changed.length) card.append(element("p", "chip warn", `The order has changed since: ${line.changed.join(", ").replaceAll("_", " ")}`));
+      element("p", "quantity", `${left} ×`),
+      name("p", "muted", `Order ${line.order_number}`),
+    );
+    if (line.changed.length)
+      card.append(
+        element(
+          "p",
+          "chip warn",
+          `The order has changed since: ${line.changed.join(", ").replaceAll("_", " ")}`,
+        ),
+      );
     const marks = element("div", "marks");
     marks.append(button("pulled", left === 1 ? "Pulled" : `Pulled all ${left}`, "", line, left));
     if (left > 1) marks.append(button("pulled", "Pulled one", "quiet", line));
-    marks.append(button("defer", "Defer", "quiet", line), button("missing", "Missing", "danger", line));
+    marks.append(
+      button("defer", "Defer", "quiet", line),
+      button("missing", "Missing", "danger", line),
+    );
     card.append(marks);
     claim(line);
-  } else card.append(element("p", "title", ended ? "This pull has ended. Ask at the desk for a new link." : all.some(one => one.claimed && ["waiting", "deferred"].includes(one.state)) ? "Other phones show the last cards." : "Every card of this game is done. Bring the cards to the desk."));
+  } else
+    card.append(
+      element(
+        "p",
+        "title",
+        ended
+          ? "This pull has ended. Ask at the desk for a new link."
+          : all.some(one => one.claimed && ["waiting", "deferred"].includes(one.state))
+            ? "Other phones show the last cards."
+            : "Every card of this game is done. Bring the cards to the desk.",
+      ),
+    );
   const list = document.getElementById("lines");
-  list.replaceChildren(...all.map(one => {
-    const row = element("li", { pulled: "good", missing: "bad", stopped: "bad", deferred: "warn" }[one.state] ?? "");
-    row.dataset.item = one.item_id;
-    const grow = element("div", "grow");
-    const title = element("p");
-    title.append(element("span", "chip", one.place ?? "no place"), " ", element("bdi", "", one.name || "–"), " ", name("small", "muted", one.condition));
-    grow.append(title, element("p", "muted", `${one.pulled} of ${one.wanted} · ${one.state === "stopped" ? "do not pull: the order has changed" : one.state}${one.claimed ? " · shown on another phone" : ""}`));
-    if (one.surplus) grow.append(element("p", "chip bad", `put ${one.surplus} back`));
-    row.append(grow);
-    if (one.last_mark && !ended) row.append(button("undo", "Undo", "quiet", one, 1, one.last_mark));
-    return row;
-  }));
-  const pulled = all.reduce((sum, one) => sum + one.pulled, 0), wanted = all.reduce((sum, one) => sum + one.wanted, 0);
+  list.replaceChildren(
+    ...all.map(one => {
+      const row = element(
+        "li",
+        { pulled: "good", missing: "bad", stopped: "bad", deferred: "warn" }[one.state] ?? "",
+      );
+      row.dataset.item = one.item_id;
+      const grow = element("div", "grow");
+      const title = element("p");
+      title.append(
+        element("span", "chip", one.place ?? "no place"),
+        " ",
+        element("bdi", "", one.name || "–"),
+        " ",
+        name("small", "muted", one.condition),
+      );
+      grow.append(
+        title,
+        element(
+          "p",
+          "muted",
+          `${one.pulled} of ${one.wanted} · ${one.state === "stopped" ? "do not pull: the order has changed" : one.state}${one.claimed ? " · shown on another phone" : ""}`,
+        ),
+      );
+      if (one.surplus) grow.append(element("p", "chip bad", `put ${one.surplus} back`));
+      row.append(grow);
+      if (one.last_mark && !ended)
+        row.append(button("undo", "Undo", "quiet", one, 1, one.last_mark));
+      return row;
+    }),
+  );
+  const pulled = all.reduce((sum, one) => sum + one.pulled, 0),
+    wanted = all.reduce((sum, one) => sum + one.wanted, 0);
   const bar = document.querySelector("#progress progress");
-  if (bar) { bar.max = wanted || 1; bar.value = pulled; document.querySelector("#progress .muted").textContent = `${pulled} of ${wanted}`; }
-  const wait = outbox.length && !ended ? `${outbox.length} ${outbox.length === 1 ? "mark waits" : "marks wait"} to be sent.` : "";
+  if (bar) {
+    bar.max = wanted || 1;
+    bar.value = pulled;
+    document.querySelector("#progress .muted").textContent = `${pulled} of ${wanted}`;
+  }
+  const wait =
+    outbox.length && !ended
+      ? `${outbox.length} ${outbox.length === 1 ? "mark waits" : "marks wait"} to be sent.`
+      : "";
   document.getElementById("network").textContent = wait;
   renderKept();
 }
@@ -112,24 +188,48 @@ function render() {
 // What reached nobody: marks that were refused, and those that wait although the link has ended. The
 // same phone's next link to the same queue sends the latter.
 function renderKept() {
-  const left = [...refused, ...(ended ? outbox.map(mark => ({ ...mark, why: "the link has ended" })) : [])];
+  const left = [
+    ...refused,
+    ...(ended ? outbox.map(mark => ({ ...mark, why: "the link has ended" })) : []),
+  ];
   const part = document.getElementById("kept");
   part.hidden = !left.length;
   if (part.hidden) return;
   const known = new Map((queue?.lines ?? []).map(line => [line.item_id, line]));
-  part.querySelector("ul").replaceChildren(...left.map(mark => {
-    const line = known.get(mark.item_id), row = element("li", "warn"), grow = element("div", "grow");
-    const title = element("p", "", `${{ pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Taken back" }[mark.kind]} ${mark.kind === "pulled" ? `${mark.quantity} × ` : ""}`);
-    title.append(name("span", "", line?.name || `card ${mark.item_id}`), line?.place ? ` (${line.place})` : "");
-    grow.append(title, element("p", "muted", `${line?.order_number ? `Order ${line.order_number} · ` : ""}${mark.why}`));
-    row.append(grow);
-    return row;
-  }));
+  part.querySelector("ul").replaceChildren(
+    ...left.map(mark => {
+      const line = known.get(mark.item_id),
+        row = element("li", "warn"),
+        grow = element("div", "grow");
+      const title = element(
+        "p",
+        "",
+        `${{ pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Taken back" }[mark.kind]} ${mark.kind === "pulled" ? `${mark.quantity} × ` : ""}`,
+      );
+      title.append(
+        name("span", "", line?.name || `card ${mark.item_id}`),
+        line?.place ? ` (${line.place})` : "",
+      );
+      grow.append(
+        title,
+        element(
+          "p",
+          "muted",
+          `${line?.order_number ? `Order ${line.order_number} · ` : ""}${mark.why}`,
+        ),
+      );
+      row.append(grow);
+      return row;
+    }),
+  );
 }
 function forget() {
   refused = [];
   write(key("refused"), refused);
-  if (ended) { outbox = []; write(key("outbox"), outbox); }
+  if (ended) {
+    outbox = [];
+    write(key("outbox"), outbox);
+  }
   render();
   renderKept();
 }
@@ -139,8 +239,14 @@ function adopt() {
   for (let at = localStorage.length - 1; at >= 0; at--) {
     const other = localStorage.key(at);
     if (!other.startsWith("pull-outbox-") || other === key("outbox")) continue;
-    const from = read(other.replace("outbox", "queue"), null), waiting = read(other, []);
-    if (!waiting.length || from?.session_id !== queue.session_id || from?.product_line !== queue.product_line) continue;
+    const from = read(other.replace("outbox", "queue"), null),
+      waiting = read(other, []);
+    if (
+      !waiting.length ||
+      from?.session_id !== queue.session_id ||
+      from?.product_line !== queue.product_line
+    )
+      continue;
     const mine = new Set(outbox.map(mark => mark.id));
     outbox = [...waiting.filter(mark => !mine.has(mark.id)), ...outbox];
     write(key("outbox"), outbox);
@@ -155,9 +261,18 @@ function tell(text) {
 }
 
 async function ask(path, body) {
-  const options = body ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
+  const options = body
+    ? {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      }
+    : {};
   const answer = await fetch(base + path, options);
-  if (answer.status === 410) { ended = true; render(); }
+  if (answer.status === 410) {
+    ended = true;
+    render();
+  }
   return answer;
 }
 
@@ -165,7 +280,11 @@ let adopted = false;
 function take(fresh) {
   queue = fresh;
   write(key("queue"), fresh);
-  if (!adopted) { adopted = true; adopt(); if (outbox.length) setTimeout(send); }
+  if (!adopted) {
+    adopted = true;
+    adopt();
+    if (outbox.length) setTimeout(send);
+  }
 }
 
 async function send() {
@@ -173,7 +292,11 @@ async function send() {
   sending = true;
   const sent = outbox.slice(0, atOnce);
   try {
-    const answer = await ask("/marks", { device, person: person(), marks: sent.map(({ back, ...mark }) => mark) });
+    const answer = await ask("/marks", {
+      device,
+      person: person(),
+      marks: sent.map(({ back, ...mark }) => mark),
+    });
     if (answer.ok) {
       const { outcomes, ...fresh } = await answer.json();
       const known = new Set(sent.map(mark => mark.id));
@@ -182,7 +305,10 @@ async function send() {
       if (!outbox.length) atOnce = 200;
       take(fresh);
       const back = outcomes.reduce((sum, one) => sum + one.put_back, 0);
-      if (back) tell(`${back} of these cards ${back === 1 ? "is" : "are"} not wanted any more: put ${back === 1 ? "it" : "them"} back.`);
+      if (back)
+        tell(
+          `${back} of these cards ${back === 1 ? "is" : "are"} not wanted any more: put ${back === 1 ? "it" : "them"} back.`,
+        );
     } else if ([400, 413, 422].includes(answer.status)) {
       // One of them is refused: they go one by one until it is found.
       if (sent.length > 1) atOnce = 1;
@@ -196,7 +322,11 @@ async function send() {
       }
       if (outbox.length) setTimeout(send);
     }
-  } catch { /* There is no network: the outbox keeps them. */ } finally { sending = false; }
+  } catch {
+    /* There is no network: the outbox keeps them. */
+  } finally {
+    sending = false;
+  }
   render();
 }
 
@@ -204,8 +334,13 @@ async function refresh() {
   if (outbox.length) return send();
   try {
     const answer = await ask(`/queue?device=${device}`);
-    if (answer.ok && !outbox.length) { take(await answer.json()); render(); }
-  } catch { /* The kept queue stays. */ }
+    if (answer.ok && !outbox.length) {
+      take(await answer.json());
+      render();
+    }
+  } catch {
+    /* The kept queue stays. */
+  }
 }
 
 async function claim(line, again = false) {
@@ -218,7 +353,9 @@ async function claim(line, again = false) {
       if (mine) mine.claimed = true;
       render();
     }
-  } catch { /* Without a network two phones may show one card: a second copy is told to put back. */ }
+  } catch {
+    /* Without a network two phones may show one card: a second copy is told to put back. */
+  }
 }
 
 document.querySelector("#kept button").addEventListener("click", forget);
@@ -226,12 +363,25 @@ if (ended) renderKept();
 else begin();
 function begin() {
   const events = new EventSource(`${base}/changes`);
-  events.addEventListener("changed", () => { clearInterval(polling); polling = 0; refresh(); });
-  events.addEventListener("ended", () => { ended = true; events.close(); render(); });
-  events.addEventListener("error", () => { polling ||= setInterval(refresh, 5000); });
+  events.addEventListener("changed", () => {
+    clearInterval(polling);
+    polling = 0;
+    refresh();
+  });
+  events.addEventListener("ended", () => {
+    ended = true;
+    events.close();
+    render();
+  });
+  events.addEventListener("error", () => {
+    polling ||= setInterval(refresh, 5000);
+  });
   addEventListener("online", refresh);
   setInterval(send, 5000);
-  setInterval(() => { const line = next(); if (line && !ended) claim(line, true); }, 30000);
+  setInterval(() => {
+    const line = next();
+    if (line && !ended) claim(line, true);
+  }, 30000);
   keep();
   render();
   refresh();
@@ -241,7 +391,11 @@ async function keep() {
   if (!navigator.serviceWorker) return;
   try {
     await navigator.serviceWorker.register("/p/worker.js", { scope: "/p/" });
-    const files = [...document.querySelectorAll("link[rel=stylesheet], script[src]")].map(file => file.href || file.src);
+    const files = [...document.querySelectorAll("link[rel=stylesheet], script[src]")].map(
+      file => file.href || file.src,
+    );
     await (await caches.open("pull-1")).addAll([...files, base]);
-  } catch { /* Without a worker the page still keeps its marks. */ }
+  } catch {
+    /* Without a worker the page still keeps its marks. */
+  }
 }

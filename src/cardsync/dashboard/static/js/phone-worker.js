@@ -1,7 +1,8 @@
 // The phone's page and its files without a network: what was loaded last is shown. Marks and queues
 // are never kept here; the page has them itself.
 const CACHE = "pull-1";
-const kept = request => new URL(request.url).pathname.startsWith("/static/") || request.mode === "navigate";
+const kept = request =>
+  new URL(request.url).pathname.startsWith("/static/") || request.mode === "navigate";
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", event => event.waitUntil(clients.claim()));
 addEventListener("fetch", event => {

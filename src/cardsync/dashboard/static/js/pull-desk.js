@@ -11,14 +11,27 @@ async function refresh() {
     const fresh = page.getElementById("pull-live");
     const live = document.getElementById("pull-live");
     if (fresh && !live.contains(document.activeElement)) live.replaceWith(fresh);
-  } catch { /* The network is away; the next event or turn asks again. */ } finally { waiting = false; }
+  } catch {
+    /* The network is away; the next event or turn asks again. */
+  } finally {
+    waiting = false;
+  }
 }
 
 const address = document.getElementById("pull-live")?.dataset.changes;
 let polling = 0;
 if (address) {
   const events = new EventSource(address);
-  events.addEventListener("changed", () => { clearInterval(polling); polling = 0; refresh(); });
-  events.addEventListener("ended", () => { events.close(); refresh(); });
-  events.addEventListener("error", () => { polling ||= setInterval(refresh, 5000); });
+  events.addEventListener("changed", () => {
+    clearInterval(polling);
+    polling = 0;
+    refresh();
+  });
+  events.addEventListener("ended", () => {
+    events.close();
+    refresh();
+  });
+  events.addEventListener("error", () => {
+    polling ||= setInterval(refresh, 5000);
+  });
 }

@@ -13,24 +13,43 @@ function ready() {
   for (const row of document.querySelectorAll("[data-order] > tr")) row.draggable = true;
 }
 if (form) {
-  let dragged = null, home = null;
+  let dragged = null,
+    home = null;
   ready();
   document.addEventListener("htmx:after:swap", ready);
-  document.addEventListener("dragstart", event => { dragged = rowOf(event.target); home = dragged?.nextElementSibling; });
+  document.addEventListener("dragstart", event => {
+    dragged = rowOf(event.target);
+    home = dragged?.nextElementSibling;
+  });
   document.addEventListener("dragover", event => {
     const over = rowOf(event.target);
     if (!dragged || !over) return;
     event.preventDefault();
     const box = over.getBoundingClientRect();
-    if (over !== dragged) over[event.clientY < box.top + box.height / 2 ? "before" : "after"](dragged);
+    if (over !== dragged)
+      over[event.clientY < box.top + box.height / 2 ? "before" : "after"](dragged);
   });
-  document.addEventListener("drop", event => { if (dragged) { event.preventDefault(); send(dragged); } dragged = null; });
+  document.addEventListener("drop", event => {
+    if (dragged) {
+      event.preventDefault();
+      send(dragged);
+    }
+    dragged = null;
+  });
   // A row that is dropped elsewhere goes back to where it stood.
-  document.addEventListener("dragend", () => { if (dragged) dragged.parentElement.insertBefore(dragged, home); dragged = null; });
+  document.addEventListener("dragend", () => {
+    if (dragged) dragged.parentElement.insertBefore(dragged, home);
+    dragged = null;
+  });
   document.addEventListener("keydown", event => {
     const row = event.altKey && rowOf(event.target);
     if (!row) return;
-    const other = event.key === "ArrowUp" ? row.previousElementSibling : event.key === "ArrowDown" ? row.nextElementSibling : null;
+    const other =
+      event.key === "ArrowUp"
+        ? row.previousElementSibling
+        : event.key === "ArrowDown"
+          ? row.nextElementSibling
+          : null;
     if (!other) return;
     event.preventDefault();
     other[event.key === "ArrowUp" ? "before" : "after"](row);
