@@ -46,12 +46,16 @@ _GIVE_UP_DOUBLES = f"""
        AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind AND n.id > t.id
                       AND n.status = 'pending' AND n.priority = {ROUTINE})
 """
-# A task that came back once ranks as a retry, whatever it was.
+# A task that came back once ranks as a retry, whatever it was. An agent that says nothing is held
+# to its last word, read behind the lock: another claim may have changed it meanwhile.
 _CLAIM = f"""
     WITH free AS MATERIALIZED (
         SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
          WHERE seller_id = :seller AND status = 'pending' AND kind = ANY(CAST(:kinds AS text[]))
            AND created_at <= :now
+           AND (:told = 1 OR EXISTS (
+                SELECT FROM sync_state s WHERE s.seller_id = :seller
+                   AND (s.agent_kinds IS NULL OR agent_task.kind = ANY (s.agent_kinds))))
          ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
     ), numbered AS (
         SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM free
@@ -139,12 +143,13 @@ async def claim(
             await tasks.cancel_lost(session, caller.seller_id, now)
         wanted = handed_out(
             kinds,
-            said if said is not None else caller.state.agent_kinds,
+            said,
             prices_held=allowed.price_tasks != "advertised",
             rollback_waits=tasks.rollback_waits(caller.state.rollback_until, now),
             paid=allowed.paid,
         )
-        return await _hand_out(session, caller.seller_id, wanted, most, now, settings)
+        told = said is not None
+        return await _hand_out(session, caller.seller_id, wanted, most, now, settings, told=told)
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
@@ -163,12 +168,14 @@ async def _hand_out(
     most: int,
     now: datetime,
     settings: Settings,
+    *,
+    told: bool,
 ) -> list[Claimed]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, NOTE_DUE)
     values = {
-        "seller": seller_id, "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
+        "seller": seller_id, "told": int(told), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
         "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
     }  # fmt: skip
     _, back, _, rows, _ = await in_one_message(session, statements, values)
