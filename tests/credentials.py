@@ -108,6 +108,7 @@ READS = routes("""
     GET /api/pricing/settings
     GET /api/pricing/runs
     GET /api/pricing/runs/{run_id}
+    GET /api/pricing/receipts/{marketplace_id}
     GET /api/pricing/rollbacks
     GET /api/pricing/rollbacks/{rollback_id}
     POST /api/pricing/preview

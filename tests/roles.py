@@ -88,6 +88,7 @@ STAFF = routes("""
     POST /api/lists
     POST /api/lists/{list_id}/cards
     GET /api/v1/pricing/explain/{marketplace_id}
+    GET /api/pricing/receipts/{marketplace_id}
     GET /api/pricing/runs
     GET /api/pricing/runs/{run_id}
     GET /api/pricing/sales

@@ -307,6 +307,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/sales/cards.csv"),
         ("GET", "/api/pricing/runs"),
         ("GET", "/api/pricing/runs/{run_id}"),
+        ("GET", "/api/pricing/receipts/{marketplace_id}"),
         ("POST", "/api/pricing/runs/{run_id}/confirm"),
         ("POST", "/api/pricing/runs/{run_id}/discard"),
         ("POST", "/api/pricing/rollbacks"),
@@ -776,6 +777,9 @@ OWN_REFUSALS = {
         for what in ("confirm", "discard")
     },
     ("GET", "/api/v1/pricing/explain/{marketplace_id}"): {404: {"not_found"}},
+    ("GET", "/api/pricing/receipts/{marketplace_id}"): {
+        404: {"not_found"}, 422: {"invalid_payload"},
+    },
     ("PATCH", "/api/pricing/settings"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
     ("PUT", "/api/pricing/pins/{marketplace_id}"): {
         **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},

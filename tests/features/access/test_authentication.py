@@ -155,6 +155,7 @@ ROUTES = [
     ("POST", "/api/pricing/rules/reorder"),
     ("GET", "/api/pricing/runs"),
     ("GET", "/api/pricing/runs/1"),
+    ("GET", "/api/pricing/receipts/1"),
     ("POST", "/api/pricing/runs/1/confirm"),
     ("POST", "/api/pricing/runs/1/discard"),
     ("GET", "/api/pricing/sales"),

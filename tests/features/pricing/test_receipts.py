@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from click.testing import CliRunner
 
+from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.cli import program
@@ -52,6 +54,37 @@ async def keys(seller):
 
 async def files(seller):
     return [await seller.service.work.store.read(key) for key in await keys(seller)]
+
+
+async def test_a_receipt_is_found_by_the_moment_of_a_sale(a_seller):
+    seller = await a_seller()
+    row = {"price": "1.00", "low": "1.00"}
+    await seller.import_csv(a_csv(a_row(1, market="1.10", **row)))
+    between = clock.rfc3339(clock.now())
+    clock.shift(timedelta(hours=2))
+    await seller.import_csv(a_csv(a_row(1, market="1.12", **row)))
+
+    async def asked(at, card=1):
+        return await seller.get(f"/api/pricing/receipts/{card}", params={"at": at})
+
+    first = (await asked(between)).json()["historical_breakdown"]
+    second = (await asked(clock.rfc3339(clock.now()))).json()["historical_breakdown"]
+    assert (first["final_price"], second["final_price"]) == ("1.09", "1.11")
+    assert first["steps"][2]["output"] == "1.10"
+    before = (await asked("2020-01-01T00:00:00Z")).json()
+    assert before["historical_breakdown"] is None
+    assert before["historical_breakdown_absent"]["code"] == "no_run_then"
+    assert (await asked(between, card=99)).status_code == 404
+    refused = await asked("yesterday")
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_payload")
+    other = await a_seller()
+    assert (await other.get("/api/pricing/receipts/1", params={"at": between})).status_code == 404
+    # The card's page shows it beside the price of today.
+    browser = await signed_in(seller)
+    [card] = (await seller.get("/api/cards")).json()["cards"]
+    page = (await browser.get(f"/cards/{card['id']}?then={between}")).text
+    assert "Why the price of" in page
+    assert re.search(r"asked\s+<[^>]+>\$1\.09", page), page[page.index("Why the price of") :][:600]
 
 
 async def test_a_sync_leaves_a_receipt_that_describes_the_live_target(a_seller):

@@ -5,6 +5,7 @@ and lists, its match, and why it asks what it asks; and the page that settles a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from cardsync.contributions.add import publish
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.orders.of_card import orders_of_card, sold_page
+from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.rules import sale_sets
@@ -113,6 +115,8 @@ async def card_page(
         row, history = await read_card(reading, caller, card_id)
     card = with_history(row, history)
     why = await _why(database, caller, store, card)
+    sold_at = clock.read_moment(str(request.query_params.get("then", "")))
+    then = await _then(database, caller, store, card, sold_at)
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
     changed, problem = await _changed(database, caller, settings, card, changes)
     steps = why["steps"] if why else []
@@ -133,6 +137,11 @@ async def card_page(
         change_problem=problem,
         bound_if=binding_step(changed.steps) if changed else None,
         bound_then=binding_step(receipt),
+        sold_at=clock.rfc3339(sold_at) if then and sold_at else "",
+        then=then,
+        bound_at_sale=binding_step(
+            ((then and then["historical_breakdown"]) or {}).get("steps", [])
+        ),
         points=[
             (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
             for seen in card.history
@@ -162,6 +171,20 @@ async def _why(
             )
         except errors.NotFound:
             return None
+
+
+async def _then(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    card: CardWithHistory,
+    at: datetime | None,
+) -> dict[str, Any] | None:
+    """Return the receipt in force at the moment of the address; None without a moment."""
+    if at is None or card.contribution is not None:
+        return None
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        return await breakdown_at(session, store, caller.seller_id, card.marketplace_id, at)
 
 
 async def _changed(

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors
 from cardsync.cards.models import Card
 from cardsync.clock import rfc3339
 from cardsync.money import to_units
@@ -35,6 +37,21 @@ _LATEST = """
              WHERE l.seller_id = :seller AND l.product_line = :line))
      ORDER BY r.id DESC LIMIT 1
 """
+
+
+# The runs before a moment that may have priced the card, the newest first; an upload of one product
+# line prices no card of another.
+_BEFORE = """
+    SELECT r.id, r.summary ->> 'receipts' AS key
+      FROM price_run r
+      LEFT JOIN upload u ON u.seller_id = :seller AND u.id = r.upload_id
+     WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+       AND r.finished_at <= :at AND r.summary ->> 'receipts' IS NOT NULL
+       AND coalesce(u.product_line, :line) = :line
+     ORDER BY r.finished_at DESC, r.id DESC LIMIT :most
+"""
+# A card that so many runs in a row left out had no price of theirs.
+_RUNS_LOOKED_AT = 5
 
 
 async def keep(
@@ -76,7 +93,41 @@ async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str
     return {"historical_breakdown": told, "historical_breakdown_absent": None}
 
 
+async def breakdown_at(
+    session: AsyncSession,
+    store: Store,
+    seller_id: int,
+    marketplace_id: int,
+    at: datetime,
+) -> dict[str, Any]:
+    """Return the receipt that was in force at a moment, in the shape of `breakdown`.
+
+    Raises NotFound for a card that is not the seller's.
+    """
+    card = await session.scalar(
+        select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
+    )
+    if card is None or card.contribution is not None:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    values = {"seller": seller_id, "line": card.product_line, "at": at, "most": _RUNS_LOOKED_AT}
+    runs = (await session.execute(text(_BEFORE), values)).all()
+    absent = "not_priced_then" if runs else "no_run_then"
+    for run in runs:
+        try:
+            data = await store.read(run.key)
+        except ObjectMissing:
+            absent = "no_longer_kept"
+            continue
+        row = await asyncio.to_thread(columns.receipt, data, marketplace_id)
+        if row is not None:
+            told = _told(row, columns.run_of(data), run.id, card)
+            return {"historical_breakdown": told, "historical_breakdown_absent": None}
+    return _absent(absent)
+
+
 _ABSENT: Final = {
+    "no_run_then": "No sync before that moment has receipts.",
+    "not_priced_then": "The syncs before that moment did not price the card.",
     "never_synced": "No sync has priced the card yet.",
     "not_kept": (
         "The last sync wrote no receipts: attribution logging was off, or its pricing did not end."

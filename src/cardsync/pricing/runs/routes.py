@@ -31,6 +31,7 @@ from cardsync.pricing.preview.shown import (
     PresetsShown,
     Preview,
 )
+from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.runs import reprice
@@ -40,6 +41,7 @@ from cardsync.pricing.runs.shown import (
     Explanation,
     PriceRuns,
     PriceRunShown,
+    ReceiptThen,
     RuleAnalysis,
     RunRequested,
     run_body,
@@ -254,6 +256,26 @@ async def explain_price(
     return msgspec.convert(told, Explanation)
 
 
+@get(
+    "/receipts/{marketplace_id:int}",
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
+)
+async def receipt_then(
+    caller: Caller,
+    database: Database,
+    store: Store,
+    marketplace_id: int,
+    at: str,
+) -> ReceiptThen:
+    """Why the card asked what it asked at a moment: the receipt of the last sync before it."""
+    moment = clock.read_moment(at)
+    if moment is None:
+        raise errors.InvalidPayload("at: must be a time, as 2026-11-21T08:00:00Z")
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        told = await breakdown_at(session, store, caller.seller_id, marketplace_id, moment)
+    return msgspec.convert(told, ReceiptThen)
+
+
 @post(
     "/pricing/explain/{marketplace_id:int}/changed",
     status_code=200,
@@ -291,6 +313,7 @@ router = Router(
         confirm_run,
         discard_run,
         analyse_rules,
+        receipt_then,
     ],
     tags=["pricing"],
 )

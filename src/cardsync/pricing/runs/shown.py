@@ -89,6 +89,13 @@ class Explanation(msgspec.Struct):
     historical_breakdown_absent: ExplainedBlocker | None
 
 
+class ReceiptThen(msgspec.Struct):
+    """The receipt of the last sync before a moment; or the reason why there is none."""
+
+    historical_breakdown: dict[str, Any] | None
+    historical_breakdown_absent: ExplainedBlocker | None
+
+
 def run_body(run: PriceRun) -> PriceRunShown:
     told: dict[str, Any] = run.summary
     return msgspec.convert(
