@@ -6,7 +6,7 @@ One that stands in none fails `tests/features/access/test_credentials.py`.
 
 from __future__ import annotations
 
-from roles import AGENTS, OWNERS, STAFF, routes
+from roles import AGENTS, OPERATORS, OWNERS, STAFF, routes
 
 # A member who is signed in, and nobody else.
 SESSION_ALONE = routes("""
@@ -207,6 +207,9 @@ def refusal(route: str, credential: str) -> str:
     """The code of the 403 that this credential gets on the route, or nothing."""
     if route in SESSION_ALONE and credential in ("key", "read", "write"):
         return "session_required"
+    if route in OPERATORS:
+        # Neither of these members is an operator.
+        return "operator_required"
     if route in AGENTS and credential != "key":
         return "key_required"
     if route in KEY_OR_SESSION and credential in ("read", "write"):

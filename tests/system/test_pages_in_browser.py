@@ -80,7 +80,7 @@ def a_window(browser: Browser, shop: Shop, **options: Any) -> Iterator[Page]:
     """
     url = shop.seller.server.url
     context = browser.new_context(base_url=url, **options)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))

@@ -63,6 +63,8 @@ class AgentWork(RuleBasedStateMachine):
         # Files that were served and not yet told of: kind, content, entries.
         self.files: list[tuple[str, bytes, list[int]]] = []
         self.sent: set[int] = set()
+        # The files of listings that nobody has answered for, by their entries.
+        self.unanswered: dict[tuple[int, ...], bytes] = {}
         self.prices = dict.fromkeys(CARDS, Decimal("2.00"))
         self.entries = 0
         self.upload("2.00")
@@ -194,16 +196,23 @@ class AgentWork(RuleBasedStateMachine):
         for answer in self.now(together()):
             assert answer.status_code == 200
             ids = [int(id) for id in answer.headers.get("X-Quick-Add-Ids", "").split(",") if id]
-            assert not self.sent & set(ids)
+            if self.sent & set(ids):
+                # Nobody has answered for the file yet, so its agent gets it again.
+                assert self.unanswered[tuple(ids)] == answer.content
             self.sent |= set(ids)
+            if ids:
+                self.unanswered[tuple(ids)] = answer.content
             if read_csv(answer.content):
-                kind = answer.headers["X-Price-Export-Kind"]
-                self.files.append((kind, answer.content, ids))
+                file = (answer.headers["X-Price-Export-Kind"], answer.content, ids)
+                # An agent that has the file does not take it a second time.
+                if not ids or file not in self.files:
+                    self.files.append(file)
 
     @precondition(lambda self: self.files)
     @rule(data=st.data(), twice=st.booleans())
     def the_marketplace_takes_a_file(self, data: st.DataObject, twice: bool) -> None:
-        kind, content, _ = self.files.pop(data.draw(st.integers(0, len(self.files) - 1)))
+        kind, content, ids = self.files.pop(data.draw(st.integers(0, len(self.files) - 1)))
+        self.unanswered.pop(tuple(ids), None)
         moved = {
             int(row["TCGplayer Id"]): row["TCG Marketplace Price"]
             for row in read_csv(content)
@@ -218,6 +227,7 @@ class AgentWork(RuleBasedStateMachine):
     def the_marketplace_refuses_a_file(self, data: st.DataObject, twice: bool) -> None:
         _, content, ids = self.files.pop(data.draw(st.integers(0, len(self.files) - 1)))
         self.sent -= set(ids)
+        self.unanswered.pop(tuple(ids), None)
         error = {"code": "refused", "message": "the site was down"}
         self.tell("repricing_events/failure", content, twice, step="import_prices", error=error)
 

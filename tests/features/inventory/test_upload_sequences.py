@@ -18,13 +18,16 @@ LINES = {"Magic": "magic", "Pokemon": "pokemon"}
 
 
 def competitive(row: Row) -> Decimal | None:
-    """The preset as pricing.md words it: market, else low; minus 1 %; never lower than now; at
-    least a cent; whole cents.
+    """The preset as pricing.md words it: market, else low; minus 1 %; up to 1 % under a low price
+    that stands above; never lower than now; at least a cent; whole cents.
     """
     reference = row.market or row.low
     if row.quantity == 0 or reference is None:
         return None
     wanted = (reference * Decimal("0.99")).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    if row.low is not None and row.low > wanted:
+        under = (row.low * Decimal("0.99")).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+        wanted = max(wanted, under)
     lowest = max(row.price or CENT, CENT)
     cents = max(wanted.quantize(CENT, ROUND_HALF_UP), lowest.quantize(CENT, ROUND_CEILING))
     if row.price is not None and row.price >= CENT and abs(cents - row.price) < CENT:
