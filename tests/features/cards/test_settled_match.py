@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 from sqlalchemy import text
@@ -116,9 +117,12 @@ async def test_two_at_once_leave_one_choice_and_two_entries(shop):
 
 async def test_the_match_says_how_certain_it_is_and_what_else_it_could_be(shop):
     owner = await signed_in(shop)
-    card = await the_card(owner)
+    # The tests share a catalog, so the names are this test's own.
+    name, tie = (f"{word} {uuid.uuid4().hex}" for word in ("Lotus", "Tied"))
+    await shop.import_csv(a_csv(a_row(8, name=name, set="Alpha")))
+    [card] = (await owner.get("/api/cards", params={"search": name})).json()["cards"]
     path = f"/api/cards/{card['id']}/match"
-    product = await a_product(shop)
+    product = await a_product(shop, name)
     told = (await owner.get(path)).json()
     assert (told["found"], told["certainty"]) == ("provisional", None)
     assert product in [one["product_id"] for one in told["candidates"]]
@@ -133,13 +137,13 @@ async def test_the_match_says_how_certain_it_is_and_what_else_it_could_be(shop):
                                          finish, marketplace_product_id, set_key, name_key,
                                          back_key, variant_key, number_key, finish_key,
                                          language_key)
-                    VALUES (md5(random()::text), 'magic', 'Tie', 'Tied', '9', 'en', 'Normal',
-                            :number, 'tie', 'tied', NULL, '', '9', 'normal', 'en')
+                    VALUES (md5(random()::text), 'magic', 'Tie', :name, '9', 'en', 'Normal',
+                            :number, 'tie', lower(:name), NULL, '', '9', 'normal', 'en')
                 """),
-                {"number": number},
+                {"number": number, "name": tie},
             )
-    await shop.import_csv(a_csv(a_row(7, name="Tied", set="Tie", number="9")))
-    [tied] = (await owner.get("/api/cards", params={"search": "tied"})).json()["cards"]
+    await shop.import_csv(a_csv(a_row(7, name=tie, set="Tie", number="9")))
+    [tied] = (await owner.get("/api/cards", params={"search": tie})).json()["cards"]
     told = (await owner.get(f"/api/cards/{tied['id']}/match")).json()
     assert (told["found"], told["certainty"], told["product_id"]) == ("ambiguous", "possible", None)
     assert "A tie is never decided." in told["reasons"][0]
@@ -147,6 +151,6 @@ async def test_the_match_says_how_certain_it_is_and_what_else_it_could_be(shop):
     assert len(both) == 2
     settled = (await settle(owner, tied["id"], both[0])).json()
     assert (settled["certainty"], settled["candidates"]) == ("certain", [])
-    await shop.import_csv(a_csv(a_row(7, name="Tied", set="Tie", number="9", price="2.00")))
+    await shop.import_csv(a_csv(a_row(7, name=tie, set="Tie", number="9", price="2.00")))
     again = (await owner.get(f"/api/cards/{tied['id']}/match")).json()
     assert (again["found"], again["product_id"]) == ("settled", both[0])
