@@ -184,7 +184,7 @@ async def _then(
     if at is None or card.contribution is not None:
         return None
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        return await breakdown_at(session, store, caller.seller_id, card.marketplace_id, at)
+        return await breakdown_at(session, caller, store, card.marketplace_id, at)
 
 
 async def _changed(

@@ -18,6 +18,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
+from cardsync.access.caller import Caller
 from cardsync.cards.models import Card
 from cardsync.clock import rfc3339
 from cardsync.money import to_units
@@ -95,8 +96,8 @@ async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str
 
 async def breakdown_at(
     session: AsyncSession,
+    caller: Caller,
     store: Store,
-    seller_id: int,
     marketplace_id: int,
     at: datetime,
 ) -> dict[str, Any]:
@@ -105,11 +106,18 @@ async def breakdown_at(
     Raises NotFound for a card that is not the seller's.
     """
     card = await session.scalar(
-        select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
+        select(Card).where(
+            Card.seller_id == caller.seller_id, Card.marketplace_id == marketplace_id
+        )
     )
     if card is None or card.contribution is not None:
         raise errors.NotFound(f"there is no card {marketplace_id}")
-    values = {"seller": seller_id, "line": card.product_line, "at": at, "most": _RUNS_LOOKED_AT}
+    values = {
+        "seller": caller.seller_id,
+        "line": card.product_line,
+        "at": at,
+        "most": _RUNS_LOOKED_AT,
+    }
     runs = (await session.execute(text(_BEFORE), values)).all()
     absent = "not_priced_then" if runs else "no_run_then"
     for run in runs:

@@ -272,7 +272,7 @@ async def receipt_then(
     if moment is None:
         raise errors.InvalidPayload("at: must be a time, as 2026-11-21T08:00:00Z")
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await breakdown_at(session, store, caller.seller_id, marketplace_id, moment)
+        told = await breakdown_at(session, caller, store, marketplace_id, moment)
     return msgspec.convert(told, ReceiptThen)
 
 
