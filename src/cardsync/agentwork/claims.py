@@ -29,6 +29,12 @@ from cardsync.database.session import Database
 from cardsync.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
+# Written behind the lock, also where the agent says what the caller's state says already: another
+# claim may have said something else since that state was read.
+_SAY = """
+    UPDATE sync_state SET agent_kinds = CAST(:said AS text[])
+     WHERE seller_id = :seller AND agent_kinds IS DISTINCT FROM CAST(:said AS text[])
+"""
 # A claim that ran out counts as an attempt, and the last one is final.
 _TAKE_BACK = f"""
     UPDATE agent_task
@@ -137,7 +143,6 @@ async def claim(
     if not _may_wait(caller, said, now):
         return []
     async with database.tenant(caller.seller_id) as session:
-        await tasks.remember_kinds(session, caller, said)
         allowed = caller.entitlements(now)
         if allowed.price_tasks == "cancelled":
             await tasks.cancel_lost(session, caller.seller_id, now)
@@ -148,8 +153,7 @@ async def claim(
             rollback_waits=tasks.rollback_waits(caller.state.rollback_until, now),
             paid=allowed.paid,
         )
-        told = said is not None
-        return await _hand_out(session, caller.seller_id, wanted, most, now, settings, told=told)
+        return await _hand_out(session, caller.seller_id, wanted, said, most, now, settings)
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
@@ -165,20 +169,20 @@ async def _hand_out(
     session: AsyncSession,
     seller_id: int,
     kinds: list[str],
+    said: list[str] | None,
     most: int,
     now: datetime,
     settings: Settings,
-    *,
-    told: bool,
 ) -> list[Claimed]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
-    statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, NOTE_DUE)
+    says = () if said is None else (_SAY,)
+    statements = (_LOCK, *says, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, NOTE_DUE)
     values = {
-        "seller": seller_id, "told": int(told), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
+        "seller": seller_id, "said": said, "told": int(said is not None), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
         "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
     }  # fmt: skip
-    _, back, _, rows, _ = await in_one_message(session, statements, values)
+    *_, back, _, rows, _ = await in_one_message(session, statements, values)
     over = {row.kind for row in back if row.status == "failed"}
     if "apply_rollback" in over:
         await end_rollback(session, seller_id, now)

@@ -14,7 +14,9 @@ from builders import poll
 from cardsync import clock
 from cardsync.agentwork.kinds import KINDS, REQUESTED, ROUTINE
 from cardsync.processes.worker import opened, sweep
+from cardsync.seller_state import state
 from rollbacks_builder import a_pushed_run, read, ready
+from stopped_workers import WAITING
 from tasks_builder import TASKS, claim, end, listed, queue, routine, task_of, told
 
 LATE = timedelta(minutes=10, seconds=1)
@@ -229,6 +231,28 @@ async def test_the_heartbeat_tells_of_what_the_agent_said_last_that_it_can_do(a_
     assert not await told(seller)
     await poll(seller, capabilities="apply_price_updates")
     assert await told(seller)
+
+
+async def test_of_two_claims_at_once_the_later_one_says_last_what_the_agent_can_do(a_seller):
+    """Both read the seller's state before either is let in; the later one repeats the last word
+    of then.
+    """
+    seller = await a_seller()
+    before = ["refresh_account", "backfill_orders"]
+    await claim(seller, kinds=before)
+    for kind in ("refresh_account", "refresh_orders"):
+        await queue(seller, kind)
+    claims = []
+    async with seller.service.database.tenant(seller.id) as session:
+        await state.locked(session, seller.id)
+        for kinds in (["refresh_account", "refresh_orders"], before):
+            claims.append(asyncio.create_task(claim(seller, kinds=kinds, limit=1)))
+            async with asyncio.timeout(30):
+                while len(await seller.service.sql(seller.id, WAITING)) < len(claims):
+                    await asyncio.sleep(0.01)
+    given = [[task["kind"] for task in await one] for one in claims]
+    assert given == [["refresh_account"], []]
+    assert not await told(seller)
 
 
 @pytest.mark.parametrize(
