@@ -151,7 +151,7 @@ class Fields(HTMLParser):
 
 
 def _typing(report: Report, http: httpx.Client, rounds: int) -> None:
-    """What the page asks after a word of a rule's query: count and largest moves."""
+    """Ask what the page asks after a word of a rule's query: count and largest moves."""
     fields = Fields(http.get("/pricing/rules/new").text).found
     times = []
     for turn in range(rounds + 2):

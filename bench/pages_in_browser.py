@@ -31,7 +31,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     },
 }
 KINDS = {"Document": 60, "Script": 60, "Stylesheet": 25}
-"""What the browser calls a request, and how many kilobytes of it a first page may take."""
+"""The browser's kinds of requests, with the kilobytes that a first page may take of each."""
 WATCHED = """
 window.seen = { paint: 0, shift: 0, blocked: 0 };
 const watch = (type, each) => new PerformanceObserver(list => list.getEntries().forEach(each))

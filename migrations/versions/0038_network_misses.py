@@ -1,4 +1,4 @@
-"""What was asked for and not found in the network, and how much each seller offers in it."""
+"""Counts of references that the network was asked for and did not have; each seller's offers."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -201,8 +201,8 @@ ADMIN = {
 
 @program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
-    """Sellers, keys, tokens, members, operators, credits and releases; works while the server runs and while it does
-    not.
+    """Sellers, keys, tokens, members, operators, credits and releases; works whether the server
+    runs or not.
     """
 
 

@@ -66,7 +66,7 @@ def member(shop: Shop) -> Iterator[httpx.Client]:
 
 
 def a_night(shop: Shop) -> list[str]:
-    """What comes in before the morning: 14 orders of cards on two shelves, and a run that leaps."""
+    """Bring in 14 orders of cards on two shelves before the morning, and a run that leaps."""
     with shop.seller.http() as http, member(shop) as owner:
         http.post(f"/api/pull_sessions/{shop.session_id}/cancel")
         found = http.get("/api/cards", params={"per_page": 200, "search": "qty>0 price>0"}).json()

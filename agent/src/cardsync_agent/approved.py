@@ -49,7 +49,8 @@ class ApprovedUpload:
         try:
             self._deliver(begun)
         except (OSError, NotFound) as trouble:
-            # The file or an element of a page is away, or the disk is full: the next heartbeat tries again.
+            # A file or an element of a page is away, or the disk is full: the next heartbeat tries
+            # again.
             if not begun.staged:
                 self._forget()
             self.say.standing(

@@ -165,7 +165,7 @@ class Agent:
 
     def _contact(self) -> Heartbeat:
         heartbeat = self._call("heartbeat", self._beat)
-        # What repairs came to is told as soon as the server answers, and before the next cycle.
+        # The outcomes of repairs are told as soon as the server answers, before the next cycle.
         self._repairs.send_waiting()
         if heartbeat.force_update:
             text = "this version of the agent must be updated before it may sync again"

@@ -74,7 +74,12 @@ SHEETS: Final = (
     Sheet("rule_tests.csv", "rule_test", "id", "*"),
     Sheet("pricing_sales.csv", "pricing_sale", "id", "*"),
     Sheet("pinned_prices.csv", "pinned_price", "marketplace_id", "*"),
-    Sheet("price_runs.csv", "price_run", "id", "id, trigger, state, started_at, finished_at, summary"),
+    Sheet(
+        "price_runs.csv",
+        "price_run",
+        "id",
+        "id, trigger, state, started_at, finished_at, summary",
+    ),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),
     Sheet("sales_by_day.csv", "sales_day", _DAY, "*"),
     Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),
@@ -93,7 +98,12 @@ SHEETS: Final = (
         "session_id, order_id, item_id, sku_id, kind, quantity, person, undone, received_at",
     ),
     Sheet("quick_adds.csv", "quick_add", "id", "*"),
-    Sheet("credits.csv", "credit_transaction", "id", "id, kind, amount, balance_after, reason, created_at"),
+    Sheet(
+        "credits.csv",
+        "credit_transaction",
+        "id",
+        "id, kind, amount, balance_after, reason, created_at",
+    ),
 )  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from cardsync import limits
 from cardsync.discovery.resolve import EXPOSED
 from cardsync.discovery.wishes import Wanted
 
-# Of one seller's offers for a line only the cheapest can be needed, until they hold the copies of
-# all lines that may share them.
+# A line can need only a seller's cheapest offers: so many that they hold the copies of all lines
+# that may share them.
 _OFFERS = f"""
 WITH asked AS (
     SELECT a.line, a.id, a.any_printing, string_to_array(nullif(a.conditions, ''), '|') AS conditions,

@@ -29,7 +29,7 @@ class NetworkSeller(Base):
     listing_url_template: Mapped[str | None] = mapped_column(Text)
     postage_steps: Mapped[str | None] = mapped_column(Text)
     refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
-    # Of the offers that have a price.
+    # Both count only offers that have a price.
     printings: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     copies: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
 

@@ -299,7 +299,7 @@ def _parcel(
     return columns
 
 
-# So many numbers of sellers, from the fewest that can serve the basket, have their price told.
+# The price is told for this many numbers of sellers, from the fewest that can serve the basket.
 _STEPS = 6
 _SHORTEST = 0.05
 

@@ -105,8 +105,8 @@ async def _take(
     return int(taken.scalar_one())
 
 
-# What the desk does to an order, phones see as marks: of the copies that no phone has, and of no
-# order that is not to be pulled any more.
+# Phones see the desk's work on an order as marks of the copies that no phone has. An order that is
+# not to be pulled any more gets none.
 _AT_THE_DESK = f"""
     INSERT INTO pull_mark (seller_id, session_id, id, link_id, item_id, order_id, sku_id, kind,
            quantity, undoes, device, sequence, person, received_at)

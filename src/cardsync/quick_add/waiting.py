@@ -31,7 +31,7 @@ _WAITS = """
          WHERE seller_id = :seller AND status IN ('published', 'pending'))
      WHERE seller_id = :seller
 """
-# Whoever answered for one entry has had the file.
+# An answer for one entry proves that the file arrived.
 _ANSWERED = """
     DELETE FROM quick_add_file f
      WHERE f.seller_id = :seller AND EXISTS (

@@ -30,8 +30,8 @@ LEAST_IDENTITY = 0.5
 _LEAST, _LEAST_OF_LITTLE, _LITTLE = 0.6, 0.72, 3.0
 # With less than this no context brings an element near another that is near enough.
 _FAR = 0.3
-# What is left of an element's identity when all its words but one are strange, and when it lacks
-# the word that made the lost element's act.
+# The likeness of an element's identity is multiplied by these: when all its words but one are
+# strange, and when it lacks the word that named the lost element's action.
 _STRANGE, _TURNED = 0.5, 0.75
 
 

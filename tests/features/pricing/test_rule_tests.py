@@ -268,7 +268,7 @@ async def test_no_publish_passes_a_red_test_and_an_override_leaves_its_trace(
 
 
 def holds(expectation, now, then):
-    """What a seller means by an expectation, said anew."""
+    """Tell whether an expectation holds, written a second time and apart from the code."""
     words = expectation.split()
     if then is None or expectation == "never moves":
         return then is None or now == then
@@ -345,7 +345,7 @@ async def governing(seller):
 )
 @given(SHOPS, st.lists(st.tuples(EXPECTATIONS, SEARCHES), min_size=1, max_size=3), WAYS)
 async def test_prices_of_a_generated_seller_never_pass_a_red_test(a_seller, shop, expected, ways):
-    """Whatever is published, in whatever way: the prices that the next run asks keep every test."""
+    """No way of publishing makes the next run ask a price that breaks a test."""
     seller = await a_seller()
     rows = [a_row(n, market=m, price=p) for n, (m, p) in enumerate(shop, start=1)]
     await seller.import_csv(a_csv(*rows))

@@ -53,7 +53,7 @@ class Pulls(RuleBasedStateMachine):
         self.seller = self.now(self.a_seller())
         self.owner = self.now(signed_in(self.seller))
         self.orders = [self.now(an_order(self.seller)) for _ in range(1 + len(wanted) // 2)]
-        # What is wanted of each item, and which order it is of.
+        # The wanted copies of each item, and its order.
         self.wanted: dict[int, int] = {}
         self.order_of: dict[int, int] = {}
         for number, quantity in enumerate(wanted):

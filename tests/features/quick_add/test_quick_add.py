@@ -157,7 +157,7 @@ async def test_a_file_whose_answer_was_lost_is_given_again_until_it_is_answered(
     [one] = await published(owner, JAGUAR)
     first = await file_served(seller, "desk")
     assert first[1] == [one]
-    # What the row would say now is another matter: the bytes are those of the first answer.
+    # The row would say something else now, but the bytes are those of the first answer.
     await seller.import_csv(a_csv(a_row(77, quantity=1, **ON_FILE)))
     [two] = await published(owner, JAGUAR | {"condition": "LP"})
     clock.shift(timedelta(hours=2))

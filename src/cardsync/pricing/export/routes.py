@@ -44,12 +44,12 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
         ResponseHeader(
             "X-Quick-Add-Ids",
             documentation_only=True,
-            description="Of a file of quick-add: its entries in the order of the rows, joined by commas",
+            description="With a file of quick-add, its entries in the rows' order, joined by commas",
         ),
         ResponseHeader(
             "X-Quick-Add-File",
             documentation_only=True,
-            description="Of a file of quick-add: its number; the same number is the same file again",
+            description="With a file of quick-add, its number; an equal number is the same file again",
         ),
     ],
     responses={

@@ -31,7 +31,7 @@ from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of, read_stock
 
 LARGEST: Final = 10
-# Of more cards than these, a first answer may be that of one card in so many.
+# With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.
 FEW: Final = 40_000
 ONE_IN: Final = 16
 _MANY: Final = f"""

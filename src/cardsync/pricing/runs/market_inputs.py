@@ -58,10 +58,12 @@ _LOOKS: Final = f"""
 _SALES: Final = f"""
     SELECT s.product_id, c.condition, c.printing, c.language, s.median, s.sales, s.newest
       FROM (SELECT product_id, cell, count(*) AS sales,
-                   floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY price) + 0.5)::bigint AS median,
+                   floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY price) + 0.5)::bigint
+                       AS median,
                    {_MICROSECONDS.format("max(sold_at)")} AS newest
               FROM market_sale
-             WHERE product_id = ANY (CAST(:products AS bigint[])) AND sold_at BETWEEN :since AND :now
+             WHERE product_id = ANY (CAST(:products AS bigint[]))
+               AND sold_at BETWEEN :since AND :now
              GROUP BY product_id, cell) s
       JOIN market_cell c ON c.id = s.cell
 """
@@ -193,7 +195,7 @@ def _joined(
     known = cards.join(looks, on="product_id")
     for frame in (sales, listings, bought):
         known = known.join(frame, on=_KEY, how="left")
-    # Whoever looked and saw nothing of this condition knows that there is none.
+    # An observation without any row of this condition says that there is none.
     looked_at_sales = pl.col("sales_fetched_at").is_not_null()
     looked_at_listings = pl.col("listings_observed_at").is_not_null()
     return known.select(

@@ -185,8 +185,8 @@ function render() {
   renderKept();
 }
 
-// What reached nobody: marks that were refused, and those that wait although the link has ended. The
-// same phone's next link to the same queue sends the latter.
+// These marks reached nobody: they were refused, or they wait although the link has ended. The same
+// phone sends those that wait by its next link to the same queue.
 function renderKept() {
   const left = [
     ...refused,
