@@ -23,18 +23,12 @@ from cardsync.access.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.agentwork.kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
 from cardsync.agentwork.models import AgentTask
-from cardsync.agentwork.tasks import NOTE_DUE, end_rollback
+from cardsync.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
 from cardsync.database.one_message import in_one_message
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
-# Written behind the lock, also where the agent says what the caller's state says already: another
-# claim may have said something else since that state was read.
-_SAY = """
-    UPDATE sync_state SET agent_kinds = CAST(:said AS text[])
-     WHERE seller_id = :seller AND agent_kinds IS DISTINCT FROM CAST(:said AS text[])
-"""
 # A claim that ran out counts as an attempt, and the last one is final.
 _TAKE_BACK = f"""
     UPDATE agent_task
@@ -176,13 +170,15 @@ async def _hand_out(
 ) -> list[Claimed]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
-    says = () if said is None else (_SAY,)
-    statements = (_LOCK, *says, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, NOTE_DUE)
+    # Its word is written also where the caller's state holds it already: another claim may have
+    # said something else since that state was read.
+    note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
+    statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {
         "seller": seller_id, "said": said, "told": int(said is not None), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
         "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
     }  # fmt: skip
-    *_, back, _, rows, _ = await in_one_message(session, statements, values)
+    _, back, _, rows, _ = await in_one_message(session, statements, values)
     over = {row.kind for row in back if row.status == "failed"}
     if "apply_rollback" in over:
         await end_rollback(session, seller_id, now)

@@ -46,8 +46,8 @@ _MOST_NAMED = 50
 # Tasks held back by a rollback are due when it is over. Price pushes are not, because they may
 # be cancelled meanwhile.
 _DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
-NOTE_DUE = f"""
-    UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
+_NOTE_DUE = f"""
+    UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price{{also}}
       FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
                    min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
               FROM (SELECT t.kind,
@@ -55,12 +55,17 @@ NOTE_DUE = f"""
                                          ELSE t.claim_expires_at END,
                                     CASE WHEN t.kind IN ({", ".join(f"'{kind}'" for kind in _DUE_AFTER_A_ROLLBACK)})
                                          THEN s.rollback_until END) AS at,
-                           s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
+                           {{kinds}} IS NULL OR t.kind = ANY ({{kinds}}) AS can
                       FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
                      WHERE t.seller_id = :seller AND s.seller_id = :seller
                        AND t.status IN ('pending', 'claimed')) AS open) AS due
      WHERE seller_id = :seller
 """
+NOTE_DUE = _NOTE_DUE.format(kinds="s.agent_kinds", also="")
+# With what the agent says now that it can do (`:said`), which is kept as its last word.
+NOTE_DUE_AND_KINDS = _NOTE_DUE.format(
+    kinds="CAST(:said AS text[])", also=", agent_kinds = CAST(:said AS text[])"
+)
 
 
 def advertised(
