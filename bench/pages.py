@@ -23,6 +23,8 @@ from cardsync.accounts.sellers import CreatedSeller
 from cardsync.database.session import Database
 from cardsync.figures.keep import keep_figures
 from cardsync.figures.sales import keep_sales
+from cardsync.figures.sold import keep_sold, mark_changed
+from cardsync.orders.customer_sums import keep_customers
 from ground import Ground, Report
 
 TODAY = "/api/today", "/api/listed_value", "/api/movers"
@@ -56,6 +58,8 @@ LONGEST = 10.0
 FEWEST = 5
 QUERIES = ("is:foil price>5", "game:magic", "set:a market>1", "quantity>2")
 
+ALL_DAYS = "SELECT DISTINCT order_date FROM orders WHERE seller_id = :seller"
+
 
 def timed(http: httpx.Client, path: str) -> float:
     began = perf_counter()
@@ -80,6 +84,9 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
         now = datetime.now(UTC)
         await keep_figures(database, seller.seller_id, now)
         await keep_sales(database, seller.seller_id, now)
+        async with database.tenant(seller.seller_id) as session:
+            await mark_changed(session, ALL_DAYS, {"seller": seller.seller_id})
+        await keep_sold(database, seller.seller_id, now, keep_customers)
 
     made.in_database(kept)
     with made.admin() as connection:

@@ -26,7 +26,20 @@ async def an_order(seller: Seller, **columns: Any) -> int:
         seller=seller.id,
         **row,
     )
+    await _mark(seller, made["id"])
     return int(made["id"])
+
+
+async def _mark(seller: Seller, order_id: int) -> None:
+    """Mark the order's day as out of date, as each write of orders does."""
+    await seller.service.sql(
+        seller.id,
+        "INSERT INTO sales_stale (seller_id, ordered)"
+        " SELECT seller_id, coalesce(order_date, DATE '0001-01-01') FROM orders"
+        "  WHERE seller_id = :seller AND id = :id",
+        seller=seller.id,
+        id=order_id,
+    )
 
 
 async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
@@ -62,6 +75,7 @@ async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
 
 async def change_order(seller: Seller, order_id: int, **columns: Any) -> None:
     """Change an order as a later upload does."""
+    await _mark(seller, order_id)
     changes = ", ".join(f"{name} = :{name}" for name in columns)
     await seller.service.sql(
         seller.id,
@@ -70,3 +84,4 @@ async def change_order(seller: Seller, order_id: int, **columns: Any) -> None:
         order_id=order_id,
         **columns,
     )
+    await _mark(seller, order_id)

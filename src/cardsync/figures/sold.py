@@ -9,7 +9,8 @@ the order, by which uploads find a day; `day` is the account's own, in the zone 
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, datetime
 from typing import Any, Final
 
 import structlog
@@ -21,6 +22,9 @@ from cardsync.database.session import Database, run
 log = structlog.get_logger(__name__)
 
 DAYS_AT_ONCE: Final = 400
+# It stands for orders without a date.
+UNDATED: Final = date.min
+Beside = Callable[[AsyncSession, int, Sequence[date]], Awaitable[None]]
 # A time's day is at most a day away from the order's date.
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
@@ -109,8 +113,8 @@ GAMES: Final = f"""
 
 _CHANGED: Final = """
     INSERT INTO sales_stale (seller_id, ordered)
-    SELECT DISTINCT CAST(:seller AS bigint), found.order_date
-      FROM ({found}) found WHERE found.order_date IS NOT NULL
+    SELECT DISTINCT CAST(:seller AS bigint), coalesce(found.order_date, DATE '0001-01-01')
+      FROM ({found}) found
 """
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('sales_kept', :seller))"
 _ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
@@ -162,17 +166,29 @@ async def mark_changed(session: AsyncSession, found: str, values: dict[str, Any]
     await run(session, _CHANGED.format(found=found), values)
 
 
-async def keep_sold(database: Database, seller_id: int, now: datetime) -> None:
-    """Keep the days that are out of date, the newest first, some hundreds a transaction."""
+async def keep_sold(
+    database: Database,
+    seller_id: int,
+    now: datetime,
+    beside: Beside,
+) -> None:
+    """Keep the days that are out of date, the newest first, some hundreds a transaction; `beside`
+    keeps in it what else goes by the days of orders.
+    """
     try:
-        while await _keep_some(database, seller_id, now):
+        while await _keep_some(database, seller_id, now, beside):
             pass
     except Exception:
         # An upload that was applied stays applied; readers count the days by themselves.
         log.exception("sold_not_kept", seller_id=seller_id)
 
 
-async def _keep_some(database: Database, seller_id: int, now: datetime) -> bool:
+async def _keep_some(
+    database: Database,
+    seller_id: int,
+    now: datetime,
+    beside: Beside,
+) -> bool:
     """Return whether there may be more. One keeper of a seller works at a time, so none replaces
     newer sums by older ones; what commits meanwhile leaves the day out of date.
     """
@@ -190,4 +206,5 @@ async def _keep_some(database: Database, seller_id: int, now: datetime) -> bool:
             await run(session, f"DELETE FROM {table} WHERE seller_id = :seller AND {days}", values)
         for statement in (_SUM, _GAME, _PACE, _KEPT, _DONE):
             await run(session, statement, values)
+        await beside(session, seller_id, values["days"])
     return len(stale) == DAYS_AT_ONCE

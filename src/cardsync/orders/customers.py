@@ -1,17 +1,21 @@
 """The seller's customers, identified by their names on the orders: a page's place goes in; the
 customers by their spending, and the number of those who came back, come out.
+
+They are read from the kept sums (customer_sums.py). While a day of orders is out of date, all
+orders are counted instead, so the answer is exact at each moment.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.snapshot_reads import Reading
 from cardsync.database.transaction_settings import grouped_by_sorting
+from cardsync.orders.customer_sums import NAMELESS, STALE, SUMS
 from cardsync.orders.models import BUYER_HASH
 
 
@@ -39,41 +43,56 @@ def key_of(name_hash: int) -> str:
     return f"{name_hash % 2**64:016x}"
 
 
+# The earliest of a customer's moments is among those that were given or on the earliest of the
+# other days.
+_SHOWN: Final = f"""
+    SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
+           least(page.first_given, {midnight("page.first_day")}),
+           greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total, page.name
+      FROM counted LEFT JOIN page ON true
+      LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
+     ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
+"""
+_RANKED: Final = "ORDER BY lifetime_total DESC, order_count DESC, newest DESC"
+_OUT_OF_DATE: Final = f"SELECT {STALE}"
+# An index holds the names in this order, so a deep page reads no more than a part of it.
+_KEPT: Final = f"""
+    WITH ranked AS MATERIALIZED (
+        SELECT name FROM customer_sum
+         WHERE seller_id = :seller {_RANKED} LIMIT :limit OFFSET :offset
+    ), page AS (
+        SELECT c.* FROM ranked JOIN customer_sum c
+                     ON c.seller_id = :seller AND c.name = ranked.name
+    ), counted AS (
+        SELECT coalesce(sum(customers), 0) AS total, coalesce(sum(repeat_customers), 0) AS returning
+          FROM customer_count WHERE seller_id = :seller
+    )
+    {_SHOWN}
+"""
 # A hash of 64 bits, which sorts three times as fast as a name, separates the names: two names with
 # the same hash occur in one of forty million shops with a million customers. The statement reads
-# ix_orders_date alone where that is shorter. The earliest of a customer's moments is among those
-# that were given or on the earliest of the other days.
-_CUSTOMERS = f"""
-WITH named AS MATERIALIZED (
-    SELECT {BUYER_HASH} AS name, count(*) AS order_count,
-           coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
-           min(placed_at_given) AS first_given, max(placed_at_given) AS last_given,
-           min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day,
-           max(order_date) FILTER (WHERE placed_at_given IS NULL) AS last_day
-      FROM orders WHERE seller_id = :seller GROUP BY 1
-), customer AS (
-    SELECT * FROM named WHERE name <> hashtextextended('', 0)
-), page AS (
-    SELECT * FROM customer
-     ORDER BY lifetime_total DESC, order_count DESC, newest DESC LIMIT :limit OFFSET :offset
-), counted AS (
-    SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer
-)
-SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
-       least(page.first_given, {midnight("page.first_day")}),
-       greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total,
-       page.name
-  FROM counted LEFT JOIN page ON true
-  LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
- ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
+# ix_orders_date alone where that is shorter.
+_CUSTOMERS: Final = f"""
+    WITH named AS MATERIALIZED (
+        SELECT {BUYER_HASH} AS name, {SUMS} FROM orders WHERE seller_id = :seller GROUP BY 1
+    ), customer AS (
+        SELECT * FROM named WHERE name <> {NAMELESS}
+    ), page AS (
+        SELECT * FROM customer {_RANKED} LIMIT :limit OFFSET :offset
+    ), counted AS (
+        SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer
+    )
+    {_SHOWN}
 """
 
 
 async def customers(reading: Reading, caller: Caller, page: int, per_page: int) -> Customers:
     values = {"seller": caller.seller_id, "limit": per_page, "offset": (page - 1) * per_page}
-    _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)
+    [[stale]], rows = await reading.together([_OUT_OF_DATE, _KEPT], values)
+    if stale:
+        _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]
     # A page beyond the last has one row without a customer.
     found = [row for row in rows if row[2] is not None]
     page_of = [Customer._make([*row[2:-1], key_of(row[-1])]) for row in found]
-    return Customers(page_of, total, returning)
+    return Customers(page_of, int(total), int(returning))

@@ -27,6 +27,7 @@ from cardsync.figures.sales import keep_sales
 from cardsync.figures.sold import keep_sold
 from cardsync.orders import halves, rows
 from cardsync.orders.apply import Applied, apply, as_indexed
+from cardsync.orders.customer_sums import keep_customers
 from cardsync.orders.pull_sessions import PULLS
 from cardsync.settings import Settings
 from cardsync.web import bodies
@@ -115,7 +116,7 @@ async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     )  # fmt: skip
     if upload.kind != "items":
         await keep_sales(work.database, upload.seller_id, now)
-    await keep_sold(work.database, upload.seller_id, now)
+    await keep_sold(work.database, upload.seller_id, now, keep_customers)
 
 
 def _read(body: bytes, kind: str) -> rows.Rows:

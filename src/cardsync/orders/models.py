@@ -365,3 +365,60 @@ class SalesReport(Base):
     net_sales_minus_fees: Mapped[Decimal | None] = mapped_column(Numeric)
     net_sales: Mapped[Decimal | None] = mapped_column(Numeric)
     received_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class CustomerOrder(Base):
+    """The customer of an order, by a hash of the name."""
+
+    __tablename__ = "customer_order"
+    __table_args__ = (Index("ix_customer_order_name", "seller_id", "name", "order_id"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    name: Mapped[int] = mapped_column(BigInteger)
+
+
+class CustomerSum(Base):
+    """The sums over a customer's orders; `newest` and `newest_refunded` are orders. Days count
+    where an order's moment was not given.
+    """
+
+    __tablename__ = "customer_sum"
+    __table_args__ = (
+        Index(
+            "ix_customer_sum_lifetime",
+            "seller_id",
+            text("lifetime_total DESC"),
+            text("order_count DESC"),
+            text("newest DESC"),
+            postgresql_include=["name"],
+        ),
+        Index(
+            "ix_customer_sum_refunded",
+            "seller_id",
+            text("refunded_orders DESC"),
+            text("refunded_total DESC"),
+            "name",
+            postgresql_where=text("refunded_orders >= 2"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    name: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_count: Mapped[int] = mapped_column(BigInteger)
+    lifetime_total: Mapped[Decimal] = mapped_column(Numeric)
+    newest: Mapped[int] = mapped_column(BigInteger)
+    first_given: Mapped[datetime | None] = mapped_column(Moment)
+    last_given: Mapped[datetime | None] = mapped_column(Moment)
+    first_day: Mapped[date | None] = mapped_column(Date)
+    last_day: Mapped[date | None] = mapped_column(Date)
+    refunded_orders: Mapped[int] = mapped_column(BigInteger)
+    refunded_total: Mapped[Decimal] = mapped_column(Numeric)
+    newest_refunded: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class CustomerCount(Base):
+    """How many customers a seller has, and how many of them came back."""
+
+    __tablename__ = "customer_count"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    customers: Mapped[int] = mapped_column(BigInteger)
+    repeat_customers: Mapped[int] = mapped_column(BigInteger)

@@ -23,6 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.customer_sums import REFUNDS, STALE
 from cardsync.orders.customers import key_of
 from cardsync.orders.models import BUYER_HASH, BUYER_KEY
 
@@ -63,10 +64,18 @@ class Refunder(NamedTuple):
     refunded_total: Decimal
 
 
+# The orders of a customer: by their kept names, or all orders are looked through while a day of
+# orders is out of date.
+_KNOWN: Final = """
+    customer_order m JOIN orders ON orders.seller_id = :seller AND orders.id = m.order_id
+     WHERE m.seller_id = :seller AND m.name = :name
+"""
+_LOOKED_FOR: Final = f"orders WHERE orders.seller_id = :seller AND {BUYER_HASH} = :name"
+_OUT_OF_DATE: Final = f"SELECT {STALE}"
 _SUMS: Final = f"""
     WITH mine AS MATERIALIZED (
-        SELECT id, total_amt, placed_at_given, order_date, {BUYER_KEY} AS name
-          FROM orders WHERE seller_id = :seller AND {BUYER_HASH} = :name
+        SELECT orders.id, total_amt, placed_at_given, order_date, {BUYER_KEY} AS name
+          FROM {{orders}}
     )
     SELECT count(*), coalesce(sum(mine.total_amt), 0), max(mine.id), min(mine.name),
            least(min(mine.placed_at_given),
@@ -87,7 +96,12 @@ _NOTE: Final = "SELECT note, updated_at FROM customer_note WHERE seller_id = :se
 async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustomer:
     """Raises NotFound."""
     values = {"seller": caller.seller_id, "name": _name_of(key)}
-    [sums] = await reading.rows(_SUMS, values)
+    [[stale]], [sums] = await reading.together(
+        [_OUT_OF_DATE, _SUMS.format(orders=_KNOWN)],
+        values,
+    )
+    if stale:
+        [sums] = await reading.rows(_SUMS.format(orders=_LOOKED_FOR), values)
     count, total, newest, name, first, last, ids = sums
     # Orders without a name are nobody's.
     if not name:
@@ -111,9 +125,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustom
     )
 
 
-_NAME: Final = f"""
-    SELECT {BUYER_KEY} FROM orders WHERE seller_id = :seller AND {BUYER_HASH} = :name LIMIT 1
-"""
+_NAME: Final = f"SELECT {BUYER_KEY} FROM {{orders}} LIMIT 1"
 _WRITE: Final = """
     INSERT INTO customer_note (seller_id, key, note, updated_at)
     VALUES (:seller, :key, :note, :now)
@@ -133,7 +145,9 @@ async def write_note(
     kept = _read_note(written)
     await one_at_a_time(session, caller.seller_id)
     values = {"seller": caller.seller_id, "name": _name_of(key)}
-    name = await session.scalar(text(_NAME), values)
+    known = await session.scalar(text(_OUT_OF_DATE), values) is False
+    orders = _KNOWN if known else _LOOKED_FOR
+    name = await session.scalar(text(_NAME.format(orders=orders)), values)
     if not name:
         raise _unknown(key)
     was = await _note_of(session, caller, _note_key(name))
@@ -166,11 +180,20 @@ async def put_back(
     await _store(session, caller, key, undo["was"], now)
 
 
-# Few orders are refunded, and an index holds them.
+_AGAIN: Final = "refunded_orders >= :least"
+_MOST_FIRST: Final = "ORDER BY refunded_orders DESC, refunded_total DESC, name LIMIT :most"
 _REFUNDERS: Final = f"""
-    SELECT {BUYER_HASH}, max(buyer_name), count(*), sum(refund_amt) FROM orders
-     WHERE seller_id = :seller AND refund_amt IS NOT NULL AND {BUYER_KEY} <> ''
-     GROUP BY 1 HAVING count(*) >= :least ORDER BY 3 DESC, 4 DESC, 1 LIMIT :most
+    SELECT c.name, orders.buyer_name, c.refunded_orders, c.refunded_total
+      FROM (SELECT * FROM {{sums}} {_MOST_FIRST}) c
+      JOIN orders ON orders.seller_id = :seller AND orders.id = c.newest_refunded
+     ORDER BY c.refunded_orders DESC, c.refunded_total DESC, c.name
+"""
+_KEPT: Final = f"customer_sum WHERE seller_id = :seller AND {_AGAIN}"
+# Few orders are refunded, and an index holds them.
+_COUNTED: Final = f"""
+    (SELECT {BUYER_HASH} AS name, {REFUNDS}
+       FROM orders WHERE seller_id = :seller AND refund_amt IS NOT NULL AND {BUYER_KEY} <> ''
+      GROUP BY 1) refunded WHERE {_AGAIN}
 """
 
 
@@ -181,7 +204,12 @@ async def repeat_refunders(reading: Reading, caller: Caller) -> list[Refunder]:
         "least": REPEAT_REFUNDS,
         "most": limits.REFUNDERS_SHOWN,
     }
-    found = await reading.rows(_REFUNDERS, values)
+    [[stale]], found = await reading.together(
+        [_OUT_OF_DATE, _REFUNDERS.format(sums=_KEPT)],
+        values,
+    )
+    if stale:
+        found = await reading.rows(_REFUNDERS.format(sums=_COUNTED), values)
     return [Refunder(key_of(name), *row) for name, *row in found]
 
 

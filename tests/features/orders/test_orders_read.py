@@ -18,8 +18,11 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from builders import Seller, SellerBuilder
+from cardsync import clock
 from cardsync.asgi import create_app
+from cardsync.figures.sold import keep_sold
 from cardsync.orders import pullable, queries
+from cardsync.orders.customer_sums import keep_customers
 from orders_builder import an_item, an_order, change_order
 
 NOON = datetime(2026, 7, 3, 12, tzinfo=UTC)
@@ -309,6 +312,8 @@ async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_go
         " SELECT :s, n::text, repeat('ä', 200) FROM generate_series(1, 20000) n",
         s=seller.id,
     )
+    undated = "INSERT INTO sales_stale (seller_id, ordered) VALUES (:s, DATE '0001-01-01')"
+    await service.sql(seller.id, undated, s=seller.id)
     app = create_app(service.settings.model_copy(update={"read_seconds": 0.001}))
     async with (
         alive(app),
@@ -350,7 +355,8 @@ async def test_a_connection_that_lost_its_plans_or_has_anothers_answers_all_the_
         assert [await read(seller, pull_session="none"), await read(seller)] == told[::-1]
 
 
-async def test_customers_by_what_they_spent(a_seller):
+@pytest.mark.parametrize("kept", [False, True], ids=["counted", "kept"])
+async def test_customers_by_what_they_spent(a_seller, kept):
     seller = await a_seller()
     day = {"order_date": date(2026, 7, 1)}
     await a_shop(
@@ -360,6 +366,8 @@ async def test_customers_by_what_they_spent(a_seller):
         {"buyer_name": None, "total_amt": Decimal(99)},
         {"buyer_name": "Cid"}, {"buyer_name": ""},
     )  # fmt: skip
+    if kept:
+        await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
     told = (await seller.get("/api/customers")).json()
     assert len({row.pop("key") for row in told["customers"]}) == 3
     assert told == {

@@ -10,6 +10,9 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids
+from cardsync import clock
+from cardsync.figures.sold import keep_sold
+from cardsync.orders.customer_sums import keep_customers
 from cardsync.orders.customers import key_of
 from orders_builder import an_item, an_order
 
@@ -32,13 +35,16 @@ async def lying(browser, box=1):
     return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}
 
 
-async def test_a_customer_has_the_sums_of_the_list_and_the_newest_orders(a_seller):
+@pytest.mark.parametrize("kept", [False, True], ids=["counted", "kept"])
+async def test_a_customer_has_the_sums_of_the_list_and_the_newest_orders(a_seller, kept):
     seller = await a_seller()
     await an_order(seller, buyer_name="Some Buyer", total_amt=5, order_date=date(2026, 7, 1))
     await an_order(seller, buyer_name="SOME BUYER", total_amt=3, order_date=date(2026, 7, 3),
                    refund_amt=1)  # fmt: skip
     await an_order(seller, buyer_name=HOSTILE, total_amt=9, order_date=date(2026, 7, 2))
     await an_order(seller)
+    if kept:
+        await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
     rows = await customers(seller)
     for name, row in rows.items():
         told = (await seller.get(f"/api/customers/{row['key']}")).json()

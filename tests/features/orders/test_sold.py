@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from builders import a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.figures.sold import keep_sold
+from cardsync.orders.customer_sums import keep_customers
 
 FIRST = date(2026, 7, 1)
 SPAN = {"from": "2026-06-20", "to": "2026-08-31"}
@@ -190,7 +191,7 @@ async def test_a_day_that_is_out_of_date_is_counted_by_the_reader(a_seller, monk
     assert (await kept(seller))[1] > 0
     assert await as_the_page_says(seller) == await as_the_orders_say(seller)
     monkeypatch.undo()
-    await keep_sold(seller.service.database, seller.id, clock.now())
+    await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
     assert await kept(seller) == (3, 0)
     assert await as_the_page_says(seller) == await as_the_orders_say(seller)
 
@@ -201,7 +202,7 @@ async def test_keepers_and_writers_at_once_leave_no_old_sum(a_seller, monkeypatc
 
     async def keep_again(number):
         for _ in range(4):
-            await keep_sold(database, seller.id, clock.now())
+            await keep_sold(database, seller.id, clock.now(), keep_customers)
             await asyncio.sleep(0.001 * number)
 
     async def write(turn):
@@ -221,7 +222,7 @@ async def test_another_zone_has_other_days(a_seller):
     await seller.set(time_zone="Europe/Berlin")
     told = [one["start"] for one in (await summary(seller, "day"))["periods"]]
     assert told == ["2026-07-01", "2026-07-02"]
-    await keep_sold(seller.service.database, seller.id, clock.now())
+    await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
     assert [one["start"] for one in (await summary(seller, "day"))["periods"]] == told
     zones = await seller.service.sql(
         seller.id, "SELECT DISTINCT zone FROM sales_kept WHERE seller_id = :id", id=seller.id

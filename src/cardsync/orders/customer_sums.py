@@ -1,0 +1,127 @@
+"""Sums of customers, kept beside the sums of sales: the days that are out of date come in; the rows
+of the customers who ordered on them are written anew.
+
+`customer_order` names the customer of each order. It is the index that `orders` can't have, because
+row-level security lets no index on an expression be used (models.py). It tells as well whose order
+an order was, when its name changed. While a seller's day is out of date, readers count all orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.database.session import run
+from cardsync.figures.sold import UNDATED
+from cardsync.orders.models import BUYER_HASH
+
+# Whether anything is out of date, so that a reader must count all orders by itself.
+STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
+DAYS_AT_ONCE: Final = 20
+NAMES_AT_ONCE: Final = 20_000
+NAMELESS: Final = "hashtextextended('', 0)"
+SUMS: Final = """
+    count(*) AS order_count, coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
+    min(placed_at_given) AS first_given, max(placed_at_given) AS last_given,
+    min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day,
+    max(order_date) FILTER (WHERE placed_at_given IS NULL) AS last_day
+"""
+REFUNDS: Final = """
+    count(refund_amt) AS refunded_orders, coalesce(sum(refund_amt), 0) AS refunded_total,
+    max(id) FILTER (WHERE refund_amt IS NOT NULL) AS newest_refunded
+"""
+# The orders of the days with their customers, now and when they were kept last.
+_FOUND: Final = f"""
+    SELECT orders.id, {BUYER_HASH} AS name, m.name AS former
+      FROM orders LEFT JOIN customer_order m ON m.seller_id = :seller AND m.order_id = orders.id
+     WHERE orders.seller_id = :seller AND {{on}}
+"""
+_ON_DAYS: Final = "orders.order_date = ANY (CAST(:days AS date[]))"
+_WITHOUT_DAY: Final = "orders.order_date IS NULL"
+_NAME: Final = """
+    INSERT INTO customer_order (seller_id, order_id, name)
+    SELECT CAST(:seller AS bigint), told.order_id, told.name
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:names AS bigint[])) AS told (order_id, name)
+    ON CONFLICT (seller_id, order_id) DO UPDATE SET name = excluded.name
+"""
+_COUNTED: Final = """
+    SELECT count(*), count(*) FILTER (WHERE order_count > 1) FROM customer_sum
+     WHERE seller_id = :seller AND name = ANY (CAST(:names AS bigint[]))
+"""
+_GONE: Final = """
+    DELETE FROM customer_sum c
+     WHERE c.seller_id = :seller AND c.name = ANY (CAST(:names AS bigint[]))
+       AND NOT EXISTS (SELECT FROM customer_order m
+                        WHERE m.seller_id = :seller AND m.name = c.name)
+"""
+_COLUMNS: Final = (
+    "order_count", "lifetime_total", "newest", "first_given", "last_given", "first_day",
+    "last_day", "refunded_orders", "refunded_total", "newest_refunded",
+)  # fmt: skip
+# Amounts with another scale are written anew, because they are read back with it.
+_SIDES: Final = (*_COLUMNS, "scale({of}.lifetime_total)", "scale({of}.refunded_total)")
+
+
+def _side(of: str) -> str:
+    return ", ".join(one.format(of=of) if "(" in one else f"{of}.{one}" for one in _SIDES)
+
+
+_KEEP: Final = f"""
+    INSERT INTO customer_sum AS kept (seller_id, name, {", ".join(_COLUMNS)})
+    SELECT CAST(:seller AS bigint), m.name, {SUMS}, {REFUNDS}
+      FROM customer_order m JOIN orders ON orders.seller_id = :seller AND orders.id = m.order_id
+     WHERE m.seller_id = :seller AND m.name = ANY (CAST(:names AS bigint[]))
+     GROUP BY m.name
+    ON CONFLICT (seller_id, name) DO UPDATE
+       SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
+     WHERE ({_side("kept")}) IS DISTINCT FROM ({_side("excluded")})
+"""
+_COUNT: Final = """
+    INSERT INTO customer_count AS kept (seller_id, customers, repeat_customers)
+    VALUES (:seller, :customers, :repeat)
+    ON CONFLICT (seller_id) DO UPDATE
+       SET customers = kept.customers + excluded.customers,
+           repeat_customers = kept.repeat_customers + excluded.repeat_customers
+"""
+
+
+async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
+    """Keep the customers with orders of these days, in the transaction that keeps the days: its
+    caller holds the seller's lock for it.
+
+    An order that another transaction writes meanwhile leaves its day out of date, so only the
+    names that were read here are renamed and summed.
+    """
+    for first in range(0, len(days), DAYS_AT_ONCE):
+        await _keep_some(session, seller_id, days[first : first + DAYS_AT_ONCE])
+
+
+async def _keep_some(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
+    values = {"seller": seller_id, "days": list(days)}
+    found = list(await session.execute(text(_FOUND.format(on=_ON_DAYS)), values))
+    if UNDATED in days:
+        found += await session.execute(text(_FOUND.format(on=_WITHOUT_DAY)), values)
+    nameless = await session.scalar(text(f"SELECT {NAMELESS}"))
+    renamed = [(row.id, row.name) for row in found if row.name != row.former]
+    names = {row.name for row in found} | {row.former for row in found}
+    touched = sorted(names - {None, nameless})
+    if renamed:
+        ids, new = zip(*renamed, strict=True)
+        await run(session, _NAME, {"seller": seller_id, "ids": list(ids), "names": list(new)})
+    for first in range(0, len(touched), NAMES_AT_ONCE):
+        some = {"seller": seller_id, "names": touched[first : first + NAMES_AT_ONCE]}
+        await _sum(session, some)
+
+
+async def _sum(session: AsyncSession, names: Mapping[str, Any]) -> None:
+    before = (await session.execute(text(_COUNTED), names)).one()
+    for statement in (_GONE, _KEEP):
+        await session.execute(text(statement), names)
+    after = (await session.execute(text(_COUNTED), names)).one()
+    more = {"customers": after[0] - before[0], "repeat": after[1] - before[1]}
+    if any(more.values()):
+        await session.execute(text(_COUNT), {"seller": names["seller"]} | more)

@@ -1,0 +1,189 @@
+"""The kept sums of customers are those of their orders at each moment: after every upload, whoever
+applies it, and while days are out of date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from builders import an_order
+from cardsync import clock
+from cardsync.figures.sold import keep_sold
+from cardsync.orders.customer_sums import keep_customers
+
+FIRST = date(2026, 7, 1)
+NAMES = ("Ann", "ANN", "Bob", "Zoë", "")
+MARKETPLACE = ZoneInfo("America/New_York")
+
+
+async def as_the_orders_say(seller):
+    """Name in small letters → sums, counted in Python from the stored rows."""
+    rows = await seller.service.sql(
+        seller.id, "SELECT * FROM orders WHERE seller_id = :id ORDER BY id", id=seller.id
+    )
+    found = defaultdict(list)
+    for row in rows:
+        if row["buyer_name"]:
+            found[row["buyer_name"].casefold()].append(row)
+    told = {}
+    for name, orders in found.items():
+        moments = [
+            row["placed_at_given"]
+            or datetime.combine(row["order_date"], datetime.min.time(), MARKETPLACE)
+            for row in orders
+            if row["placed_at_given"] or row["order_date"]
+        ]
+        refunds = [row["refund_amt"] for row in orders if row["refund_amt"] is not None]
+        told[name] = (
+            orders[-1]["buyer_name"],
+            len(orders),
+            min(moments, default=None),
+            max(moments, default=None),
+            sum((row["total_amt"] or 0 for row in orders), Decimal(0)),
+            len(refunds),
+            sum(refunds, Decimal(0)),
+        )
+    return told
+
+
+async def as_the_api_says(seller):
+    listed = (await seller.get("/api/customers", params={"per_page": 200})).json()
+    told, order = {}, []
+    for row in listed["customers"]:
+        one = (await seller.get(f"/api/customers/{row['key']}")).json()
+        assert row.items() <= one.items()
+        moments = [
+            datetime.fromisoformat(moment).astimezone(UTC) if moment else None
+            for moment in (row["first_order_at"], row["last_order_at"])
+        ]
+        total = Decimal(row["lifetime_total"])
+        refunded = (one["refunded_orders"], Decimal(one["refunded_total"]))
+        name = row["buyer_name"]
+        told[name.casefold()] = (name, row["order_count"], *moments, total, *refunded)
+        order.append((-total, -row["order_count"]))
+    assert order == sorted(order)
+    assert listed["total"] == len(told)
+    again = sum(one[1] > 1 for one in told.values())
+    assert listed["repeat_rate"] == (round(again / len(told), 4) if told else 0)
+    refunders = (await seller.get("/api/returns/customers")).json()["customers"]
+    assert {one["buyer_name"].casefold() for one in refunders} == {
+        name for name, one in told.items() if one[5] > 1
+    }
+    return told
+
+
+def order(number, day, name, total=10, placed=None):
+    told = an_order(f"C-{number}", buyer_name=name, total_amt=total)
+    told["order_date"] = (FIRST + timedelta(days=day)).strftime("%m/%d/%Y")
+    return told | ({"order_placed_at": f"2026-07-0{placed}T03:00:00Z"} if placed else {})
+
+
+NUMBERS = st.integers(1, 7)
+ORDER = st.builds(
+    order,
+    NUMBERS,
+    st.integers(0, 4),
+    st.sampled_from(NAMES),
+    st.integers(1, 9),
+    st.sampled_from([None, None, 2, 4]),
+)
+REFUND = st.builds(
+    lambda number, amount, name: {
+        "order_number": f"C-{number}",
+        "refund_type": "Partial",
+        "total_amt": amount,
+        "buyer_name": name,
+    },
+    NUMBERS,
+    st.integers(1, 5),
+    st.sampled_from(NAMES),
+)
+UPLOADS = st.lists(
+    st.one_of(
+        st.tuples(st.just("orders"), st.lists(ORDER, min_size=1, max_size=6)),
+        st.tuples(st.just("refunds"), st.lists(REFUND, min_size=1, max_size=3)),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+async def out_of_date(seller):
+    rows = await seller.service.sql(
+        seller.id, "SELECT 1 FROM sales_stale WHERE seller_id = :id", id=seller.id
+    )
+    return bool(rows)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=20,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(UPLOADS)
+async def test_after_each_upload_the_kept_sums_are_those_of_the_orders(a_seller, uploads):
+    """Names change, refunds come before their orders, and orders move to other days."""
+    seller = await a_seller()
+    for kind, rows in uploads:
+        await getattr(seller, kind)(rows)
+        assert not await out_of_date(seller)
+        assert await as_the_api_says(seller) == await as_the_orders_say(seller)
+
+
+async def test_while_a_day_is_out_of_date_all_orders_are_counted(a_seller, monkeypatch):
+    seller = await a_seller()
+    await seller.orders([order(1, 0, "Ann"), order(2, 1, "Bob"), order(3, 1, "Bob")])
+
+    async def nothing(*_):
+        return None
+
+    monkeypatch.setattr("cardsync.orders.ingest.keep_sold", nothing)
+    await seller.orders([order(1, 3, "Zoë", total=77), order(2, 1, ""), order(4, 2, "Ann")])
+    refund = {"refund_type": "Partial", "total_amt": 1}
+    await seller.refunds([{"order_number": f"C-{number}"} | refund for number in (3, 9)])
+    assert await out_of_date(seller)
+    told = await as_the_orders_say(seller)
+    assert set(told) == {"ann", "bob", "zoë"}
+    assert await as_the_api_says(seller) == told
+    monkeypatch.undo()
+    await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
+    assert not await out_of_date(seller)
+    assert await as_the_api_says(seller) == told
+
+
+async def test_keepers_and_writers_at_once_leave_no_old_sum(a_seller):
+    seller = await a_seller()
+    database = seller.service.database
+
+    async def keep_again(number):
+        for _ in range(4):
+            await keep_sold(database, seller.id, clock.now(), keep_customers)
+            await asyncio.sleep(0.001 * number)
+
+    async def write(turn):
+        await seller.orders([order(n, (n + turn) % 5, NAMES[(n + turn) % 5]) for n in range(1, 9)])
+
+    for turn in range(3):
+        await asyncio.gather(write(turn), keep_again(1), keep_again(2))
+        assert not await out_of_date(seller)
+        assert await as_the_api_says(seller) == await as_the_orders_say(seller)
+
+
+async def test_a_customer_of_another_seller_is_unknown(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    await seller.orders([order(1, 0, "Ann")])
+    await other.orders([order(1, 0, "Bob")])
+    [ann] = (await seller.get("/api/customers")).json()["customers"]
+    assert (await other.get(f"/api/customers/{ann['key']}")).status_code == 404
+    for table in ("customer_order", "customer_sum", "customer_count"):
+        rows = await other.service.sql(other.id, f"SELECT seller_id FROM {table}")
+        assert {row["seller_id"] for row in rows} == {other.id}
