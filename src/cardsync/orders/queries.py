@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
+from cardsync.database.transaction_settings import grouped_by_hash
 from cardsync.orders.conditions import (
     KNOWN_SESSION,
     all_of,
@@ -188,6 +189,7 @@ async def _looked_through(
                 f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
                 " GROUP BY orders.status_group"
             )
+            reading.ahead(grouped_by_hash())
             return await _shown(reading, values | {"ids": ids}, wanted, _kept(_THESE), count)
     kept = f"""
         WITH orders AS MATERIALIZED (

@@ -65,14 +65,30 @@ class Restocked(NamedTuple):
     left: list[Copies]
 
 
-_DESK: Final = """
-    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason,
-           r.restocked_at, count(*) OVER ()
+# Few refunded orders are back in stock, and an index has the others newest first.
+_WAITING: Final = """
+    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason, NULL
       FROM orders o
-      LEFT JOIN order_restock r ON r.seller_id = :seller AND r.order_id = o.id
      WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL
-       AND (r.restocked_at IS NOT NULL) = :restocked
+       AND NOT EXISTS (SELECT FROM order_restock r
+                        WHERE r.seller_id = :seller AND r.order_id = o.id)
      ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
+"""
+_BACK: Final = """
+    SELECT o.id, o.order_number, o.order_date, o.refund_type, o.refund_amt, o.refund_reason,
+           r.restocked_at
+      FROM order_restock r
+      JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id AND o.refund_amt IS NOT NULL
+     WHERE r.seller_id = :seller
+     ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
+"""
+_NUMBERS: Final = """
+    SELECT (SELECT count(*) FROM orders o
+             WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL),
+           (SELECT count(*) FROM order_restock r
+              JOIN orders o ON o.seller_id = :seller AND o.id = r.order_id
+                           AND o.refund_amt IS NOT NULL
+             WHERE r.seller_id = :seller)
 """
 _COPIES: Final = f"""
     SELECT i.order_id, i.id, i.product_name, i.set_name, i.condition, coalesce(i.quantity, 1),
@@ -101,11 +117,13 @@ async def desk(
     """
     values = {
         "seller": caller.seller_id,
-        "restocked": restocked,
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }
-    found = await reading.rows(_DESK, values)
+    found, [[refunded, back]] = await reading.together(
+        [_BACK if restocked else _WAITING, _NUMBERS],
+        values,
+    )
     bound = {
         "seller": caller.seller_id,
         "member": caller.member_id,
@@ -113,7 +131,7 @@ async def desk(
     }
     copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
     returned = [Returned._make([*row[:7], copies.get(row[0], [])]) for row in found]
-    return returned, found[0][7] if found else 0
+    return returned, back if restocked else refunded - back
 
 
 def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
