@@ -25,6 +25,7 @@ from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
 from cardsync.shelving import counts
+from cardsync.shelving import put_back as shelves
 
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
 
@@ -47,6 +48,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.REMOVED: lists.put_on,
     orders.DISMISSED: orders.undo_dismissal,
     counts.SETTLED: counts.put_back,
+    shelves.KIND: shelves.put_back,
     one_customer.KIND: one_customer.put_back,
     returns.KIND: returns.take_back,
 }

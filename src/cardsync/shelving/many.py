@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.promoted import refuse_picked_promoted
 from cardsync.shelving.place import Place
+from cardsync.shelving.put_back import undo_of
 
 
 class PutTogether(NamedTuple):
@@ -70,7 +71,8 @@ _PUT = """
     SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitting),
            (SELECT count(*) FROM picked),
            (SELECT count(*) FROM ranged) > (SELECT count(*) FROM fitting),
-           min(slot), max(slot), (SELECT count(*) FROM put)
+           min(slot), max(slot), (SELECT count(*) FROM put), array_agg(id), array_agg(slot),
+           array_agg(quantity)
       FROM split
 """
 
@@ -96,7 +98,7 @@ async def put_many(
         "now": now,
     }
     found = await run_picked(session, caller, selection, _PUT, values, seconds)
-    [(cards, quantity, requested, truncated, first, last, _)] = found
+    [(cards, quantity, requested, truncated, first, last, _, ids, slots, pieces)] = found
     if truncated and not cards:
         raise errors.InvalidPayload(f"there is no room for the first card behind {start.code}")
     if not cards:
@@ -108,5 +110,11 @@ async def put_many(
         "shelf.put_many",
         f"{quantity} of {cards} cards put into {ends[0].code} to {ends[1].code}",
         now,
+        undo=undo_of(
+            [
+                (card_id, start.box, slot, int(more))
+                for card_id, slot, more in zip(ids, slots, pieces, strict=True)
+            ]
+        ),
     )
     return PutTogether(cards, quantity, requested, truncated, *ends)

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.promoted import refuse_promoted
 from cardsync.cards.visible import VISIBLE
 from cardsync.shelving.place import Place
+from cardsync.shelving.put_back import undo_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,14 @@ async def put(
     """Add `quantity` pieces to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     await _add(session, caller.seller_id, card_id, place, quantity)
-    note(session, caller, "shelf.put", f"{quantity} of {name} put into {place.code}", now)
+    note(
+        session,
+        caller,
+        "shelf.put",
+        f"{quantity} of {name} put into {place.code}",
+        now,
+        undo=undo_of([(card_id, *place, quantity)]),
+    )
     return await shelved(session, caller.seller_id, card_id)
 
 
@@ -69,6 +77,7 @@ async def move(
         "shelf.moved",
         f"{taken} of {name} moved from {origin.code} to {target.code}",
         now,
+        undo=undo_of([(card_id, *origin, -taken), (card_id, *target, taken)]),
     )
     return await shelved(session, caller.seller_id, card_id)
 
@@ -84,7 +93,14 @@ async def remove(
     """Remove `quantity` pieces, or all that lie there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, place, quantity)
-    note(session, caller, "shelf.removed", f"{taken} of {name} taken out of {place.code}", now)
+    note(
+        session,
+        caller,
+        "shelf.removed",
+        f"{taken} of {name} taken out of {place.code}",
+        now,
+        undo=undo_of([(card_id, *place, -taken)]),
+    )
     return await shelved(session, caller.seller_id, card_id)
 
 

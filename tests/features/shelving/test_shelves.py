@@ -262,6 +262,43 @@ async def test_many_are_put_slot_by_slot_and_the_same_again_puts_nothing(shop):
     assert await found(seller, "is:unshelved or is:location-drift") == []
 
 
+async def undo_newest(browser: Browser):
+    """Undo the newest entry of the feed that can be undone."""
+    entries = (await browser.get("/api/v1/agent/activity")).json()["activity"]
+    newest = next(entry for entry in entries if entry["undoable"])
+    return await browser.post(f"/api/v1/agent/activity/{newest['id']}/undo")
+
+
+async def test_what_was_put_moved_and_taken_out_is_undone_step_by_step(shop):
+    seller, browser, ids = shop
+    states = [await lying(seller)]
+    await put(browser, ids[2], 5, 3, 1)
+    states.append(await lying(seller))
+    await put_many(browser, card_ids=[ids[3], ids[1], ids[2]])
+    states.append(await lying(seller))
+    body = {"card_id": ids[1], "from": at(5, 2), "to": at(9, 9)}
+    assert (await browser.post("/api/shelves/move", json=body)).status_code == 200
+    states.append(await lying(seller))
+    body = {"card_id": ids[3], "box": 5, "slot": 2, "quantity": 2}
+    assert (await browser.post("/api/shelves/remove", json=body)).status_code == 200
+    for before in states[::-1]:
+        answer = await undo_newest(browser)
+        assert answer.status_code == 200, answer.text
+        assert await lying(seller) == before
+
+
+async def test_pieces_that_went_elsewhere_since_are_not_taken_back(shop):
+    seller, browser, ids = shop
+    told = await put_many(browser, card_ids=[ids[1]])
+    assert told["quantity"] == 3
+    entries = (await browser.get("/api/v1/agent/activity")).json()["activity"]
+    body = {"card_id": ids[1], "box": 5, "slot": 2, "quantity": 1}
+    await browser.post("/api/shelves/remove", json=body)
+    answer = await browser.post(f"/api/v1/agent/activity/{entries[0]['id']}/undo")
+    assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
+    assert await lying(seller) == {(ids[1], "5-2"): 2}
+
+
 async def test_a_search_selects_what_is_put(shop):
     seller, browser, ids = shop
     told = await put_many(
