@@ -109,6 +109,7 @@ PULL_QUANTITY = 10_000
 
 SHELF_NUMBER = 1_000_000
 SHELVED_QUANTITY = 1_000_000
+SHIP_WITHIN_MOST = 30
 SHELVED_AT_ONCE = 100_000
 # An entry of the feed keeps at most so many places to be undone.
 PLACES_UNDONE = 20_000

@@ -111,7 +111,8 @@ def test_one_and_many_read_well():
 )
 def test_an_order_leaves_within_three_working_days(placed, due):
     placed_at = datetime(placed.year, placed.month, placed.day, 9, tzinfo=UTC)
-    assert ship_by(placed_at).date() == due
+    assert ship_by(placed_at, 3).date() == due
+    assert ship_by(placed_at, 1) <= ship_by(placed_at, 2) < ship_by(placed_at, 3)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ class CallerAccount(msgspec.Struct, frozen=True):
     object_store_pipeline_enabled: bool
     quiet_hours: str | None
     time_zone: str
+    ship_within_days: int
     planner_opt_in: bool
     credits_metering_enabled: bool
     credit_balance: int

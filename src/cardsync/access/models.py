@@ -115,6 +115,8 @@ class Account(Base):
     credit_balance: Mapped[int] = mapped_column(server_default="0")
     object_store_pipeline_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     attribution_logging: Mapped[bool] = mapped_column(server_default=TRUE)
+    # An order leaves within so many working days.
+    ship_within_days: Mapped[int] = mapped_column(server_default="3")
     tracking_threshold: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="50")
     direct_program: Mapped[bool] = mapped_column(server_default=FALSE)
     network_consent: Mapped[bool] = mapped_column(server_default=FALSE)

@@ -22,7 +22,7 @@ from cardsync.money import dollars, to_units
 LINE: Final = "line:"
 # `PATCH /api/account` sets the same fields.
 FIELDS: Final = (
-    "store_name", "time_zone", "tracking_threshold", "direct_program", "sync_mode",
+    "store_name", "time_zone", "ship_within_days", "tracking_threshold", "direct_program", "sync_mode",
     "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
     "planner_opt_in", "write_consent", "network_consent", "network_published",
     "listing_url_template", "postage_steps",

@@ -9,7 +9,7 @@ from litestar import Router, get, patch
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings
@@ -18,9 +18,12 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiR
 
 Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]
 
+Days = Annotated[int, msgspec.Meta(ge=1, le=limits.SHIP_WITHIN_MOST)]
+
 
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`.
+    """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`;
+    `ship_within_days` are working days.
 
     Product lines that are not named stay as they are.
     """
@@ -34,6 +37,7 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     planner_opt_in: bool | UnsetType = UNSET
     write_consent: bool | UnsetType = UNSET
     upload_approved: bool | UnsetType = UNSET
+    ship_within_days: Days | UnsetType = UNSET
     tracking_threshold: str | int | float | UnsetType = UNSET
     direct_program: bool | UnsetType = UNSET
     attribution_logging: bool | UnsetType = UNSET

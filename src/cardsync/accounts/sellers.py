@@ -30,7 +30,7 @@ from cardsync.discovery import exposure
 from cardsync.discovery.links import listing_url_template
 from cardsync.discovery.postage import postage_steps
 from cardsync.errors import CommandError
-from cardsync.limits import PLANS
+from cardsync.limits import PLANS, SHIP_WITHIN_MOST
 from cardsync.orders import ingest, shipping_type
 from cardsync.pricing.rules.rows import make_preset_rule
 from cardsync.seller_state.models import SyncState
@@ -99,6 +99,12 @@ def _time_zone(value: str) -> str:
     return value
 
 
+def _days(value: str) -> int:
+    if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= SHIP_WITHIN_MOST):
+        raise ValueError(f"working days, from 1 to {SHIP_WITHIN_MOST}")
+    return int(value)
+
+
 def _money(value: str) -> Decimal:
     try:
         amount = Decimal(value)
@@ -128,6 +134,7 @@ SETTABLE: Mapping[str, Any] = {
     "credits_metering_enabled": _flag,
     "object_store_pipeline_enabled": _flag,
     "attribution_logging": _flag,
+    "ship_within_days": _days,
     "tracking_threshold": _money,
     "direct_program": _flag,
     "network_consent": _flag,

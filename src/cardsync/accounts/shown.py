@@ -42,6 +42,7 @@ class AccountSettings(msgspec.Struct):
     planner_opt_in: bool
     write_consent: bool
     upload_approved: bool
+    ship_within_days: int
     tracking_threshold: str
     direct_program: bool
     attribution_logging: bool

@@ -16,8 +16,6 @@ from typing import Final, Literal, NamedTuple
 
 Severity = Literal["bad", "warn", "info"]
 _RANK: Final = {"bad": 0, "warn": 1, "info": 2}
-# An order leaves within so many working days.
-SHIP_WITHIN: Final = 3
 SOON: Final = timedelta(days=1)
 SILENT: Final = timedelta(hours=2)
 SILENT_LONG: Final = timedelta(days=1)
@@ -135,10 +133,9 @@ def _urgency(one: Condition) -> tuple[int, bool, float, Decimal, str, str]:
     return _RANK[one.severity], one.deadline is None, at, -money, one.kind, one.sentence
 
 
-def ship_by(placed_at: datetime) -> datetime:
-    """Return the end of an order's time: three working days after it was placed."""
-    due = placed_at
-    left = SHIP_WITHIN
+def ship_by(placed_at: datetime, days: int) -> datetime:
+    """Return the end of an order's time: so many working days after it was placed."""
+    due, left = placed_at, days
     while left:
         due += timedelta(days=1)
         left -= due.weekday() < _SATURDAY

@@ -279,7 +279,12 @@ def _facts(
     kept = figures or (0, None, None) * 3
     return Facts(
         now,
-        to_pull=Some(count, oldest, money, rules.ship_by(oldest) if oldest else None),
+        to_pull=Some(
+            count,
+            oldest,
+            money,
+            rules.ship_by(oldest, account.ship_within_days) if oldest else None,
+        ),
         upload_in_review=Waiting(*found[_UPLOAD][0]) if found[_UPLOAD] else None,
         run_in_review=_run_in_review(found[_RUN]) if full else None,
         held=Some(*kept[:3]),

@@ -15,7 +15,7 @@ from cardsync.catalog.product_lines import NAMES
 ACCOUNT = "/api/account"
 # decisions.md, section 2.
 FIELDS = {
-    "sync_mode", "sync_interval_minutes", "quiet_hours", "time_zone", "auto_sync_paused",
+    "sync_mode", "sync_interval_minutes", "quiet_hours", "time_zone", "ship_within_days", "auto_sync_paused",
     "automatic_pricing_paused", "planner_opt_in",
     "write_consent", "upload_approved", "tracking_threshold", "direct_program",
     "attribution_logging", "store_name", "network_consent",
@@ -71,7 +71,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         "sync_mode": "full", "sync_interval_minutes": None, "quiet_hours": None,
         "time_zone": "America/New_York", "auto_sync_paused": False,
         "automatic_pricing_paused": False, "planner_opt_in": False, "write_consent": True,
-        "upload_approved": False,
+        "upload_approved": False, "ship_within_days": 3,
         "tracking_threshold": "50.00", "direct_program": False, "attribution_logging": True,
         "store_name": None, "network_consent": False,
         "network_published": False, "network_consented_at": None, "network_published_at": None,
@@ -89,7 +89,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
     "fields",
     [
         {"sync_mode": "read_only"}, {"sync_interval_minutes": 45}, {"quiet_hours": "22:00-06:00"},
-        {"time_zone": "Europe/Vienna"},
+        {"time_zone": "Europe/Vienna"}, {"ship_within_days": 1},
         {"auto_sync_paused": True, "automatic_pricing_paused": True}, {"planner_opt_in": True},
         {"write_consent": False},
         {"upload_approved": True}, {"direct_program": True, "attribution_logging": False},
@@ -169,6 +169,9 @@ async def test_null_takes_the_default_and_an_amount_may_be_a_number(a_seller):
         ({"sync_interval_minutes": "60"}, "sync_interval_minutes"),
         ({"quiet_hours": "22-6"}, "quiet_hours"), ({"quiet_hours": 22}, "quiet_hours"),
         ({"time_zone": "Mars/Olympus"}, "time_zone"),
+        ({"ship_within_days": 0}, "ship_within_days"),
+        ({"ship_within_days": 31}, "ship_within_days"),
+        ({"ship_within_days": None}, "ship_within_days"),
         ({"planner_opt_in": "true"}, "planner_opt_in"), ({"write_consent": 1}, "write_consent"),
         ({"tracking_threshold": -1}, "tracking_threshold"),
         ({"tracking_threshold": "much"}, "tracking_threshold"),

@@ -31,6 +31,7 @@ SETTABLE = {
     "credits_metering_enabled": ("true", True),
     "object_store_pipeline_enabled": ("false", False),
     "attribution_logging": ("false", False),
+    "ship_within_days": ("2", 2),
     "tracking_threshold": ("49.99", "49.9900"),
     "direct_program": ("true", True),
     "network_consent": ("true", True),

@@ -57,6 +57,9 @@ class Input:
 SHOP: Final = (
     Input("store_name", "Name of your store", hint="As buyers know it."),
     Input("time_zone", "Time zone", "zone", "Like America/New_York. Times are shown in it."),
+    Input(
+        "ship_within_days", "Ship within", hint="Working days, like 3. Today warns before they end."
+    ),
     Input("tracking_threshold", "Ship with tracking from", hint="An order's total, like 50.00."),
     Input("direct_program", "This store takes part in the direct program", "check"),
 )
