@@ -368,7 +368,8 @@ class Server:
                 server.admin_url(), row_factory=dict_row, autocommit=True
             ) as connection,
         ):
-            return connection.execute(query, values).fetchall()
+            found = connection.execute(query, values)
+            return found.fetchall() if found.description else []
 
 
 CARDS = """

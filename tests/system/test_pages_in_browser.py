@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ LOOKS = [(width, scheme) for width in (360, 1440) for scheme in ("light", "dark"
 # is broken off.
 REFUSALS = [f"the server responded with a status of {status}" for status in (403, 404, 422)]
 EXPECTED = (*REFUSALS, "net::ERR_ABORTED")
+FAILURE = "the server responded with a status of 500"
 
 pytestmark = [
     pytest.mark.slow,
@@ -74,7 +75,9 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def a_window(browser: Browser, shop: Shop, **options: Any) -> Iterator[Page]:
+def a_window(
+    browser: Browser, shop: Shop, expected: Sequence[str] = EXPECTED, **options: Any
+) -> Iterator[Page]:
     """A page of a fresh profile, signed in. What the browser complains of meanwhile, the policy's
     violations among it, is an error, and so is a request to another origin.
     """
@@ -95,7 +98,7 @@ def a_window(browser: Browser, shop: Shop, **options: Any) -> Iterator[Page]:
     page.wait_for_url("**/today")
     yield page
     context.close()
-    assert [text for text in complaints if not any(part in text for part in EXPECTED)] == []
+    assert [text for text in complaints if not any(part in text for part in expected)] == []
     assert [one for one in asked if not one.startswith((f"{url}/", "data:"))] == []
 
 
@@ -217,6 +220,26 @@ OPENED: dict[str, Callable[[Page], None]] = {
     "menu": _menu,
     "403": _forged,
 }
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_failure_of_ours_can_be_read_and_fits(
+    browser: Browser, server: Server, shop: Shop, width: int, scheme: Any
+) -> None:
+    """The table of lists is away meanwhile, which is nothing that the page foresees."""
+    size: Any = {"width": width, "height": 800}
+    expected = (*EXPECTED, FAILURE)
+    with a_window(browser, shop, expected, viewport=size, color_scheme=scheme) as page:
+        server.sql("ALTER TABLE card_list RENAME TO card_list_away")
+        try:
+            answer = page.goto("/lists")
+            assert answer is not None
+            assert answer.status == 500
+            page.get_by_text("Something went wrong on our side").wait_for()
+            look(page, "500")
+        finally:
+            server.sql("ALTER TABLE card_list_away RENAME TO card_list")
+        assert page.goto("/lists").status == 200  # type: ignore[union-attr]
 
 
 def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:

@@ -8,8 +8,11 @@ import asyncio
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.figures import keep
 from cardsync.figures.keep import keep_figures
 
 DAY = timedelta(days=1)
@@ -66,3 +69,17 @@ async def test_cards_that_move_most_are_found_by_period(a_seller):
     assert sorted(row[1:] for row in movers["7"]) == [[20_000, 10_000], [20_000, 50_000]]
     # Thirty days ago the shop had none of them.
     assert movers["30"] == []
+
+
+@pytest.mark.parametrize("broken", ["_STOCK", "_KEEP"])
+async def test_an_import_is_done_although_its_figures_cannot_be_kept(a_seller, monkeypatch, broken):
+    seller = await a_seller()
+    monkeypatch.setattr(keep, broken, "SELECT 1 FROM there_is_no_such_table")
+    await seller.import_csv(a_csv(a_row(1, price="2.00", quantity=3)))
+    [card] = (await seller.get("/api/cards")).json()["cards"]
+    assert (card["price"], card["quantity"]) == ("2.00", 3)
+    assert await listed(seller) == []
+    monkeypatch.undo()
+    await seller.import_csv(a_csv(a_row(1, price="2.50", quantity=3)))
+    [row] = await listed(seller)
+    assert row["listed"] == Decimal("7.5000")
