@@ -70,17 +70,6 @@ def shop(server: Server) -> dict[str, Any]:
     return admin(server, "seller", "create", "--name", name, "--email", "agatha@example.invalid")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield started
-        started.close()
-
-
 @contextmanager
 def a_window(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
     """A page of a fresh profile; what the browser complains of meanwhile is an error."""

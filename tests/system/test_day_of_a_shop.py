@@ -5,7 +5,6 @@ box counted. Two processes serve the pages.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -44,17 +43,6 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def shop(server: Server) -> Shop:
     return a_shop_with_pages(server, hostile=False)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield started
-        started.close()
 
 
 @contextmanager

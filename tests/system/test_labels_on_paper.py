@@ -4,11 +4,9 @@ layout says. Without chromium these are skipped.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,17 +28,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield started
-        started.close()
 
 
 def printed(browser: Browser, sheet: Sheet, pages: int) -> bytes:

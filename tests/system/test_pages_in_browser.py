@@ -7,7 +7,6 @@ the keyboard alone and without JavaScript.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -61,17 +60,6 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def shop(server: Server) -> Shop:
     return a_shop_with_pages(server)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield started
-        started.close()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ a decoder reads the QR codes back.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -41,17 +40,6 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def shop(server: Server) -> Shop:
     return a_shop_with_pages(server)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

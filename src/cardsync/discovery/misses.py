@@ -8,10 +8,9 @@ one product to another. The table has an end in size and in time.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -20,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
-from cardsync.concurrency import beside
+from cardsync.concurrency import flushing
 from cardsync.database.session import Database, run
 from cardsync.discovery.resolve import EXPOSED
 
@@ -99,21 +98,8 @@ class Misses:
                 },
             )
 
-    @asynccontextmanager
-    async def flushing(self, every: float) -> AsyncIterator[None]:
-        try:
-            async with beside(self._flush_forever(every)):
-                yield
-        finally:
-            await self.flush()
-
-    async def _flush_forever(self, every: float) -> None:
-        while True:
-            await asyncio.sleep(every)
-            try:
-                await self.flush()
-            except Exception:
-                log.exception("network_misses_flush_failed")
+    def flushing(self, every: float) -> AbstractAsyncContextManager[None]:
+        return flushing(self.flush, every, "network_misses_flush_failed")
 
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[Unmet]:

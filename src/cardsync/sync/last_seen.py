@@ -6,9 +6,7 @@ A process that is killed loses at most one second of them, and the next heartbea
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,7 +15,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.concurrency import beside
+from cardsync.concurrency import flushing
 from cardsync.database.session import Database
 from cardsync.sync.models import AgentSeen
 
@@ -116,18 +114,5 @@ class LastSeen:
                 },
             )
 
-    @asynccontextmanager
-    async def flushing(self, every: float) -> AsyncIterator[None]:
-        try:
-            async with beside(self._flush_forever(every)):
-                yield
-        finally:
-            await self.flush()
-
-    async def _flush_forever(self, every: float) -> None:
-        while True:
-            await asyncio.sleep(every)
-            try:
-                await self.flush()
-            except Exception:
-                log.exception("last_seen_flush_failed")
+    def flushing(self, every: float) -> AbstractAsyncContextManager[None]:
+        return flushing(self.flush, every, "last_seen_flush_failed")
