@@ -7,14 +7,17 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
-from builders import a_csv
+from builders import Service, a_csv
 from cardsync.discovery.offers import refresh, work_off
 from discovery_builder import a_card, change, find
 
@@ -36,6 +39,62 @@ def without_the_hint(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if one["availability"]:
             del one["availability"]["as_of"]
     return found
+
+
+@contextmanager
+def statements(service: Service) -> Iterator[list[str]]:
+    """The statements that the application's sessions send meanwhile, with their parameters."""
+    engine, sent = service.app.state.database.engine.sync_engine, list[str]()
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        # What the process noted is written beside the requests.
+        if "INSERT" in statement:
+            return
+        # The moment of the request is among them, and differs.
+        sent.append(f"{statement} {[one for one in _values(parameters) if not _is_moment(one)]}")
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def _values(parameters):
+    return parameters.values() if isinstance(parameters, dict) else parameters
+
+
+def _is_moment(value):
+    return isinstance(value, datetime)
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=str)
+async def test_a_hidden_seller_changes_no_work_behind_an_answer(
+    a_seller, a_shop, catalog, tag, service, hidden
+):
+    """The same statements with the same values are sent, so an answer takes no other time but for
+    the rows of the hidden shop that one statement steps over.
+    """
+    name, base = f"Mew {tag}", f"Base {tag}"
+    await catalog((name, base, "8/64", "Holofoil", 5))
+    buyer = await a_seller()
+    asked = [{"name": name}, {"name": f"Zorua {tag}"}, {"name": f"Mwe {tag}"}]
+    for _ in range(2):
+        with statements(service) as before:
+            await find(buyer, *asked)
+    secret = await a_shop(
+        "Secret",
+        a_card(1, name, base, "8/64", price="0.50"),
+        a_card(3, f"Zorua {tag}", f"Hidden {tag}", "1/9", price="1.00"),
+    )
+    with statements(service) as seen:
+        await find(buyer, *asked)
+    assert len(before) > 1
+    assert seen != before, "an exposed shop's own printing takes another path"
+    await change(service, secret, **hidden)
+    with statements(service) as after:
+        await find(buyer, *asked)
+    assert after == before
 
 
 @pytest.mark.parametrize("hidden", HIDDEN, ids=str)
