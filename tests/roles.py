@@ -64,6 +64,7 @@ STAFF = routes("""
     GET /api/cards/complete
     GET /analytics/clearing_coverage
     GET /api/analytics/clearing_coverage
+    GET /api/market_depth/holds
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders/export.csv

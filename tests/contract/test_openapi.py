@@ -262,6 +262,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/cards/complete"),
         ("GET", "/analytics/clearing_coverage"),
         ("GET", "/api/analytics/clearing_coverage"),
+        ("GET", "/api/market_depth/holds"),
         ("GET", "/api/cards/export.csv"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
@@ -1029,6 +1030,7 @@ QUERIES = {
     ("GET", "/api/cards/complete"): "text",
     ("GET", "/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/analytics/clearing_coverage"): "marketplace_id card_id",
+    ("GET", "/api/market_depth/holds"): "page per_page",
     ("GET", "/api/cards/{card_id}/behind"): (
         "search game product_line status selected_ids sort direction per_page"
     ),

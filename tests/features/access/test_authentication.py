@@ -68,6 +68,7 @@ ROUTES = [
     ("GET", "/api/network"),
     ("GET", "/analytics/clearing_coverage"),
     ("GET", "/api/analytics/clearing_coverage"),
+    ("GET", "/api/market_depth/holds"),
     ("GET", "/api/listed_value"),
     ("GET", "/api/movers"),
     ("GET", "/api/cards"),
