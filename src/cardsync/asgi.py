@@ -210,6 +210,7 @@ def _for_members() -> Router:
     return _known_callers(
         "/api",
         contributions.router,
+        recommendations.seen,
         shelving.router,
         counts.router,
         pull_links.router,

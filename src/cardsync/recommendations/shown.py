@@ -5,12 +5,15 @@ structs go out. Pure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from cardsync.money import dollars, to_units
 from cardsync.pricing.receipts.sentences import money
+from cardsync.recommendations.decide import Decision, revision_text
 from cardsync.recommendations.holds import Hold, Holds
+from cardsync.recommendations.listing import Recommended
 
 
 class RecommendedCard(msgspec.Struct):
@@ -20,6 +23,99 @@ class RecommendedCard(msgspec.Struct):
     number: str
     condition: str | None
     printing: str
+
+
+class RecommendationShown(msgspec.Struct):
+    """`expected_value` is an estimate and no return. `evidence` has the figures with their clocks,
+    `reason`, `would_change` and `competing_signals`; advice on a rule has no card.
+    """
+
+    id: int
+    kind: str
+    card: RecommendedCard | None
+    marketplace_id: int | None
+    rule_id: int | None
+    current_price: str | None
+    proposed_price: str | None
+    expected_value: str | None
+    confidence: Literal["low", "medium", "high"]
+    state: str
+    revision: str
+    created_at: datetime
+    expires_at: datetime
+    evidence: dict[str, Any]
+
+
+class RecommendationsShown(msgspec.Struct):
+    """`total` counts the price reviews, and `expected_value` sums what they may bring."""
+
+    recommendations: list[RecommendationShown]
+    liquidation: list[RecommendationShown]
+    account: list[RecommendationShown]
+    total: int
+    expected_value: str
+    page: int
+    per_page: int
+    total_pages: int
+    revision: str | None
+
+
+class DecisionShown(msgspec.Struct):
+    """`run_id` is the price run of an accepted price."""
+
+    status: Literal["accepted", "dismissed", "snoozed", "preview_queued"]
+    revision: str
+    run_id: int | None
+
+
+class RecordedShown(msgspec.Struct):
+    recorded: int
+
+
+def recommendations_body(found: Recommended, page: int, per_page: int) -> RecommendationsShown:
+    return RecommendationsShown(
+        [_recommendation(row) for row in found.reviews],
+        [_recommendation(row) for row in found.liquidation],
+        [_recommendation(row) for row in found.account],
+        found.total,
+        dollars(to_units(found.expected)),
+        page,
+        per_page,
+        -(-found.total // per_page),
+        None if found.revision is None else revision_text(found.revision),
+    )
+
+
+def _recommendation(row: Any) -> RecommendationShown:
+    prices = (row.current_price, row.proposed_price, row.expected_value)
+    current, proposed, expected = (
+        None if price is None else dollars(to_units(price)) for price in prices
+    )
+    known = row.product_name is not None
+    return RecommendationShown(
+        row.id,
+        row.kind,
+        card_body(row, row.card_id) if known else None,
+        row.marketplace_id,
+        row.rule_id,
+        current,
+        proposed,
+        expected,
+        row.confidence,
+        row.state,
+        revision_text(row.revision),
+        row.created_at,
+        row.expires_at,
+        row.evidence,
+    )
+
+
+def decision_body(decision: Decision) -> DecisionShown:
+    return DecisionShown(
+        decision.status,  # type: ignore[arg-type]
+        revision_text(decision.revision),
+        decision.run_id,
+    )
 
 
 class OptionsShown(msgspec.Struct):
@@ -63,7 +159,7 @@ def _hold(one: Hold) -> HoldShown:
     options = one.options
     return HoldShown(
         one.card.marketplace_id,
-        card_body(one.card),
+        card_body(one.card, one.card.id),
         one.state,  # type: ignore[arg-type]
         OptionsShown(*(money(price) for price in options)) if options else None,
         one.buy_out_detected_at,
@@ -72,9 +168,13 @@ def _hold(one: Hold) -> HoldShown:
     )
 
 
-def card_body(card: object) -> RecommendedCard:
+def card_body(row: Any, card_id: int) -> RecommendedCard:
     """Return the card of a row that has a card's columns."""
-    return msgspec.convert(
-        {name: getattr(card, name) for name in RecommendedCard.__struct_fields__},
-        RecommendedCard,
+    return RecommendedCard(
+        card_id,
+        row.product_name,
+        row.set_name,
+        row.number,
+        row.condition,
+        row.printing,
     )
