@@ -83,6 +83,7 @@ READS = routes("""
     GET /api/analytics/clearing_coverage
     GET /api/market_depth/holds
     GET /api/recommendations
+    GET /api/recommendations/outcomes
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders/export.csv

@@ -208,6 +208,7 @@ OWNERS = routes("""
     GET /api/sales/cards
     GET /api/sales/cards.csv
     POST /api/pricing/backtest
+    GET /api/recommendations/outcomes
     POST /api/recommendations/{recommendation_id}/accept
     POST /api/recommendations/{recommendation_id}/dismiss
     POST /api/recommendations/{recommendation_id}/snooze

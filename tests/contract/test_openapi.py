@@ -265,6 +265,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/analytics/clearing_coverage"),
         ("GET", "/api/market_depth/holds"),
         ("GET", "/api/recommendations"),
+        ("GET", "/api/recommendations/outcomes"),
         ("POST", "/api/recommendations/shown"),
         ("POST", "/api/recommendations/{recommendation_id}/accept"),
         ("POST", "/api/recommendations/{recommendation_id}/dismiss"),

@@ -18,20 +18,25 @@ from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.holds import market_depth_holds
 from cardsync.recommendations.listing import recommendations
 from cardsync.recommendations.observed import Observation, record_shown
+from cardsync.recommendations.outcomes import outcomes
 from cardsync.recommendations.shown import (
     DecisionShown,
     HoldsShown,
+    OutcomesShown,
     RecommendationsShown,
     RecordedShown,
     decision_body,
     holds_body,
+    outcomes_body,
     recommendations_body,
 )
+from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
     FOR_OWNERS,
+    READ_BY_OWNERS,
     WITH_JSON_BODY,
     problems,
 )
@@ -94,6 +99,14 @@ async def read_recommendations(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         found = await recommendations(session, caller, page.page, page.per_page, clock.now())
     return recommendations_body(found, page.page, page.per_page)
+
+
+@get("/recommendations/outcomes", responses=problems(*READ_BY_OWNERS))
+async def read_outcomes(caller: Caller, database: Database, settings: Settings) -> OutcomesShown:
+    """What applied recommendations brought, beside matched cards that were left alone."""
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return outcomes_body(await outcomes(session, caller, clock.now()))
 
 
 class OfRevision(msgspec.Struct):
@@ -240,6 +253,7 @@ router = Router(
     route_handlers=[
         read_holds,
         read_recommendations,
+        read_outcomes,
         accept_recommendation,
         dismiss_recommendation,
         snooze_recommendation,

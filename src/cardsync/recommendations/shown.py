@@ -4,6 +4,7 @@ structs go out. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from cardsync.pricing.receipts.sentences import money
 from cardsync.recommendations.decide import Decision, revision_text
 from cardsync.recommendations.holds import Hold, Holds
 from cardsync.recommendations.listing import Recommended
+from cardsync.recommendations.outcomes import WINDOW, Outcome
 
 
 class RecommendedCard(msgspec.Struct):
@@ -70,6 +72,67 @@ class DecisionShown(msgspec.Struct):
 
 class RecordedShown(msgspec.Struct):
     recorded: int
+
+
+class OutcomeShown(msgspec.Struct):
+    """What applied reviews of one kind, or of one rule, brought a card within thirty days, net of
+    fees, beside matched cards that were left alone. `interval` holds 95 %; it is null where the
+    verdict is `not_enough_sales`. `waiting` decisions are younger than thirty days.
+    """
+
+    kind: str | None
+    rule_id: int | None
+    accepted: int
+    auto_applied: int
+    waiting: int
+    cards: int
+    cards_sold: int
+    control_cards: int
+    control_sold: int
+    net_per_card: str | None
+    control_per_card: str | None
+    difference_per_card: str | None
+    interval: list[str] | None
+    verdict: Literal["more", "less", "no_difference", "not_enough_sales"]
+    reason: str
+
+
+class OutcomesShown(msgspec.Struct):
+    window_days: int
+    outcomes: list[OutcomeShown]
+
+
+def outcomes_body(found: Iterable[Outcome]) -> OutcomesShown:
+    return OutcomesShown(WINDOW.days, [_outcome(one) for one in found])
+
+
+def _outcome(one: Outcome) -> OutcomeShown:
+    effect = one.effect
+    known = effect.low is not None and effect.high is not None
+    return OutcomeShown(
+        one.kind,
+        one.rule_id,
+        one.accepted,
+        one.auto_applied,
+        one.waiting,
+        effect.cards,
+        effect.cards_sold,
+        effect.control_cards,
+        effect.control_sold,
+        signed(effect.net),
+        signed(effect.control),
+        signed(effect.difference),
+        [signed(effect.low) or "", signed(effect.high) or ""] if known else None,
+        effect.verdict,
+        effect.reason,
+    )
+
+
+def signed(units: int | None) -> str | None:
+    """Write an amount that may be below zero."""
+    if units is None:
+        return None
+    return dollars(units) if units >= 0 else f"-{dollars(-units)}"
 
 
 def recommendations_body(found: Recommended, page: int, per_page: int) -> RecommendationsShown:

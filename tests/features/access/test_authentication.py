@@ -70,6 +70,7 @@ ROUTES = [
     ("GET", "/api/analytics/clearing_coverage"),
     ("GET", "/api/market_depth/holds"),
     ("GET", "/api/recommendations"),
+    ("GET", "/api/recommendations/outcomes"),
     ("POST", "/api/recommendations/shown"),
     ("POST", "/api/recommendations/1/accept"),
     ("POST", "/api/recommendations/1/dismiss"),
