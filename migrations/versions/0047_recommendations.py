@@ -74,6 +74,7 @@ def upgrade() -> None:
         "ix_recommendation_pending",
         "recommendation",
         ["seller_id", "family", sa.text("worth DESC"), "id"],
+        postgresql_include=["expires_at", "revision", "expected_value"],
         postgresql_where=PENDING,
     )
     op.create_index(

@@ -89,7 +89,7 @@ SAVED_SEARCHES = 100
 PINNED_AT_ONCE = 10_000
 # The reviews that wait for one seller: those that are worth the most.
 RECOMMENDATIONS = 5_000
-STALE_STOCK = 200
+STALE_STOCK = 20
 OBSERVATIONS = 20
 LIST_NAME_CHARACTERS = 100
 

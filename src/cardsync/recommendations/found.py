@@ -18,37 +18,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.models import Account
-from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.pricing.engine import engine
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, read_stock
-from cardsync.pricing.runs.market_inputs import market_inputs
 from cardsync.recommendations import generation
 from cardsync.recommendations.evidence import digest, evidence_of, key_of
+from cardsync.recommendations.market_read import market_of
 
-WEEK: Final = timedelta(days=7)
 UNSOLD: Final = timedelta(days=90)
 # Advice on rules holds until the next syncs say otherwise.
 ADVICE_LASTS: Final = timedelta(days=14)
 
-_CELL: Final = ("condition", "printing", "language")
-_KEYS: Final = """
-    SELECT c.id, coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
-           c.condition, c.printing, c.language
-      FROM card c JOIN product p ON p.id = c.product_id
-      LEFT JOIN product q ON q.id = p.adopted_by
-     WHERE c.seller_id = :seller AND {only}
-       AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
-"""
-# Tables of the market are read by product ids and joined with no card.
-_WEEK: Final = """
-    SELECT s.product_id, k.condition, k.printing, k.language, s.week
-      FROM (SELECT product_id, cell, count(*) AS week FROM market_sale
-             WHERE product_id = ANY (CAST(:products AS bigint[]))
-               AND sold_at BETWEEN :week AND :now
-             GROUP BY product_id, cell HAVING count(*) >= :least) s
-      JOIN market_cell k ON k.id = s.cell
-"""
 _UNSOLD: Final = """
     SELECT c.id FROM card c
      WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL AND c.quantity > 0
@@ -127,56 +107,20 @@ async def _cards(
             card_id=card_id,
             wanted=card_id,
         )
-    cards = stock.cards
-    if not stock.run.evidenced:
-        seen = await market_inputs(session, account.seller_id, now, ON_SALE, card_id)
-        cards = cards.join(seen, on="id", how="left", maintain_order="left")
-    week = await _week(session, account.seller_id, now, card_id)
-    return stock, await asyncio.to_thread(_priced, stock, cards, week)
-
-
-async def _week(
-    session: AsyncSession,
-    seller_id: int,
-    now: datetime,
-    card_id: int | None,
-) -> pl.DataFrame:
-    """Return `id` and `sales_week`, the sales of the last seven days, where they are many."""
     only = ON_SALE if card_id is None else f"c.id = {int(card_id)}"
-    keys = await _read(session, _KEYS.format(only=only), {"seller": seller_id}, _KEY_TYPES)
-    values = {
-        "products": keys["product_id"].unique().to_list(),
-        "week": now - WEEK,
-        "now": now,
-        "least": generation.PULSE_SALES,
-    }
-    known = {name: dtype for name, dtype in _KEY_TYPES.items() if name != "id"}
-    sold = await _read(session, _WEEK, values, known | {"sales_week": pl.Int64})
-    return keys.join(sold, on=["product_id", *_CELL]).select("id", "sales_week")
+    seen = await market_of(session, account.seller_id, now, only)
+    return stock, await asyncio.to_thread(_priced, stock, seen)
 
 
-_KEY_TYPES: Final = {"id": pl.Int64, "product_id": pl.Int64, **dict.fromkeys(_CELL, pl.String)}
-
-
-async def _read(
-    session: AsyncSession,
-    sql: str,
-    values: dict[str, Any],
-    schema: dict[str, Any],
-) -> pl.DataFrame:
-    data = await copy_chunks(session, await with_values(session, sql, values))
-    return await asyncio.to_thread(frame_of, data, schema)
-
-
-def _priced(stock: Stock, cards: pl.DataFrame, week: pl.DataFrame) -> pl.DataFrame:
+def _priced(stock: Stock, seen: pl.DataFrame) -> pl.DataFrame:
     run = stock.run
-    priced = engine.price(cards, run.rules, run.seller, run.now, run.sales)
-    kept = [name for name in engine.INPUT_COLUMNS if name in priced.columns]
+    priced = engine.price(stock.cards, run.rules, run.seller, run.now, run.sales)
+    kept = [name for name in engine.INPUT_COLUMNS if name not in seen.columns]
     chosen = priced.select(*kept, "blockers", "rule_id", "sale_id", "target").with_columns(
-        id=cards["id"],
-        stored_target=cards["target_price"],
+        id=stock.cards["id"],
+        stored_target=stock.cards["target_price"],
     )
-    return chosen.join(week, on="id", how="left", maintain_order="left")
+    return chosen.join(seen, on="id", how="left", maintain_order="left")
 
 
 def _judged(

@@ -8,69 +8,117 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
-
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.caller import Caller
+from cardsync.database.snapshot_reads import Planned, Reading
+
+
+class Pending(NamedTuple):
+    """A recommendation with its card; the fields are the columns of _COLUMNS."""
+
+    id: int
+    family: str
+    kind: str
+    state: str
+    current_price: Decimal | None
+    proposed_price: Decimal | None
+    expected_value: Decimal | None
+    confidence: str
+    evidence: dict[str, Any]
+    revision: datetime
+    created_at: datetime
+    expires_at: datetime
+    rule_id: int | None
+    card_id: int | None
+    marketplace_id: int | None
+    product_name: str | None
+    set_name: str | None
+    number: str | None
+    condition: str | None
+    printing: str | None
+
 
 _COLUMNS: Final = """
     r.id, r.family, r.kind, r.state, r.current_price, r.proposed_price, r.expected_value,
     r.confidence, r.evidence, r.revision, r.created_at, r.expires_at, r.rule_id, r.card_id,
-    c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing, c.quantity
+    c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing
 """
-_PENDING: Final = """
-    r.seller_id = :seller AND r.family = :family AND r.state = 'pending' AND r.expires_at > :now
-"""
-# The page is found in the index alone; the cards of its rows are joined behind it.
-_PAGE: Final = f"""
+_OF_CARD: Final = "LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id"
+_PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
+# The page is found in the index; the cards of its rows are joined behind it.
+_PAGE: Final = Planned(
+    "pending_reviews",
+    f"""
     WITH page AS MATERIALIZED (
-        SELECT * FROM recommendation r WHERE {_PENDING}
+        SELECT * FROM recommendation r WHERE {_PENDING} AND r.family = 'price'
          ORDER BY r.worth DESC, r.id LIMIT :limit OFFSET :offset)
-    SELECT {_COLUMNS}
-      FROM page r LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
-     ORDER BY r.worth DESC, r.id
-"""
-_COUNTED: Final = f"""
-    SELECT count(*) AS total, max(r.revision) AS revision,
-           coalesce(sum(r.expected_value), 0) AS expected
-      FROM recommendation r WHERE {_PENDING}
-"""
+    SELECT {_COLUMNS} FROM page r {_OF_CARD} ORDER BY r.worth DESC, r.id
+    """,
+    {
+        "seller": "bigint",
+        "now": "timestamptz",
+        "limit": "bigint",
+        "offset": "bigint",
+    },
+)
+_APART: Final = Planned(
+    "pending_advice",
+    f"""
+    SELECT {_COLUMNS} FROM recommendation r {_OF_CARD}
+     WHERE {_PENDING} AND r.family IN ('liquidation', 'account')
+     ORDER BY r.worth DESC, r.id LIMIT :apart
+    """,
+    {"seller": "bigint", "now": "timestamptz", "apart": "bigint"},
+)
+# The index alone answers this one.
+_COUNTED: Final = Planned(
+    "pending_counted",
+    f"""
+    SELECT count(*), max(r.revision), coalesce(sum(r.expected_value), 0)
+      FROM recommendation r WHERE {_PENDING} AND r.family = 'price'
+    """,
+    {"seller": "bigint", "now": "timestamptz"},
+)
 
 
 class Recommended(NamedTuple):
     """`revision` is that of the newest review; `expected` sums what all of them may bring."""
 
-    reviews: Sequence[Any]
-    liquidation: Sequence[Any]
-    account: Sequence[Any]
+    reviews: Sequence[Pending]
+    liquidation: Sequence[Pending]
+    account: Sequence[Pending]
     total: int
     revision: datetime | None
-    expected: Any
+    expected: Decimal
 
 
 async def recommendations(
-    session: AsyncSession,
+    reading: Reading,
     caller: Caller,
     page: int,
     per_page: int,
     now: datetime,
 ) -> Recommended:
     """Return a page of the pending price reviews, and the other families whole."""
-    values = {"seller": caller.seller_id, "now": now}
-
-    async def rows(family: str, limit: int, offset: int = 0) -> Sequence[Any]:
-        asked = values | {"family": family, "limit": limit, "offset": offset}
-        return (await session.execute(text(_PAGE), asked)).all()
-
-    counted = (await session.execute(text(_COUNTED), values | {"family": "price"})).one()
+    values = {
+        "seller": caller.seller_id,
+        "now": now,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+        "apart": 2 * limits.STALE_STOCK,
+    }
+    reviews, apart, [counted] = await reading.together(
+        [_PAGE, _APART, _COUNTED],
+        values,
+        last=True,
+    )
+    advice = [Pending._make(row) for row in apart]
     return Recommended(
-        await rows("price", per_page, (page - 1) * per_page),
-        await rows("liquidation", limits.STALE_STOCK),
-        await rows("account", limits.STALE_STOCK),
-        counted.total,
-        counted.revision,
-        counted.expected,
+        [Pending._make(row) for row in reviews],
+        [row for row in advice if row.family == "liquidation"],
+        [row for row in advice if row.family == "account"],
+        *counted,
     )

@@ -36,6 +36,7 @@ class Recommendation(Base):
             "family",
             text("worth DESC"),
             "id",
+            postgresql_include=["expires_at", "revision", "expected_value"],
             postgresql_where=text("state = 'pending'"),
         ),
         Index(

@@ -38,6 +38,7 @@ from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
     WITH_JSON_BODY,
+    Polled,
     problems,
 )
 
@@ -89,21 +90,22 @@ async def read_holds(
 async def read_recommendations(
     caller: Caller,
     database: Database,
+    settings: Settings,
     page_number: PageNumber = None,
     page_size: PerPage = None,
-) -> RecommendationsShown:
+) -> Polled[RecommendationsShown]:
     """The pending price reviews, those first that may bring the most money; stale stock and advice
     on rules stand apart, and are not paged.
     """
     page = _page(page_number, page_size)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        found = await recommendations(session, caller, page.page, page.per_page, clock.now())
-    return recommendations_body(found, page.page, page.per_page)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
+    return Polled(recommendations_body(found, page.page, page.per_page))
 
 
 @get("/recommendations/outcomes", responses=problems(*READ_BY_OWNERS))
 async def read_outcomes(caller: Caller, database: Database, settings: Settings) -> OutcomesShown:
-    """What applied recommendations brought, beside matched cards that were left alone."""
+    """The net of applied recommendations, beside that of matched cards that were left alone."""
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         return outcomes_body(await outcomes(session, caller, clock.now()))

@@ -75,9 +75,9 @@ class RecordedShown(msgspec.Struct):
 
 
 class OutcomeShown(msgspec.Struct):
-    """What applied reviews of one kind, or of one rule, brought a card within thirty days, net of
-    fees, beside matched cards that were left alone. `interval` holds 95 %; it is null where the
-    verdict is `not_enough_sales`. `waiting` decisions are younger than thirty days.
+    """The net that applied reviews of one kind, or of one rule, brought a card within thirty days,
+    beside matched cards that were left alone. `interval` holds 95 %; it is null where the verdict
+    is `not_enough_sales`. `waiting` decisions are younger than thirty days.
     """
 
     kind: str | None
