@@ -23,7 +23,7 @@ from cardsync.database.urls import libpq_url
 from cardsync.limits import CARDS_PER_PAGE, RECOMMENDATIONS
 from cardsync.recommendations.found import all_found
 from cardsync.recommendations.generate import write_found
-from ground import Client, Ground, Report, spread
+from ground import Ground, Reader, Report, spread
 
 _PRODUCTS = """
     INSERT INTO product ({names}) SELECT {values} FROM generate_series(1, %(rows)s) n
@@ -155,16 +155,15 @@ def _pages(
 ) -> None:
     connection.execute("ANALYZE recommendation")
     with ground.service(made, workers=0):
-        client = Client(made.settings.bind, key)
+        client = Reader(made.settings.bind, key)
         for _ in range(200):
             started = perf_counter()
             connection.execute(_PAGE, {"seller": seller, "limit": CARDS_PER_PAGE}).fetchall()
             times["select"].append(perf_counter() - started)
             started = perf_counter()
-            status, _, body = client.request("GET", "/api/recommendations")
+            status, body = client.get("/api/recommendations")
             times["page"].append(perf_counter() - started)
             assert status == 200, body[:300]
-        client.close()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cardsync import limits
 from cardsync.access.caller import Caller
@@ -27,7 +27,8 @@ class Pending(NamedTuple):
     proposed_price: Decimal | None
     expected_value: Decimal | None
     confidence: str
-    evidence: dict[str, Any]
+    # The text of a JSON object, which goes out as it stands.
+    evidence: str
     revision: datetime
     created_at: datetime
     expires_at: datetime
@@ -43,7 +44,7 @@ class Pending(NamedTuple):
 
 _COLUMNS: Final = """
     r.id, r.family, r.kind, r.state, r.current_price, r.proposed_price, r.expected_value,
-    r.confidence, r.evidence, r.revision, r.created_at, r.expires_at, r.rule_id, r.card_id,
+    r.confidence, CAST(r.evidence AS text), r.revision, r.created_at, r.expires_at, r.rule_id, r.card_id,
     c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing
 """
 _OF_CARD: Final = "LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id"

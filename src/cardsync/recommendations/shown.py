@@ -169,7 +169,7 @@ def _recommendation(row: Any) -> RecommendationShown:
         revision_text(row.revision),
         row.created_at,
         row.expires_at,
-        row.evidence,
+        msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
     )
 
 
