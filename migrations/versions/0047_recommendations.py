@@ -78,6 +78,12 @@ def upgrade() -> None:
         postgresql_where=PENDING,
     )
     op.create_index(
+        "ix_recommendation_expired",
+        "recommendation",
+        ["seller_id", "settled_at"],
+        postgresql_where=sa.text("state = 'expired'"),
+    )
+    op.create_index(
         "ix_recommendation_applied",
         "recommendation",
         ["seller_id", "settled_at"],

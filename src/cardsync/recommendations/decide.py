@@ -13,7 +13,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
-import orjson
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -170,11 +169,7 @@ async def _revise(
     row.revision = now
     if found is not None:
         for name in ("kind", "rule_id", "confidence", "evidence", "evidence_key", "expires_at"):
-            setattr(
-                row,
-                name,
-                orjson.loads(orjson.dumps(found[name])) if name == "evidence" else found[name],
-            )
+            setattr(row, name, found[name])
         for name in ("current_price", "proposed_price", "expected_value"):
             setattr(row, name, from_units(found[name]))
         row.worth = found["worth"]

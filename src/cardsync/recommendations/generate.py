@@ -37,6 +37,9 @@ log = structlog.get_logger(__name__)
 
 # A dismissed recommendation stays away for so long, whatever the evidence says.
 DISMISSED_FOR: Final = timedelta(days=30)
+# Expired recommendations are kept so long.
+KEPT_FOR: Final = timedelta(days=400)
+_FORGOTTEN_AT_ONCE: Final = 20_000
 ACTOR: Final = "recommendations"
 
 _TYPES: Final = {
@@ -101,6 +104,18 @@ _OVER: Final = """
     SELECT :seller, id, revision, 'expired', :now, :actor FROM over
     ON CONFLICT DO NOTHING
 """
+# Outcomes compare with expired reviews of a year. A later generation deletes what one leaves.
+_FORGET: Final = """
+    WITH old AS (
+        DELETE FROM recommendation r
+         WHERE r.seller_id = :seller AND r.id IN (
+               SELECT id FROM recommendation
+                WHERE seller_id = :seller AND state = 'expired' AND settled_at <= :kept_since
+                ORDER BY settled_at LIMIT :most)
+     RETURNING r.id)
+    DELETE FROM recommendation_event e USING old
+     WHERE e.seller_id = :seller AND e.recommendation_id = old.id
+"""
 _SCAN: Final = """
     INSERT INTO recommendation_scan AS s (seller_id, generated_at, rule_cards)
     VALUES (:seller, :now, CAST(:rules AS jsonb))
@@ -164,10 +179,12 @@ async def write_found(
         "seller": seller_id,
         "now": now,
         "forgotten": now - DISMISSED_FOR,
+        "kept_since": now - KEPT_FOR,
+        "most": _FORGOTTEN_AT_ONCE,
         "actor": ACTOR,
         "rules": orjson.dumps({str(rule): n for rule, n in found.rule_cards.items()}).decode(),
     }
-    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _SCAN):
+    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _SCAN):
         await run(session, statement, values)
 
 

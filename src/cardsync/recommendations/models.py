@@ -40,6 +40,12 @@ class Recommendation(Base):
             postgresql_where=text("state = 'pending'"),
         ),
         Index(
+            "ix_recommendation_expired",
+            "seller_id",
+            "settled_at",
+            postgresql_where=text("state = 'expired'"),
+        ),
+        Index(
             "ix_recommendation_applied",
             "seller_id",
             "settled_at",

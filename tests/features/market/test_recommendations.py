@@ -490,3 +490,21 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing(shop, observed, prod
     # The mark is gone: a second worker finds nothing to do.
     await work_off(seller.service.work, seller.id)
     assert (await listed_now(seller))["total"] == 1
+
+
+async def test_what_expired_long_ago_is_deleted_with_its_events(shop, observed, product):
+    seller, one = await pending(shop, observed, product)
+    clock.shift(timedelta(hours=25))
+    try:
+        await synced(seller)
+        assert await events(seller, one) == ["expired"]
+        clock.shift(timedelta(days=399))
+        await synced(seller)
+        assert await events(seller, one) == ["expired"]
+        clock.shift(timedelta(days=2))
+        await synced(seller)
+        assert await events(seller, one) == []
+        known = "SELECT id FROM recommendation WHERE id = :id"
+        assert await seller.service.sql(seller.id, known, id=one["id"]) == []
+    finally:
+        clock.reset()
