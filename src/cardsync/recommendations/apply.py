@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.cards.exported import fingerprint
@@ -21,6 +22,20 @@ from cardsync.pricing.runs.push_task import push_prices
 from cardsync.seller_state.models import SyncState
 
 TRIGGER: Final = "recommendation"
+
+
+# A run that prices by recommendations counts as the newest, so it must not hide one that waits.
+_WAITS: Final = """
+    SELECT state = 'awaiting_review' FROM price_run
+     WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+     ORDER BY finished_at DESC, id DESC LIMIT 1
+"""
+
+
+async def review_waits(session: AsyncSession, state: SyncState) -> bool:
+    """Return whether an upload or a price run waits for the seller's decision."""
+    waits = await session.scalar(text(_WAITS), {"seller": state.seller_id})
+    return bool(waits) or state.review_upload_id is not None
 
 
 class NewTarget(NamedTuple):

@@ -24,7 +24,7 @@ from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, from_units, to_units
 from cardsync.pricing.runs.push_task import push_prices
-from cardsync.recommendations.apply import NewTarget, apply_targets
+from cardsync.recommendations.apply import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import review_of
 from cardsync.recommendations.generate import note_events
 from cardsync.recommendations.models import Recommendation
@@ -66,6 +66,8 @@ async def accept(
     if holds:
         raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
     _must_be_free(state, now)
+    if await review_waits(session, state):
+        raise errors.NotEligible("prices wait for your review; confirm or discard them first")
     able, found = await review_of(session, account, row.card_id, now)
     if not able:
         raise errors.NotEligible("the card is pinned, blocked, on sale or not in stock")

@@ -25,7 +25,7 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.money import to_units
-from cardsync.recommendations.apply import NewTarget, apply_targets
+from cardsync.recommendations.apply import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import Found, all_found
 from cardsync.recommendations.models import Recommendation, RecommendationScan
 from cardsync.seller_state.models import SyncState
@@ -223,12 +223,14 @@ async def note_events(
 
 
 async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """In automatic mode, apply the reviews of high confidence. A run that holds the lease goes
-    first: the next generation applies them.
+    """In automatic mode, apply the reviews of high confidence. A run that holds the lease, or one
+    that waits for the seller, goes first: the next generation applies them.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
     allowed = account.entitlements(now)
     if account.recommendations != "automatic" or allowed.holds or lease_is_live(state, now):
+        return
+    if await review_waits(session, state):
         return
     sure = (
         await session.scalars(

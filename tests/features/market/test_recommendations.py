@@ -508,3 +508,20 @@ async def test_what_expired_long_ago_is_deleted_with_its_events(shop, observed, 
         assert await seller.service.sql(seller.id, known, id=one["id"]) == []
     finally:
         clock.reset()
+
+
+async def test_a_run_that_waits_for_the_seller_goes_first(shop, observed, product):
+    seller, one = await pending(shop, observed, product)
+    [run] = await seller.service.sql(
+        seller.id,
+        "INSERT INTO price_run (seller_id, trigger, state, started_at, finished_at)"
+        " VALUES (:id, 'manual', 'awaiting_review', now(), now()) RETURNING id",
+        id=seller.id,
+    )
+    answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_eligible")
+    assert "review" in answer.json()["error"]
+    discarded = await seller.post(f"/api/pricing/runs/{run['id']}/discard")
+    assert discarded.status_code == 200, discarded.text
+    answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
+    assert answer.json()["status"] == "accepted"
