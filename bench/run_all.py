@@ -35,6 +35,7 @@ import preview
 import price_event
 import rate_limits
 import read_orders
+import recommendations
 import reprice
 import results
 import search
@@ -78,6 +79,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
     "market_import": (market_import.measure, {"rows": 5_000_000, "rounds": 1}),
+    "recommendations": (recommendations.measure, {"sales": 5_000_000, "rounds": 3}),
     "catalog": (catalog.measure, {"rounds": 3}),
     "discovery": (
         discovery.measure,

@@ -50,6 +50,7 @@ SESSION_ALONE = routes("""
     POST /api/counts/{count_id}/seen
     POST /api/counts/{count_id}/settle
     POST /api/counts/{count_id}/cancel
+    POST /api/recommendations/shown
     POST /api/contributions
     POST /api/contributions/{card_id}/publish
     GET /api/quick_add/pending
@@ -80,6 +81,9 @@ READS = routes("""
     GET /api/cards/complete
     GET /analytics/clearing_coverage
     GET /api/analytics/clearing_coverage
+    GET /api/market_depth/holds
+    GET /api/recommendations
+    GET /api/recommendations/outcomes
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders/export.csv
@@ -191,6 +195,9 @@ WRITES = routes("""
     DELETE /api/pricing/rule_tests/{test_id}
     PUT /api/customers/{key}/note
     POST /api/returns/{order_id}/restocked
+    POST /api/recommendations/{recommendation_id}/accept
+    POST /api/recommendations/{recommendation_id}/dismiss
+    POST /api/recommendations/{recommendation_id}/snooze
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

@@ -29,6 +29,16 @@ BODIES = {
     "POST /api/cards/{card_id}/match": {"product_id": 1},
     "POST /api/saved_searches": {"name": "Dear", "query": "price>5"},
     "POST /api/lists": {"name": "Binder"},
+    "POST /api/recommendations/{recommendation_id}/accept": {
+        "revision": "2026-11-21T08:00:00.000000Z"
+    },
+    "POST /api/recommendations/{recommendation_id}/dismiss": {
+        "revision": "2026-11-21T08:00:00.000000Z"
+    },
+    "POST /api/recommendations/{recommendation_id}/snooze": {
+        "revision": "2026-11-21T08:00:00.000000Z"
+    },
+    "POST /api/recommendations/shown": {"observations": []},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
     "POST /api/discovery/availability": {"name": "Mew"},
     "POST /api/discovery/basket": {"cards": [{"name": "Mew"}]},

@@ -64,6 +64,9 @@ STAFF = routes("""
     GET /api/cards/complete
     GET /analytics/clearing_coverage
     GET /api/analytics/clearing_coverage
+    GET /api/market_depth/holds
+    GET /api/recommendations
+    POST /api/recommendations/shown
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders/export.csv
@@ -205,6 +208,10 @@ OWNERS = routes("""
     GET /api/sales/cards
     GET /api/sales/cards.csv
     POST /api/pricing/backtest
+    GET /api/recommendations/outcomes
+    POST /api/recommendations/{recommendation_id}/accept
+    POST /api/recommendations/{recommendation_id}/dismiss
+    POST /api/recommendations/{recommendation_id}/snooze
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

@@ -63,6 +63,7 @@ from cardsync.pulling import phone_routes as phones
 from cardsync.pulling import routes as pull_links
 from cardsync.pulling.streams import PullStreams
 from cardsync.quick_add import routes as quick_add
+from cardsync.recommendations import routes as recommendations
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.repairs import routes as repairs
@@ -189,6 +190,7 @@ def _for_any() -> Router:
         discovery.router,
         discovery.network_router,
         market.router,
+        recommendations.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )
@@ -208,6 +210,7 @@ def _for_members() -> Router:
     return _known_callers(
         "/api",
         contributions.router,
+        recommendations.seen,
         shelving.router,
         counts.router,
         pull_links.router,

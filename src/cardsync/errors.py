@@ -267,6 +267,27 @@ class AccountEnding(Problem):
     code = "account_ending"
 
 
+class MarketEvidenceChanged(Problem):
+    """The evidence behind this recommendation has changed; it is pending with a new revision."""
+
+    status = 409
+    code = "market_evidence_changed"
+
+
+class RevisionConflict(Problem):
+    """This recommendation was decided, or has a newer revision."""
+
+    status = 409
+    code = "revision_conflict"
+
+
+class NotEligible(Problem):
+    """This recommendation can't be accepted; the message says why."""
+
+    status = 409
+    code = "not_eligible"
+
+
 class NotTheNewest(Problem):
     """A newer upload has come since; mend its rows instead."""
 
@@ -457,6 +478,13 @@ class TooManyReferences(Problem):
 
     status = 422
     code = "too_many_references"
+
+
+class TooManyObservations(Problem):
+    """A request tells of more shown recommendations than one may."""
+
+    status = 422
+    code = "too_many_observations"
 
 
 class EmptyPayload(Problem):

@@ -24,6 +24,7 @@ from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
 from cardsync.pulling import models as pulling
 from cardsync.quick_add import models as quick_add
+from cardsync.recommendations import models as recommendations
 from cardsync.releases import models as releases
 from cardsync.repairs import models as repairs
 from cardsync.shelving import models as shelving
@@ -81,6 +82,7 @@ __all__ = [
     "pulling",
     "quick_add",
     "rate_limits",
+    "recommendations",
     "releases",
     "repairs",
     "shelving",

@@ -49,6 +49,7 @@ SESSION_ONLY = {
                 "/api/operator",
                 "/api/pull_links",
                 "/api/contributions",
+                "/api/recommendations/shown",
                 "/api/members",
                 "/api/keys",
                 "/api/export/every",
@@ -262,6 +263,13 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/cards/complete"),
         ("GET", "/analytics/clearing_coverage"),
         ("GET", "/api/analytics/clearing_coverage"),
+        ("GET", "/api/market_depth/holds"),
+        ("GET", "/api/recommendations"),
+        ("GET", "/api/recommendations/outcomes"),
+        ("POST", "/api/recommendations/shown"),
+        ("POST", "/api/recommendations/{recommendation_id}/accept"),
+        ("POST", "/api/recommendations/{recommendation_id}/dismiss"),
+        ("POST", "/api/recommendations/{recommendation_id}/snooze"),
         ("GET", "/api/cards/export.csv"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
@@ -760,6 +768,22 @@ OWN_REFUSALS = {
         for what in ("summary", "summary.csv", "cards", "cards.csv")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
+    ("POST", "/api/recommendations/shown"): {
+        **READS_JSON, 422: {"invalid_payload", "too_many_observations"},
+    },
+    ("POST", "/api/recommendations/{recommendation_id}/accept"): {
+        **READS_JSON,
+        404: {"not_found"},
+        409: {
+            "revision_conflict", "not_eligible", "market_evidence_changed", "status mutex_held",
+        },
+    },
+    ("POST", "/api/recommendations/{recommendation_id}/dismiss"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"revision_conflict"},
+    },
+    ("POST", "/api/recommendations/{recommendation_id}/snooze"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"revision_conflict"},
+    },
     ("POST", "/api/v1/repricing_events"): READS_JSON,
     ("POST", "/api/v1/repricing_events/failure"): READS_JSON,
     ("POST", "/api/pricing/rollbacks"): {
@@ -1029,6 +1053,8 @@ QUERIES = {
     ("GET", "/api/cards/complete"): "text",
     ("GET", "/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/analytics/clearing_coverage"): "marketplace_id card_id",
+    ("GET", "/api/market_depth/holds"): "page per_page",
+    ("GET", "/api/recommendations"): "page per_page",
     ("GET", "/api/cards/{card_id}/behind"): (
         "search game product_line status selected_ids sort direction per_page"
     ),

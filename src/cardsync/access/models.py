@@ -137,6 +137,8 @@ class Account(Base):
     hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
     shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
+    # The value is review or automatic (recommendations/generate.py).
+    recommendations: Mapped[str] = mapped_column(Text, server_default="review")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
     def entitlements(self, now: datetime) -> Entitlements:

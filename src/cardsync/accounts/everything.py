@@ -80,6 +80,8 @@ SHEETS: Final = (
         "id",
         "id, trigger, state, started_at, finished_at, summary",
     ),
+    Sheet("recommendations.csv", "recommendation", "id", "*"),
+    Sheet("recommendation_events.csv", "recommendation_event", "recommendation_id", "*"),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),
     Sheet("sales_by_day.csv", "sales_day", _DAY, "*"),
     Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),

@@ -24,6 +24,7 @@ from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
+from cardsync.recommendations import decide as recommendations
 from cardsync.shelving import counts
 from cardsync.shelving import put_back as shelves
 
@@ -51,4 +52,6 @@ KINDS: Final[Mapping[str, Undo]] = {
     shelves.KIND: shelves.put_back,
     one_customer.KIND: one_customer.put_back,
     returns.KIND: returns.take_back,
+    recommendations.ACCEPTED: recommendations.put_target_back,
+    recommendations.SETTLED: recommendations.open_again,
 }

@@ -88,6 +88,7 @@ _DROPPED = """
 """
 _RUN = """
     SELECT r.id FROM price_run r WHERE r.seller_id = :seller AND r.state = 'completed'
+       AND r.trigger <> 'recommendation'
      ORDER BY r.id DESC LIMIT 1
 """
 _MOVES = """

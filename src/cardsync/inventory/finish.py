@@ -34,7 +34,7 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
-from cardsync.work.jobs import NETWORK, Work, mark_due
+from cardsync.work.jobs import NETWORK, RECOMMENDATIONS, Work, mark_due
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
 from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
@@ -86,6 +86,8 @@ async def finish(
         await keep_settled(session, upload.seller_id)
         await promote(session, upload.seller_id)
         await mark_due(session, upload.seller_id, NETWORK)
+        if not reprice and not in_review:
+            await mark_due(session, upload.seller_id, RECOMMENDATIONS)
         await note_shown(session, upload.seller_id, now)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint

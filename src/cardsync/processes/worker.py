@@ -30,11 +30,12 @@ from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.removal import remove_account
 from cardsync.processes.retention import tidy
+from cardsync.recommendations.generate import generate_recommendations
 from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
-from cardsync.work.jobs import NETWORK, SALES, Work, WorkDue, jobs, turn_of
+from cardsync.work.jobs import NETWORK, RECOMMENDATIONS, SALES, Work, WorkDue, jobs, turn_of
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +51,7 @@ STREAMS = {
     SALES: begin_sale_runs,
     deletion.STREAM: remove_account,
     NETWORK: refresh_offers,
+    RECOMMENDATIONS: generate_recommendations,
 }
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600

@@ -34,6 +34,9 @@ SALES = "sales"
 # The stream of a seller's offers in the network: due after everything that changes prices or stock
 # (discovery/offers.py).
 NETWORK = "network"
+# The stream of a seller's recommendations: due after every import and price run
+# (recommendations/generate.py).
+RECOMMENDATIONS = "recommendations"
 
 
 class WorkDue(Base):

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
+from cardsync.recommendations.generate import work_off
 from passkeys_builder import Device
 from requests_of_routes import ROUTES
 
@@ -29,6 +30,7 @@ EXEMPT = {
     "POST /api/session/passkey/options": "it hands out a challenge",
     "POST /api/passkeys/options": "it hands out a challenge",
     "POST /api/v1/tasks/claim": "a claim lasts ten minutes; its end leaves the entry",
+    "POST /api/recommendations/shown": "an event of the recommendation is a row of its own",
     "POST /api/discovery/availability": READS_ONLY,
     "POST /api/discovery/basket": READS_ONLY,
     "POST /api/pricing/preview": READS_ONLY,
@@ -397,6 +399,16 @@ async def restocked(shop):
     return await shop.send("POST", f"/api/returns/{order}/restocked")
 
 
+async def of_recommendation(shop, what):
+    await shop.rule(price_source="current")
+    await shop.card(price="10.00", market="14.00")
+    await shop.seller.service.run_jobs()
+    await work_off(shop.seller.service.work, shop.seller.id)
+    [one] = (await shop.seller.get("/api/recommendations")).json()["recommendations"]
+    path = f"/api/recommendations/{one['id']}/{what}"
+    return await shop.send("POST", path, revision=one["revision"])
+
+
 async def many_pins(shop, what):
     card = await shop.card()
     if what == "unpin_many":
@@ -514,6 +526,12 @@ SCENES = {
     "POST /api/counts/{count_id}/cancel": lambda shop: counting(shop, "cancel"),
     "PUT /api/customers/{key}/note": noted,
     "POST /api/returns/{order_id}/restocked": restocked,
+    **{
+        f"POST /api/recommendations/{{recommendation_id}}/{what}": (
+            lambda shop, what=what: of_recommendation(shop, what)
+        )
+        for what in ("accept", "dismiss", "snooze")
+    },
     "POST /api/pricing/reprice": lambda shop: shop.send("POST", "/api/pricing/reprice"),
     "POST /api/pricing/runs/{run_id}/confirm": lambda shop: of_review(shop, "runs", "confirm"),
     "POST /api/pricing/runs/{run_id}/discard": lambda shop: of_review(shop, "runs", "discard"),

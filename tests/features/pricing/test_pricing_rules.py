@@ -264,6 +264,7 @@ async def test_settings_are_read_and_changed(a_seller):
         "minimum_move": "0.01",
         "attribution_logging": True, "max_age_hours": 168, "fee_level": "1-4",
         "hard_floor": None, "repricing_scope": "all_games", "shipping_adder": None,
+        "recommendations": "review",
     }  # fmt: skip
     changed = {
         "direct_minimum": "0.50",
@@ -281,6 +282,7 @@ async def test_settings_are_read_and_changed(a_seller):
         {"hard_floor": "0"},
         {"repricing_scope": "some"},
         {"shipping_adder": "-1"},
+        {"recommendations": "sometimes"},
         {"nothing": 1},
     ):
         refused = await seller.http.patch(SETTINGS, json=wrong)

@@ -47,6 +47,10 @@ SCOPES: Final = (
     ("all_games", "All games"),
     ("games_with_rules", "Only games with a rule besides the default one"),
 )
+MODES: Final = (
+    ("review", "Wait for a person"),
+    ("automatic", "Apply those of high confidence"),
+)
 INPUTS: Final = (
     Input("hard_floor", "Hard floor", "maybe", "In dollars. No rule, cap or sale asks less."),
     Input("repricing_scope", "Games that are priced", "select", choices=SCOPES),
@@ -58,6 +62,7 @@ INPUTS: Final = (
     ),
     Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
     Input("max_age_hours", "Oldest market data", "text", "In hours. Older data prices nothing."),
+    Input("recommendations", "Recommended prices", "select", choices=MODES),
     Input("fee_level", "Level of fees", "select", choices=LEVELS),
     Input("direct_program", "This store takes part in the direct program", "check"),
     Input("direct_minimum", "Smallest price in the direct program", "text", "In dollars."),

@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from cardsync import errors
 from cardsync.limits import DEFAULT_PRIORITY, RULES
@@ -32,12 +32,15 @@ SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
     "hard_floor": wire.maybe(wire.read_money),
     "repricing_scope": wire.read_text,
     "shipping_adder": wire.maybe(wire.read_money),
+    "recommendations": wire.read_text,
 }
 # No body may give this priority; it stands for an omitted one until all entries are read.
 UNPLACED: Final = 0
 MONEY_SETTINGS: Final = ("direct_minimum", "minimum_move", "hard_floor", "shipping_adder")
-# The field decides whether receipts are stored; no price depends on it.
-_NO_PRICING: Final = frozenset({"attribution_logging"})
+# These fields decide whether receipts are stored, and whether recommendations wait for a person
+# or sure ones apply by themselves; no price that a rule asks depends on them.
+NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
+RecommendationMode = Literal["review", "automatic"]
 
 
 def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
@@ -178,7 +181,7 @@ def _settings(body: Any) -> SellerPricing:
     try:
         values = wire.read_body(body, SETTING_FIELDS)
         return replace(
-            SellerPricing(), **{name: v for name, v in values.items() if name not in _NO_PRICING}
+            SellerPricing(), **{name: v for name, v in values.items() if name not in NO_PRICING}
         )
     except (errors.InvalidRule, InvalidRule) as e:
         raise errors.InvalidRule(f"settings.{e}") from e

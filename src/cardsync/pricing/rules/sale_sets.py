@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, get_args
 
 from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -25,7 +25,12 @@ from cardsync.pricing.rules import json
 from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
-from cardsync.pricing.rules.rule_file import MONEY_SETTINGS, SETTING_FIELDS
+from cardsync.pricing.rules.rule_file import (
+    MONEY_SETTINGS,
+    NO_PRICING,
+    SETTING_FIELDS,
+    RecommendationMode,
+)
 from cardsync.pricing.rules.sale_put_back import (
     SETTINGS,
     kept,
@@ -173,12 +178,15 @@ async def change_settings(
     """Raises InvalidRule."""
     caller.must_be_owner()
     values = json.read_body(body, SETTING_FIELDS)
+    modes = get_args(RecommendationMode)
+    if values.get("recommendations", modes[0]) not in modes:
+        raise errors.InvalidRule(f"recommendations: must be one of {', '.join(modes)}")
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
     try:
         replace(
             seller_pricing(account),
-            **{name: v for name, v in values.items() if name != "attribution_logging"},
+            **{name: v for name, v in values.items() if name not in NO_PRICING},
         )
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e

@@ -25,6 +25,7 @@ from cardsync.pricing.rule_tests.check import Verdict
 from cardsync.pricing.rule_tests.shown import RuleTestVerdict, verdict_body
 from cardsync.pricing.rules import json
 from cardsync.pricing.rules.rows import rule_of, sale_of, seller_pricing
+from cardsync.pricing.rules.rule_file import RecommendationMode
 from cardsync.pricing.rules.rule_warnings import Warnings
 
 
@@ -126,6 +127,7 @@ class PricingSettings(msgspec.Struct):
     hard_floor: str | None
     repricing_scope: RepricingScope
     shipping_adder: str | None
+    recommendations: RecommendationMode
 
 
 class PinnedCard(msgspec.Struct):
@@ -172,6 +174,7 @@ def settings_body(account: Account) -> PricingSettings:
         _maybe_dollars(pricing.hard_floor),
         pricing.repricing_scope,
         _maybe_dollars(pricing.shipping_adder),
+        account.recommendations,  # type: ignore[arg-type]
     )
 
 

@@ -44,7 +44,7 @@ from cardsync.seller_state.lease import UnderLease, boundary
 from cardsync.seller_state.state import Lease, own_state
 from cardsync.sync import cancel
 from cardsync.work import runner
-from cardsync.work.jobs import Work, enqueue, jobs, mark_due
+from cardsync.work.jobs import RECOMMENDATIONS, Work, enqueue, jobs, mark_due
 from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
 
@@ -390,6 +390,7 @@ async def _end(
         own.export_fingerprint = exported or await fingerprint(session, lease.seller_id)
         await session.flush()
         if state == "completed":
+            await mark_due(session, lease.seller_id, RECOMMENDATIONS)
             await hold_prices(session, lease.seller_id, held)
         if sold is not None:
             await on_sale.settle(session, lease.seller_id, sold, now)

@@ -1,0 +1,180 @@
+"""The queue of recommendations: price reviews by expected money with their evidence, stale stock and
+advice; accepting one or several after a look at what changes, snoozing and dismissing; outcomes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.orders.filters import read_page
+from cardsync.recommendations.decide import accept, settle
+from cardsync.recommendations.listing import recommendations
+from cardsync.recommendations.outcomes import outcomes
+from cardsync.recommendations.shown import outcomes_body, recommendations_body
+from cardsync.settings import Settings
+from cardsync.web.request import reading
+
+# A page tells at once of everything that it showed, which one request may.
+PER_PAGE: Final = 20
+PATH: Final = "/recommendations"
+NAMES: Final = {
+    "depth_raise": "Others list it for more",
+    "sales_anchor": "It sells for more",
+    "generic_raise": "The market stands higher",
+    "demand_pulse": "It sells faster",
+    "stale_stock": "Nobody bought it for ninety days",
+    "never_matching_rule": "A rule governs no card",
+    "rule_scope_drift": "A rule governs other cards than before",
+    "missing_floor": "A rule has no floor",
+}
+VERDICTS: Final = {
+    "more": ("brought more", "good"),
+    "less": ("brought less", "bad"),
+    "no_difference": ("no difference shown", "plain"),
+    "not_enough_sales": ("not enough sales to say", "plain"),
+}
+
+
+class Taken(NamedTuple):
+    """A recommendation at the revision that the page showed."""
+
+    id: int
+    revision: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.id}@{self.revision}"
+
+
+async def _listed(request: PageRequest, caller: Caller, page: int) -> Any:
+    """Return a page of the JSON answer, as the API gives it."""
+    async with reading(request) as reads:
+        found = await recommendations(reads, caller, page, PER_PAGE, clock.now())
+    return msgspec.json.decode(msgspec.json.encode(recommendations_body(found, page, PER_PAGE)))
+
+
+@get(PATH, opt=BY_FORM)
+async def queue_page(request: PageRequest, caller: Caller) -> Template:
+    """Show what waits, those first that may bring the most."""
+    page, _ = read_page(request.query_params.dict())
+    told = await _listed(request, caller, page)
+    return show(request, caller, "recommendations.html", told=told, names=NAMES)
+
+
+@get(f"{PATH}/accept", opt=BY_FORM)
+async def diff_page(request: PageRequest, caller: Caller) -> Template:
+    """Show the chosen prices beside those of now, before they are accepted."""
+    caller.must_be_owner()
+    given = request.query_params.dict()
+    page, _ = read_page(given)
+    told = await _listed(request, caller, page)
+    chosen = set(given.get("take", []))
+    rows = [
+        one for one in told["recommendations"] if Taken(one["id"], one["revision"]).text in chosen
+    ]
+    gone = len(chosen) - len(rows)
+    return show(request, caller, "recommendations_diff.html", rows=rows, gone=gone, names=NAMES)
+
+
+@post(f"{PATH}/accept", opt=BY_FORM | WRITES)
+async def accept_chosen(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+) -> Response[str]:
+    """Accept each by itself: one whose evidence has changed keeps no other back."""
+    caller.must_be_owner()
+    form = await read_form(request)
+    taken = [_taken(text) for text in form.get("take", [])[:PER_PAGE]]
+    accepted, left = 0, list[str]()
+    for one in taken:
+        try:
+            accepted += await _accepted(database, caller, one)
+        except errors.Problem as problem:
+            left.append(sentence(problem))
+    said = f"{accepted:,} {'price is' if accepted == 1 else 'prices are'} accepted."
+    waiting = len(taken) - accepted - len(left)
+    if waiting:
+        said += f" {waiting:,} changed meanwhile and wait again."
+    return see(PATH, done=" ".join([said, *dict.fromkeys(left)]))
+
+
+async def _accepted(database: Database, caller: Caller, one: Taken) -> bool:
+    async with database.tenant(caller.seller_id) as session:
+        moment = _moment(one.revision)
+        decided = await accept(session, caller, one.id, moment, clock.now())
+    return decided.status == "accepted"
+
+
+@post(f"{PATH}/{{recommendation_id:int}}/settle", opt=BY_FORM | WRITES)
+async def settle_one(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    recommendation_id: int,
+) -> Response[str]:
+    """Snooze or dismiss."""
+    form = await read_form(request)
+    dismissed = field(form, "answer") == "dismissed"
+    async with database.tenant(caller.seller_id) as session:
+        await settle(
+            session,
+            caller,
+            recommendation_id,
+            _moment(field(form, "revision")),
+            "dismissed" if dismissed else "snoozed",
+            clock.now(),
+        )
+    return see(
+        PATH,
+        done="It stays away for thirty days." if dismissed else "It waits for other evidence.",
+    )
+
+
+@get(f"{PATH}/outcomes", opt=BY_FORM)
+async def outcomes_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    """Show what applied prices brought."""
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
+        told = outcomes_body(await outcomes(session, caller, clock.now()))
+    return show(
+        request,
+        caller,
+        "recommendations_outcomes.html",
+        told=told,
+        names=NAMES,
+        verdicts=VERDICTS,
+    )
+
+
+def _taken(text: str) -> Taken:
+    """Raises InvalidPayload."""
+    number, _, revision = text.partition("@")
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise errors.InvalidPayload("take: must be a recommendation and its revision")
+    return Taken(int(number), revision)
+
+
+def _moment(revision: str) -> Any:
+    """Raises InvalidPayload."""
+    moment = clock.read_moment(revision)
+    if moment is None:
+        raise errors.InvalidPayload("revision: must be a time")
+    return moment
+
+
+ROUTES = [queue_page, diff_page, accept_chosen, settle_one, outcomes_page]

@@ -1,0 +1,1 @@
+"""Market evidence: observed sales, listings and prices, and the verdicts that they support."""

@@ -1,0 +1,94 @@
+"""Proposed prices become targets: cards with prices come in; targets, price changes, the export's
+fingerprint and the agent's task are written in the caller's transaction.
+
+The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
+that a rollback can take them back. The rules price the cards again at the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.cards.exported import fingerprint
+from cardsync.database.session import run
+from cardsync.money import from_units
+from cardsync.pricing.models import PriceRun
+from cardsync.pricing.runs.push_task import push_prices
+from cardsync.seller_state.models import SyncState
+
+TRIGGER: Final = "recommendation"
+
+
+# A run that prices by recommendations counts as the newest, so it must not hide one that waits.
+_WAITS: Final = """
+    SELECT state = 'awaiting_review' FROM price_run
+     WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+     ORDER BY finished_at DESC, id DESC LIMIT 1
+"""
+
+
+async def review_waits(session: AsyncSession, state: SyncState) -> bool:
+    """Return whether an upload or a price run waits for the seller's decision."""
+    waits = await session.scalar(text(_WAITS), {"seller": state.seller_id})
+    return bool(waits) or state.review_upload_id is not None
+
+
+class NewTarget(NamedTuple):
+    """`price` is in ten-thousandths."""
+
+    card_id: int
+    price: int
+    rule_id: int | None
+
+
+_CHANGES: Final = """
+    INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
+    SELECT :seller, :run, c.id, c.price, w.price, w.rule_id
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]), CAST(:rules AS bigint[]))
+           AS w (id, price, rule_id)
+      JOIN card c ON c.seller_id = :seller AND c.id = w.id
+"""
+_TARGETS: Final = """
+    UPDATE card c SET target_price = w.price, priced_at = :now, updated_at = :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
+     WHERE c.seller_id = :seller AND c.id = w.id
+"""
+
+
+async def apply_targets(
+    session: AsyncSession,
+    state: SyncState,
+    targets: Sequence[NewTarget],
+    now: datetime,
+) -> int:
+    """Write the targets, and return the run that they stand in."""
+    count = len(targets)
+    made = PriceRun(
+        seller_id=state.seller_id,
+        trigger=TRIGGER,
+        state="completed",
+        started_at=now,
+        finished_at=now,
+        summary={"cards": count, "priced": count, "changed": count},
+    )
+    session.add(made)
+    await session.flush()
+    values = {
+        "seller": state.seller_id,
+        "run": made.id,
+        "ids": [target.card_id for target in targets],
+        "prices": [from_units(target.price) for target in targets],
+        "rules": [target.rule_id for target in targets],
+        "now": now,
+    }
+    await run(session, _CHANGES, values)
+    await run(session, _TARGETS, values)
+    state.export_fingerprint = await fingerprint(session, state.seller_id)
+    await session.flush()
+    await push_prices(session, state.seller_id, now)
+    return made.id

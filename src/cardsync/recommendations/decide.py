@@ -1,0 +1,243 @@
+"""A person's word on a recommendation: accept, dismiss and snooze, each for one revision.
+
+Accepting reads the card's evidence anew, by the code that generates. If it is not what the review
+was made from, nothing is applied: the review stays pending with a new revision. The seller's state
+row is locked first, so of many callers at once exactly one decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.cards.exported import fingerprint
+from cardsync.database.session import run
+from cardsync.money import dollars, from_units, to_units
+from cardsync.pricing.runs.push_task import push_prices
+from cardsync.recommendations.apply import NewTarget, apply_targets, review_waits
+from cardsync.recommendations.found import review_of
+from cardsync.recommendations.generate import note_events
+from cardsync.recommendations.models import Recommendation
+from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import lease_is_live, locked
+
+ACCEPTED: Final = "recommendations.accepted"
+SETTLED: Final = "recommendations.settled"
+Answer = Literal["dismissed", "snoozed"]
+
+
+class Decision(NamedTuple):
+    """`status` is accepted, dismissed, snoozed, preview_queued or market_evidence_changed."""
+
+    status: str
+    revision: datetime
+    run_id: int | None = None
+
+
+async def accept(
+    session: AsyncSession,
+    caller: Caller,
+    recommendation_id: int,
+    revision: datetime,
+    now: datetime,
+) -> Decision:
+    """Set the proposed price as the card's target. Where the evidence has changed, the review gets
+    a new revision in this transaction, and the decision says so.
+
+    Raises OwnerRequired, NotFound, RevisionConflict, NotEligible, MutexHeld.
+    """
+    caller.must_be_owner()
+    state = await locked(session, caller.seller_id)
+    row = await _pending(session, caller, recommendation_id, revision)
+    if row.family != "price" or row.card_id is None or row.proposed_price is None:
+        raise errors.NotEligible("only a price review can be accepted; this one is advice")
+    account = await session.get_one(Account, caller.seller_id, populate_existing=True)
+    holds = account.entitlements(now).holds
+    if holds:
+        raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
+    _must_be_free(state, now)
+    if await review_waits(session, state):
+        raise errors.NotEligible("prices wait for your review; confirm or discard them first")
+    able, found = await review_of(session, account, row.card_id, now)
+    if not able:
+        raise errors.NotEligible("the card is pinned, blocked, on sale or not in stock")
+    if found is None or found["evidence_key"] != row.evidence_key:
+        return await _revise(session, row, found, now)
+    proposed = to_units(row.proposed_price)
+    before = await _target(session, caller.seller_id, row.card_id)
+    target = NewTarget(row.card_id, proposed, row.rule_id)
+    run_id = await apply_targets(session, state, [target], now)
+    row.state, row.settled_at, row.settled_by = "accepted", now, caller.actor
+    await session.flush()
+    await note_events(session, caller.seller_id, [row.id], "accepted", caller.actor, now)
+    note(
+        session,
+        caller,
+        ACCEPTED,
+        f"recommendation {row.id} accepted: card {row.card_id} asks {dollars(proposed)}",
+        now,
+        before={"target_price": before},
+        after={"target_price": dollars(proposed)},
+        undo={
+            "kind": ACCEPTED,
+            "card": row.card_id,
+            "was": before,
+            "became": dollars(proposed),
+        },
+    )
+    return Decision("accepted", row.revision, run_id)
+
+
+async def settle(
+    session: AsyncSession,
+    caller: Caller,
+    recommendation_id: int,
+    revision: datetime,
+    answer: Answer,
+    now: datetime,
+) -> Decision:
+    """Dismiss a recommendation for thirty days, or snooze it until its evidence changes.
+
+    Raises OwnerRequired, NotFound, RevisionConflict.
+    """
+    caller.must_be_owner()
+    await locked(session, caller.seller_id)
+    row = await _pending(session, caller, recommendation_id, revision)
+    row.state, row.settled_at, row.settled_by = answer, now, caller.actor
+    note(
+        session,
+        caller,
+        f"recommendations.{answer}",
+        f"recommendation {row.id} {answer}",
+        now,
+        before={"state": "pending"},
+        after={"state": answer},
+        undo={"kind": SETTLED, "recommendation": row.id, "became": answer},
+    )
+    return Decision(answer, row.revision)
+
+
+async def _pending(
+    session: AsyncSession,
+    caller: Caller,
+    recommendation_id: int,
+    revision: datetime,
+) -> Recommendation:
+    row = await session.scalar(
+        select(Recommendation)
+        .where(
+            Recommendation.seller_id == caller.seller_id,
+            Recommendation.id == recommendation_id,
+        )
+        .with_for_update()
+    )
+    if row is None:
+        raise errors.NotFound(f"there is no recommendation {recommendation_id}")
+    if row.state != "pending":
+        raise errors.RevisionConflict(f"recommendation {recommendation_id} is {row.state}")
+    if row.revision != revision:
+        raise errors.RevisionConflict(
+            f"recommendation {recommendation_id} has the revision {revision_text(row.revision)}"
+        )
+    return row
+
+
+def _must_be_free(state: SyncState, now: datetime) -> None:
+    """Raises MutexHeld while a run or a rollback writes prices."""
+    if lease_is_live(state, now) and state.lease_expires_at is not None:
+        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+
+
+async def _revise(
+    session: AsyncSession,
+    row: Recommendation,
+    found: Mapping[str, Any] | None,
+    now: datetime,
+) -> Decision:
+    """Keep the review pending under a new revision; what is known now is what it shows. A review
+    that nothing supports any more stays as it was, for the next generation to end.
+    """
+    was = row.kind
+    row.revision = now
+    if found is not None:
+        for name in ("kind", "rule_id", "confidence", "evidence", "evidence_key", "expires_at"):
+            setattr(row, name, found[name])
+        for name in ("current_price", "proposed_price", "expected_value"):
+            setattr(row, name, from_units(found[name]))
+        row.worth = found["worth"]
+    await session.flush()
+    generic = was == "generic_raise" and found is not None
+    return Decision("preview_queued" if generic else "market_evidence_changed", now)
+
+
+def revision_text(revision: datetime) -> str:
+    """Write a revision: UTC with six fractional digits."""
+    return revision.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+_TARGET: Final = "SELECT target_price FROM card WHERE seller_id = :seller AND id = :card"
+_PUT_BACK: Final = """
+    UPDATE card SET target_price = :price, updated_at = :now
+     WHERE seller_id = :seller AND id = :card AND target_price = :became
+"""
+_OPEN_AGAIN: Final = """
+    UPDATE recommendation r SET state = 'pending', settled_at = NULL, settled_by = NULL
+     WHERE r.seller_id = :seller AND r.id = :id AND r.state = :became
+"""
+
+
+async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | None:
+    target = await session.scalar(text(_TARGET), {"seller": seller_id, "card": card_id})
+    return None if target is None else dollars(to_units(target))
+
+
+async def put_target_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Give the card the target that it had. Raises ChangedSince, MutexHeld."""
+    caller.must_be_owner()
+    state = await locked(session, caller.seller_id)
+    _must_be_free(state, now)
+    values = {
+        "seller": caller.seller_id,
+        "card": undo["card"],
+        "price": None if undo["was"] is None else Decimal(undo["was"]),
+        "became": Decimal(undo["became"]),
+        "now": now,
+    }
+    if not await run(session, _PUT_BACK, values):
+        raise errors.ChangedSince(f"the target of card {undo['card']} was changed since")
+    state.export_fingerprint = await fingerprint(session, caller.seller_id)
+    await session.flush()
+    await push_prices(session, caller.seller_id, now)
+
+
+async def open_again(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Let a dismissed or snoozed recommendation wait again. Raises ChangedSince."""
+    caller.must_be_owner()
+    await locked(session, caller.seller_id)
+    values = {
+        "seller": caller.seller_id,
+        "id": undo["recommendation"],
+        "became": undo["became"],
+    }
+    if not await run(session, _OPEN_AGAIN, values):
+        raise errors.ChangedSince(f"recommendation {undo['recommendation']} was changed since")

@@ -1,0 +1,103 @@
+"""Evidence as a recommendation tells it: the figures and clocks of a review go in; their JSON and
+their key come out. Pure.
+
+The key covers figures and prices and no clock: evidence that was merely seen again is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from cardsync.clock import rfc3339
+from cardsync.money import dollars
+
+_MONEY: Final = ("listings_low", "sales_median", "market")
+_CLOCKS: Final = (
+    "listings_observed_at",
+    "sales_newest_at",
+    "sales_fetched_at",
+    "observed_at",
+)
+_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
+    "depth_raise": ("listings_low", "listings_count", "listings_observed_at"),
+    "sales_anchor": ("sales_median", "sales_count", "sales_newest_at", "sales_fetched_at"),
+    "generic_raise": ("market", "observed_at"),
+    "demand_pulse": ("sales_week", "sales_count", "sales_newest_at", "sales_fetched_at"),
+    "stale_stock": ("market", "observed_at"),
+}
+_NAMES: Final[Mapping[str, str]] = {
+    "listings_low": "lowest_listing",
+    "listings_count": "condition_listings",
+    "sales_median": "median_sale",
+    "sales_count": "sales_30d",
+    "sales_week": "sales_7d",
+    "sales_newest_at": "newest_sale_at",
+    "sales_fetched_at": "fetched_at",
+}
+# What the evidence says, and what would change the verdict.
+_TOLD: Final[Mapping[str, tuple[str, str]]] = {
+    "depth_raise": (
+        "The lowest of {condition_listings} listings in the condition is {lowest_listing}.",
+        "A listing below {proposed}, or fewer than three listings, would end this.",
+    ),
+    "sales_anchor": (
+        "The median of {sales_30d} sales in thirty days is {median_sale}.",
+        "A median below {proposed}, or fewer than three sales, would end this.",
+    ),
+    "generic_raise": (
+        "The market price of the last upload is {market}.",
+        "A market price below {proposed} would end this.",
+    ),
+    "demand_pulse": (
+        "{sales_7d} of the {sales_30d} sales in thirty days were in the last seven.",
+        "A week with fewer sales than the weeks before it would end this.",
+    ),
+    "stale_stock": (
+        "No copy was sold in the last ninety days.",
+        "A sale of one copy would end this.",
+    ),
+}
+
+
+def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evidence of a row of `generation.reviews` or `generation.stale_stock`."""
+    kind: str = row["kind"]
+    figures = {_NAMES.get(name, name): _plain(name, row[name]) for name in _OF_KIND[kind]}
+    said, ends = _TOLD[kind]
+    words = figures | {"proposed": dollars(row["proposed"])}
+    return figures | {
+        "reason": said.format(**words),
+        "would_change": ends.format(**words),
+        "copies_from": "sales" if row.get("sales_known") else "assumed",
+        "competing_signals": [
+            {
+                "kind": signal["kind"],
+                "proposed_price": dollars(signal["proposed"]),
+                "expected_value": dollars(signal["expected_value"]),
+            }
+            for signal in row.get("signals") or []
+        ],
+    }
+
+
+def _plain(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name in _CLOCKS:
+        return rfc3339(value)
+    return dollars(value) if name in _MONEY else value
+
+
+def key_of(row: Mapping[str, Any]) -> str:
+    """Return the key of a review's evidence."""
+    kind: str = row["kind"]
+    figures = [row[name] for name in _OF_KIND[kind] if name not in _CLOCKS]
+    return digest([kind, row["current_price"], row["proposed"], *figures])
+
+
+def digest(parts: list[Any]) -> str:
+    return hashlib.blake2b(orjson.dumps(parts), digest_size=12).hexdigest()

@@ -1,0 +1,207 @@
+"""Finding what may be recommended: a seller's account and the moment come in; rows for the table
+`recommendation` come out. Nothing is written here.
+
+A generation reads all cards; accepting reads one of them again, by the same code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import limits
+from cardsync.access.models import Account
+from cardsync.pricing.engine import engine
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, read_stock
+from cardsync.recommendations import generation
+from cardsync.recommendations.evidence import digest, evidence_of, key_of
+from cardsync.recommendations.market_read import market_of
+
+UNSOLD: Final = timedelta(days=90)
+# Advice on rules holds until the next syncs say otherwise.
+ADVICE_LASTS: Final = timedelta(days=14)
+
+_UNSOLD: Final = """
+    SELECT c.id FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL AND c.quantity > 0
+       AND c.price IS NOT NULL AND c.created_at <= :old
+       AND c.marketplace_id NOT IN (
+           SELECT i.sku_id FROM orders o
+             JOIN order_item i ON i.seller_id = :seller AND i.order_id = o.id
+            WHERE o.seller_id = :seller AND o.order_date >= CAST(:old_day AS date)
+              AND o.status_group <> 'Cancelled' AND i.sku_id IS NOT NULL)
+     ORDER BY c.price * c.quantity DESC, c.id LIMIT :most
+"""
+_COLUMNS: Final = (
+    "slot", "family", "kind", "card_id", "rule_id", "current_price", "proposed_price",
+    "expected_value", "worth", "confidence", "evidence", "evidence_key", "expires_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows have the columns of `recommendation`, prices in ten-thousandths. `rule_cards` counts the
+    cards that each rule governs.
+    """
+
+    rows: list[dict[str, Any]]
+    rule_cards: dict[int, int]
+
+
+async def all_found(
+    session: AsyncSession,
+    account: Account,
+    now: datetime,
+    before: dict[int, int],
+) -> Found:
+    """Return everything that may be recommended to the seller at this moment."""
+    stock, cards = await _cards(session, account, now, None)
+    values = {
+        "seller": account.seller_id,
+        "old": now - UNSOLD,
+        "old_day": (now - UNSOLD).date(),
+        "most": limits.STALE_STOCK,
+    }
+    unsold = (await session.scalars(text(_UNSOLD), values)).all()
+    return await asyncio.to_thread(_judged, stock, cards, unsold, before, now)
+
+
+async def review_of(
+    session: AsyncSession,
+    account: Account,
+    card_id: int,
+    now: datetime,
+) -> tuple[bool, dict[str, Any] | None]:
+    """Return whether the card may be recommended anything, and its review at this moment."""
+    stock, cards = await _cards(session, account, now, card_id)
+    able = generation.eligible(cards, cards["stored_target"])
+    best = generation.reviews(able, generation.Limits(stock.run, 1))
+    rows = [_review(row) for row in best.iter_rows(named=True)]
+    return able.height > 0, rows[0] if rows else None
+
+
+async def _cards(
+    session: AsyncSession,
+    account: Account,
+    now: datetime,
+    card_id: int | None,
+) -> tuple[Stock, pl.DataFrame]:
+    """Return the cards as the live rules price them now, with all evidence beside them."""
+    run = await run_of(session, account, now)
+    if card_id is None:
+        stock = await read_stock(session, account, run)
+    else:
+        stock = await read_stock(
+            session,
+            account,
+            run,
+            "c.id = :wanted AND NOT c.gone AND c.contribution IS NULL",
+            card_id=card_id,
+            wanted=card_id,
+        )
+    only = ON_SALE if card_id is None else f"c.id = {int(card_id)}"
+    seen = await market_of(session, account.seller_id, now, only)
+    return stock, await asyncio.to_thread(_priced, stock, seen)
+
+
+def _priced(stock: Stock, seen: pl.DataFrame) -> pl.DataFrame:
+    run = stock.run
+    priced = engine.price(stock.cards, run.rules, run.seller, run.now, run.sales)
+    kept = [name for name in engine.INPUT_COLUMNS if name not in seen.columns]
+    chosen = priced.select(*kept, "blockers", "rule_id", "sale_id", "target").with_columns(
+        id=stock.cards["id"],
+        stored_target=stock.cards["target_price"],
+    )
+    return chosen.join(seen, on="id", how="left", maintain_order="left")
+
+
+def _judged(
+    stock: Stock,
+    cards: pl.DataFrame,
+    unsold: Sequence[int],
+    before: dict[int, int],
+    now: datetime,
+) -> Found:
+    run = stock.run
+    able = generation.eligible(cards, cards["stored_target"])
+    best = generation.reviews(able, generation.Limits(run, limits.RECOMMENDATIONS))
+    stale = generation.stale_stock(able, unsold, run)
+    counted = (
+        cards.filter(pl.col("rule_id").is_not_null())
+        .group_by("rule_id")
+        .agg(
+            pl.len().alias("cards"),
+            (pl.col("target") < generation.CHEAP).sum().alias("cheap"),
+        )
+    )
+    governed = dict(zip(counted["rule_id"], counted["cards"], strict=True))
+    cheap = dict(zip(counted["rule_id"], counted["cheap"], strict=True))
+    rows = [_review(row) for row in best.iter_rows(named=True)]
+    rows += [_stale(row) for row in stale.iter_rows(named=True)]
+    # A shop without cards says nothing about its rules.
+    if governed:
+        signals = generation.account_signals(run, governed, before, cheap)
+        rows += [_advice(signal, now) for signal in signals]
+    return Found(rows, governed)
+
+
+def _row(**values: Any) -> dict[str, Any]:
+    return dict.fromkeys(_COLUMNS) | values
+
+
+def _review(row: dict[str, Any]) -> dict[str, Any]:
+    return _row(
+        slot=f"price:{row['id']}",
+        family="price",
+        kind=row["kind"],
+        card_id=row["id"],
+        rule_id=row["rule_id"],
+        current_price=row["current_price"],
+        proposed_price=row["proposed"],
+        expected_value=row["expected_value"],
+        worth=row["expected_value"],
+        confidence=row["confidence"],
+        evidence=evidence_of(row),
+        evidence_key=key_of(row),
+        expires_at=row["expires_at"],
+    )
+
+
+def _stale(row: dict[str, Any]) -> dict[str, Any]:
+    told = row | {"kind": "stale_stock"}
+    return _row(
+        slot=f"stock:{row['id']}",
+        family="liquidation",
+        kind="stale_stock",
+        card_id=row["id"],
+        rule_id=row["rule_id"],
+        current_price=row["current_price"],
+        proposed_price=row["proposed"],
+        worth=row["current_price"] * row["quantity"],
+        confidence="low",
+        evidence=evidence_of(told),
+        evidence_key=key_of(told),
+        expires_at=row["expires_at"],
+    )
+
+
+def _advice(signal: generation.AccountSignal, now: datetime) -> dict[str, Any]:
+    return _row(
+        slot=f"rule:{signal.kind}:{signal.rule_id}",
+        family="account",
+        kind=signal.kind,
+        rule_id=signal.rule_id,
+        worth=0,
+        confidence="high",
+        evidence={"rule": signal.name, "competing_signals": [], **signal.told},
+        evidence_key=digest([signal.kind, signal.rule_id]),
+        expires_at=now + ADVICE_LASTS,
+    )

@@ -1,0 +1,272 @@
+"""Generating recommendations after a sync: a mark in `work_due` comes in; the rows of
+`recommendation` that differ are written.
+
+Cards and evidence are read in one snapshot, without a lock. One transaction under the seller's row
+then writes everything and forgets the mark: a worker that is killed before has written nothing, and
+the sweep begins again. In automatic mode the reviews of high confidence are applied there, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import orjson
+import polars as pl
+import procrastinate
+import structlog
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.access.activity import note_by
+from cardsync.access.models import Account
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.session import run
+from cardsync.money import to_units
+from cardsync.recommendations.apply import NewTarget, apply_targets, review_waits
+from cardsync.recommendations.found import Found, all_found
+from cardsync.recommendations.models import Recommendation, RecommendationScan
+from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import lease_is_live, locked
+from cardsync.work.jobs import RECOMMENDATIONS, Work, jobs, work_of
+from cardsync.work.streams import due_of, forget
+
+log = structlog.get_logger(__name__)
+
+# A dismissed recommendation stays away for so long, whatever the evidence says.
+DISMISSED_FOR: Final = timedelta(days=30)
+# Expired recommendations are kept so long.
+KEPT_FOR: Final = timedelta(days=400)
+_FORGOTTEN_AT_ONCE: Final = 20_000
+ACTOR: Final = "recommendations"
+
+_TYPES: Final = {
+    "slot": "text", "family": "text", "kind": "text", "card_id": "bigint", "rule_id": "bigint",
+    "current_price": "bigint", "proposed_price": "bigint", "expected_value": "bigint",
+    "worth": "bigint", "confidence": "text", "evidence": "text", "evidence_key": "text",
+    "expires_at": "bigint",
+}  # fmt: skip
+_CONTENT: Final = (
+    "kind", "card_id", "rule_id", "current_price", "proposed_price", "expected_value", "worth",
+    "confidence", "evidence", "evidence_key", "expires_at",
+)  # fmt: skip
+_AS_STORED: Final = {
+    **{
+        name: f"f.{name} / 10000.0"
+        for name in ("current_price", "proposed_price", "expected_value")
+    },
+    "evidence": "CAST(f.evidence AS jsonb)",
+    "expires_at": "to_timestamp(f.expires_at / 1000000.0)",
+}
+_SET: Final = ", ".join(f"{name} = {_AS_STORED.get(name, f'f.{name}')}" for name in _CONTENT)
+# The same evidence, seen again: only its clocks move, and no revision.
+_SEEN_AGAIN: Final = f"""
+    UPDATE recommendation r
+       SET evidence = {_AS_STORED["evidence"]}, expires_at = {_AS_STORED["expires_at"]},
+           expected_value = {_AS_STORED["expected_value"]}, worth = f.worth
+      FROM found f
+     WHERE r.seller_id = :seller AND r.slot = f.slot AND r.state = 'pending'
+       AND r.evidence_key = f.evidence_key
+       AND (r.expires_at <> {_AS_STORED["expires_at"]} OR r.worth <> f.worth)
+"""
+_CHANGED: Final = f"""
+    UPDATE recommendation r
+       SET state = 'pending', revision = :now, settled_at = NULL, settled_by = NULL, {_SET}
+      FROM found f
+     WHERE r.seller_id = :seller AND r.slot = f.slot
+       AND (r.state IN ('pending', 'snoozed') AND r.evidence_key <> f.evidence_key
+            OR r.state = 'dismissed' AND r.settled_at <= :forgotten)
+"""
+_NEW: Final = f"""
+    INSERT INTO recommendation AS r (seller_id, slot, family, state, revision, created_at,
+                                     {", ".join(_CONTENT)})
+    SELECT :seller, f.slot, f.family, 'pending', :now, :now,
+           {", ".join(_AS_STORED.get(name, f"f.{name}") for name in _CONTENT)}
+      FROM found f
+     WHERE NOT EXISTS (
+           SELECT FROM recommendation o
+            WHERE o.seller_id = :seller AND o.slot = f.slot
+              AND o.state IN ('pending', 'snoozed', 'dismissed'))
+     ORDER BY f.worth DESC, f.slot
+    ON CONFLICT DO NOTHING
+"""
+_OVER: Final = """
+    WITH over AS (
+        UPDATE recommendation r SET state = 'expired', settled_at = :now
+         WHERE r.seller_id = :seller
+           AND (r.state = 'pending'
+                OR r.state IN ('snoozed', 'dismissed') AND r.settled_at <= :forgotten)
+           AND NOT EXISTS (SELECT FROM found f WHERE f.slot = r.slot)
+     RETURNING r.id, r.revision)
+    INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
+    SELECT :seller, id, revision, 'expired', :now, :actor FROM over
+    ON CONFLICT DO NOTHING
+"""
+# Outcomes compare with expired reviews of a year. A later generation deletes what one leaves.
+_FORGET: Final = """
+    WITH old AS (
+        DELETE FROM recommendation r
+         WHERE r.seller_id = :seller AND r.id IN (
+               SELECT id FROM recommendation
+                WHERE seller_id = :seller AND state = 'expired' AND settled_at <= :kept_since
+                ORDER BY settled_at LIMIT :most)
+     RETURNING r.id)
+    DELETE FROM recommendation_event e USING old
+     WHERE e.seller_id = :seller AND e.recommendation_id = old.id
+"""
+_SCAN: Final = """
+    INSERT INTO recommendation_scan AS s (seller_id, generated_at, rule_cards)
+    VALUES (:seller, :now, CAST(:rules AS jsonb))
+    ON CONFLICT (seller_id) DO UPDATE
+       SET generated_at = excluded.generated_at, rule_cards = excluded.rule_cards
+     WHERE s.generated_at <= excluded.generated_at
+"""
+_EVENTS: Final = """
+    INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
+    SELECT :seller, r.id, r.revision, :kind, :now, :actor FROM recommendation r
+     WHERE r.seller_id = :seller AND r.id = ANY (CAST(:ids AS bigint[]))
+    ON CONFLICT DO NOTHING
+"""
+
+
+@jobs.task(name="recommendations.generate", queue="imports", pass_context=True)
+async def generate_recommendations(context: procrastinate.JobContext, seller_id: int) -> None:
+    await work_off(work_of(context), seller_id)
+
+
+async def work_off(work: Work, seller_id: int) -> None:
+    """Bring the seller's recommendations up to date; of two workers the second writes nothing."""
+    async with work.database.tenant(seller_id, snapshot=True) as session:
+        due = await due_of(session, seller_id, RECOMMENDATIONS)
+        now = clock.now()
+        if due is None or due.at > now:
+            return
+        account = await session.get_one(Account, seller_id)
+        found = await all_found(session, account, now, await _rules_before(session, seller_id))
+    async with work.database.tenant(seller_id) as session:
+        state = await locked(session, seller_id)
+        present = await due_of(session, seller_id, RECOMMENDATIONS)
+        if present is None or present.at != due.at:
+            return  # somebody else was faster, or a newer sync has come
+        await write_found(session, seller_id, found, now)
+        await _apply_by_itself(session, state, now)
+        await forget(session, seller_id, RECOMMENDATIONS, due)
+    log.debug("recommendations_generated", seller_id=seller_id, found=len(found.rows))
+
+
+async def _rules_before(session: AsyncSession, seller_id: int) -> dict[int, int]:
+    counts = await session.scalar(
+        select(RecommendationScan.rule_cards).where(RecommendationScan.seller_id == seller_id)
+    )
+    return {int(rule): cards for rule, cards in (counts or {}).items()}
+
+
+async def write_found(
+    session: AsyncSession,
+    seller_id: int,
+    found: Found,
+    now: datetime,
+) -> None:
+    """Write what differs from the open recommendations; what is not found any more expires."""
+    types = ", ".join(f"{name} {type_}" for name, type_ in _TYPES.items())
+    await session.execute(text(f"CREATE TEMP TABLE found ({types}) ON COMMIT DROP"))
+    data = await asyncio.to_thread(_encoded, found.rows)
+    await copy_in(session, "found", list(_TYPES), data)
+    await session.execute(text("ANALYZE found"))
+    values = {
+        "seller": seller_id,
+        "now": now,
+        "forgotten": now - DISMISSED_FOR,
+        "kept_since": now - KEPT_FOR,
+        "most": _FORGOTTEN_AT_ONCE,
+        "actor": ACTOR,
+        "rules": orjson.dumps({str(rule): n for rule, n in found.rule_cards.items()}).decode(),
+    }
+    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _SCAN):
+        await run(session, statement, values)
+
+
+def _encoded(rows: list[dict[str, Any]]) -> memoryview:
+    told = [[_cell(name, row[name]) for name in _TYPES] for row in rows]
+    schema = {name: pl.Int64 if type_ == "bigint" else pl.String for name, type_ in _TYPES.items()}
+    return encode(pl.DataFrame(told, schema=schema, orient="row"))
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name == "expires_at":
+        return clock.microseconds(value)
+    return orjson.dumps(value).decode() if name == "evidence" else value
+
+
+async def note_events(
+    session: AsyncSession,
+    seller_id: int,
+    ids: list[int],
+    kind: str,
+    actor: str,
+    now: datetime,
+) -> None:
+    """Record what happened to the present revisions; each kind is recorded once."""
+    await run(
+        session,
+        _EVENTS,
+        {
+            "seller": seller_id,
+            "ids": ids,
+            "kind": kind,
+            "actor": actor,
+            "now": now,
+        },
+    )
+
+
+async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """In automatic mode, apply the reviews of high confidence. A run that holds the lease, or one
+    that waits for the seller, goes first: the next generation applies them.
+    """
+    account = await session.get_one(Account, state.seller_id, populate_existing=True)
+    allowed = account.entitlements(now)
+    if account.recommendations != "automatic" or allowed.holds or lease_is_live(state, now):
+        return
+    if await review_waits(session, state):
+        return
+    sure = (
+        await session.scalars(
+            select(Recommendation)
+            .where(
+                Recommendation.seller_id == state.seller_id,
+                Recommendation.state == "pending",
+                Recommendation.family == "price",
+                Recommendation.confidence == "high",
+                Recommendation.expires_at > now,
+            )
+            .order_by(Recommendation.id)
+        )
+    ).all()
+    if not sure:
+        return
+    run_id = await apply_targets(
+        session,
+        state,
+        [
+            NewTarget(row.card_id, to_units(row.proposed_price), row.rule_id)
+            for row in sure
+            if row.card_id is not None and row.proposed_price is not None
+        ],
+        now,
+    )
+    for row in sure:
+        row.state, row.settled_at, row.settled_by = "auto_applied", now, ACTOR
+    await session.flush()
+    ids = [row.id for row in sure]
+    await note_events(session, state.seller_id, ids, "auto_applied", ACTOR, now)
+    note_by(
+        session,
+        state.seller_id,
+        ACTOR,
+        "recommendations.auto_applied",
+        f"{len(sure):,} recommended prices applied in automatic mode, price run {run_id}",
+        now,
+    )

@@ -1,0 +1,169 @@
+"""Market-depth holds: the gates that did not pass in the newest priced sync come in from its
+receipts; what each of them lets the seller do at this moment goes out.
+
+A receipt holds the clocks of the decision. They are compared with the present once more: prices
+are offered only while everything behind them is fresh.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.market.evidence import BUY_OUT_WINDOW, age_of, in_buy_out_window
+from cardsync.pricing.receipts import columns
+from cardsync.storage import ObjectMissing, Store
+
+# A gate that undercut, or had nothing to gain from it, holds nothing back.
+_PASSED: Final = ("taken", "not_lower")
+_CLOCKS: Final = ("observed_at", "listings_observed_at", "sales_fetched_at")
+_REASONS: Final[Mapping[str, str]] = {
+    "market_stale": "The market price was unknown or too old.",
+    "no_listing": "No listing of the own condition was observed.",
+    "listings_stale": "The listings were unknown or too old.",
+    "too_few_listings": "Fewer listings were observed than the rule asks for.",
+    "sales_stale": "The sales were unknown or too old.",
+    "too_few_sales": "Fewer sales were observed than the rule asks for.",
+    "buy_out": "The card was bought out within the last four hours.",
+}
+# The newest completed run of a sync; one over an upload counts while that upload is some product
+# line's newest.
+_RUN: Final = """
+    SELECT r.summary ->> 'receipts' AS key FROM price_run r
+     WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+       AND (r.upload_id IS NULL OR EXISTS (
+            SELECT FROM line_snapshot l
+             WHERE l.seller_id = :seller AND l.upload_id = r.upload_id))
+     ORDER BY r.id DESC LIMIT 1
+"""
+_CARDS: Final = """
+    SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing,
+           count(*) OVER () AS total
+      FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone
+       AND c.marketplace_id = ANY (CAST(:held AS bigint[]))
+     ORDER BY c.price * c.quantity DESC NULLS LAST, c.id
+     LIMIT :limit OFFSET :offset
+"""
+
+
+class PriceOptions(NamedTuple):
+    """The price of the formula stands now; the aggressive one would undercut `lowest_listing`."""
+
+    formula_price: int | None
+    aggressive_price: int | None
+    lowest_listing: int | None
+
+
+class Hold(NamedTuple):
+    """`options` is None unless all evidence behind them is fresh at this moment."""
+
+    card: Any
+    state: str
+    options: PriceOptions | None
+    buy_out_detected_at: datetime | None
+    listings: int | None
+    reason: str
+    observed_at: datetime | None
+
+
+class Holds(NamedTuple):
+    found: list[Hold]
+    total: int
+
+
+async def market_depth_holds(
+    session: AsyncSession,
+    caller: Caller,
+    store: Store,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> Holds:
+    """Return the cards whose market gate did not pass in the newest priced sync, those first that
+    are worth the most.
+    """
+    key = await session.scalar(text(_RUN), {"seller": caller.seller_id})
+    if key is None:
+        return Holds([], 0)
+    try:
+        data = await store.read(key)
+    except ObjectMissing:
+        return Holds([], 0)
+    held = await asyncio.to_thread(_gated, data)
+    cards = await session.execute(
+        text(_CARDS),
+        {
+            "seller": caller.seller_id,
+            "held": held["marketplace_id"].to_list(),
+            "limit": per_page,
+            "offset": (page - 1) * per_page,
+        },
+    )
+    rows = cards.all()
+    shown = held.filter(pl.col("marketplace_id").is_in([row.marketplace_id for row in rows]))
+    receipts = {row["marketplace_id"]: row for row in shown.iter_rows(named=True)}
+    gates = {rule.id: rule.market_gate for rule in columns.run_of(data).rules}
+    found = []
+    for card in rows:
+        receipt = receipts[card.marketplace_id]
+        gate = gates.get(receipt["rule_id"])
+        within = timedelta(hours=gate.max_age_hours if gate else 0)
+        found.append(hold_of(card, receipt, within, now))
+    return Holds(found, rows[0].total if rows else 0)
+
+
+def _gated(data: bytes) -> pl.DataFrame:
+    """Return the receipts of the gates that did not pass."""
+    frame, _ = columns.unpack(data)
+    verdict = pl.col("gate_verdict").cast(pl.String)
+    # A step that left the price alone has no price of its own in a receipt.
+    formula = pl.coalesce("after_shipping_adder", "after_formula", "base")
+    return frame.filter(verdict.is_not_null() & ~verdict.is_in(_PASSED)).select(
+        "marketplace_id",
+        "rule_id",
+        "aggressive_price",
+        "listings_low",
+        "listings_count",
+        "buy_out_detected_at",
+        *_CLOCKS,
+        formula.alias("formula_price"),
+        verdict.alias("verdict"),
+    )
+
+
+def hold_of(
+    card: Any,
+    receipt: Mapping[str, Any],
+    within: timedelta,
+    now: datetime,
+) -> Hold:
+    """Judge a gate that did not pass by the clocks in its receipt. Pure."""
+    bought_out_at: datetime | None = receipt["buy_out_detected_at"]
+    bought_out = in_buy_out_window(bought_out_at, now)
+    ages = [age_of(receipt[clock], now, within) for clock in _CLOCKS]
+    # A buy-out that was seen more than four hours ago holds nothing any more.
+    fresh = all(age == "fresh" for age in ages) and (bought_out or receipt["verdict"] != "buy_out")
+    options = PriceOptions(
+        receipt["formula_price"],
+        receipt["aggressive_price"],
+        receipt["listings_low"],
+    )
+    if age_of(bought_out_at, now, BUY_OUT_WINDOW) == "future":
+        bought_out_at = None
+    return Hold(
+        card,
+        "bought_out" if bought_out else "held" if fresh else "stale",
+        options if fresh else None,
+        bought_out_at,
+        receipt["listings_count"],
+        _REASONS[receipt["verdict"]],
+        receipt["listings_observed_at"],
+    )

@@ -1,0 +1,125 @@
+"""Pending recommendations: a caller and a page come in; price reviews by expected money go out,
+with stale stock and advice on rules beside them.
+
+A recommendation whose evidence has expired is not shown, even before the next generation says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync import limits
+from cardsync.access.caller import Caller
+from cardsync.database.snapshot_reads import Planned, Reading
+
+
+class Pending(NamedTuple):
+    """A recommendation with its card; the fields are the columns of _COLUMNS."""
+
+    id: int
+    family: str
+    kind: str
+    state: str
+    current_price: Decimal | None
+    proposed_price: Decimal | None
+    expected_value: Decimal | None
+    confidence: str
+    # The text of a JSON object, which goes out as it stands.
+    evidence: str
+    revision: datetime
+    created_at: datetime
+    expires_at: datetime
+    rule_id: int | None
+    card_id: int | None
+    marketplace_id: int | None
+    product_name: str | None
+    set_name: str | None
+    number: str | None
+    condition: str | None
+    printing: str | None
+
+
+_COLUMNS: Final = """
+    r.id, r.family, r.kind, r.state, r.current_price, r.proposed_price, r.expected_value,
+    r.confidence, CAST(r.evidence AS text), r.revision, r.created_at, r.expires_at, r.rule_id, r.card_id,
+    c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing
+"""
+_OF_CARD: Final = "LEFT JOIN card c ON c.seller_id = :seller AND c.id = r.card_id"
+_PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
+# The page is found in the index; the cards of its rows are joined behind it.
+_PAGE: Final = Planned(
+    "pending_reviews",
+    f"""
+    WITH page AS MATERIALIZED (
+        SELECT * FROM recommendation r WHERE {_PENDING} AND r.family = 'price'
+         ORDER BY r.worth DESC, r.id LIMIT :limit OFFSET :offset)
+    SELECT {_COLUMNS} FROM page r {_OF_CARD} ORDER BY r.worth DESC, r.id
+    """,
+    {
+        "seller": "bigint",
+        "now": "timestamptz",
+        "limit": "bigint",
+        "offset": "bigint",
+    },
+)
+_APART: Final = Planned(
+    "pending_advice",
+    f"""
+    SELECT {_COLUMNS} FROM recommendation r {_OF_CARD}
+     WHERE {_PENDING} AND r.family IN ('liquidation', 'account')
+     ORDER BY r.worth DESC, r.id LIMIT :apart
+    """,
+    {"seller": "bigint", "now": "timestamptz", "apart": "bigint"},
+)
+# The index alone answers this one.
+_COUNTED: Final = Planned(
+    "pending_counted",
+    f"""
+    SELECT count(*), max(r.revision), coalesce(sum(r.expected_value), 0)
+      FROM recommendation r WHERE {_PENDING} AND r.family = 'price'
+    """,
+    {"seller": "bigint", "now": "timestamptz"},
+)
+
+
+class Recommended(NamedTuple):
+    """`revision` is that of the newest review; `expected` sums what all of them may bring."""
+
+    reviews: Sequence[Pending]
+    liquidation: Sequence[Pending]
+    account: Sequence[Pending]
+    total: int
+    revision: datetime | None
+    expected: Decimal
+
+
+async def recommendations(
+    reading: Reading,
+    caller: Caller,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> Recommended:
+    """Return a page of the pending price reviews, and the other families whole."""
+    values = {
+        "seller": caller.seller_id,
+        "now": now,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+        "apart": 2 * limits.STALE_STOCK,
+    }
+    reviews, apart, [counted] = await reading.together(
+        [_PAGE, _APART, _COUNTED],
+        values,
+        last=True,
+    )
+    advice = [Pending._make(row) for row in apart]
+    return Recommended(
+        [Pending._make(row) for row in reviews],
+        [row for row in advice if row.family == "liquidation"],
+        [row for row in advice if row.family == "account"],
+        *counted,
+    )

@@ -1,0 +1,174 @@
+"""The market of a seller's cards in one reading: cards and the moment come in; a frame of sales,
+listings and buy-outs with their clocks comes out.
+
+It has the columns of `pricing/runs/market_inputs.py`, and the sales of the last week. Cells are
+read as numbers, and only those that the seller holds: a shop of 300,000 cards costs half of it so.
+Tables of the market are read by product ids and joined with no card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.database.copy import copy_chunks, frame_of, with_values
+from cardsync.market.evidence import SALES_WINDOW, Cell, buy_out
+from cardsync.market.stored import SUPPLY_SINCE, recent_supply
+from cardsync.pricing.engine.run_inputs import TIME
+
+WEEK: Final = timedelta(days=7)
+_KEYS: Final = """
+    SELECT c.id, coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
+           k.id AS cell
+      FROM card c JOIN product p ON p.id = c.product_id
+      LEFT JOIN product q ON q.id = p.adopted_by
+      JOIN market_cell k ON k.condition = c.condition AND k.printing = c.printing
+                        AND k.language = c.language
+     WHERE c.seller_id = :seller AND {only}
+       AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
+"""
+_MICROSECONDS: Final = "(extract(epoch FROM {}) * 1000000)::bigint"
+# The listings of the newest snapshot; a product without any in these cells has one row.
+_LISTINGS: Final = f"""
+    SELECT k.product_id,
+           CASE WHEN k.sales_at <= :now THEN {_MICROSECONDS.format("k.sales_at")} END,
+           CASE WHEN k.listings_at <= :now THEN {_MICROSECONDS.format("k.listings_at")} END,
+           coalesce(l.cell, 0), l.low, l.listings
+      FROM market_look k
+      LEFT JOIN market_listing l ON l.product_id = k.product_id AND l.observed_at = k.listings_at
+                                AND k.listings_at <= :now
+                                AND l.cell = ANY (CAST(:cells AS smallint[]))
+     WHERE k.product_id = ANY (CAST(:products AS bigint[]))
+"""
+# The middle of two prices is rounded half-up, as `evidence.median` does.
+_SALES: Final = f"""
+    SELECT product_id, cell,
+           floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY price) + 0.5)::bigint,
+           count(*), {_MICROSECONDS.format("max(sold_at)")},
+           count(*) FILTER (WHERE sold_at >= :week)
+      FROM market_sale
+     WHERE product_id = ANY (CAST(:products AS bigint[]))
+       AND cell = ANY (CAST(:cells AS smallint[])) AND sold_at BETWEEN :since AND :now
+     GROUP BY product_id, cell
+"""
+# The products of which some cell holds at most a fifth of what it held lately. `evidence.buy_out`
+# judges them.
+_FALLEN: Final = """
+    SELECT DISTINCT k.product_id
+      FROM market_look k
+      JOIN market_listing l ON l.product_id = k.product_id
+                           AND l.observed_at >= :supply_since AND l.observed_at < k.listings_at
+      LEFT JOIN market_listing n ON n.product_id = k.product_id AND n.observed_at = k.listings_at
+                                AND n.cell = l.cell
+     WHERE k.product_id = ANY (CAST(:products AS bigint[]))
+       AND k.listings_at BETWEEN :supply_since AND :now
+       AND coalesce(n.copies, 0) * 5 <= l.copies
+"""
+_CELL: Final = ["product_id", "cell"]
+_KEY_TYPES: Final = dict.fromkeys(("id", *_CELL), pl.Int64)
+_LISTING_TYPES: Final = dict.fromkeys(
+    (
+        "product_id",
+        "sales_fetched_at",
+        "listings_observed_at",
+        "cell",
+        "listings_low",
+        "listings_count",
+    ),
+    pl.Int64,
+)
+_SALE_TYPES: Final = dict.fromkeys(
+    (*_CELL, "sales_median", "sales_count", "sales_newest_at", "sales_week"),
+    pl.Int64,
+)
+
+
+async def market_of(
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    only: str,
+) -> pl.DataFrame:
+    """Return `id` and the evidence of the cards of whose products anything was observed; `only` is a
+    condition over `card c` without values.
+    """
+    keys = await _read(session, _KEYS.format(only=only), {"seller": seller_id}, _KEY_TYPES)
+    values = {
+        "products": keys["product_id"].unique().to_list(),
+        "cells": keys["cell"].unique().to_list(),
+        "now": now,
+        "since": now - SALES_WINDOW,
+        "week": now - WEEK,
+        "supply_since": now - SUPPLY_SINCE,
+    }
+    listings = await _read(session, _LISTINGS, values, _LISTING_TYPES)
+    sales = await _read(session, _SALES, values, _SALE_TYPES)
+    named = {name: values[name] for name in ("products", "now", "supply_since")}
+    fallen = set((await session.scalars(text(_FALLEN), named)).all())
+    bought = await _buy_outs(session, fallen, now)
+    return await asyncio.to_thread(_joined, keys, listings, sales, bought)
+
+
+async def _read(
+    session: AsyncSession,
+    sql: str,
+    values: dict[str, Any],
+    schema: dict[str, Any],
+) -> pl.DataFrame:
+    named = {name: value for name, value in values.items() if f":{name}" in sql}
+    data = await copy_chunks(session, await with_values(session, sql, named))
+    return await asyncio.to_thread(frame_of, data, schema)
+
+
+async def _buy_outs(session: AsyncSession, products: set[int], now: datetime) -> pl.DataFrame:
+    cells: dict[Cell, int] = {}
+    if products:
+        rows = await session.execute(
+            text("SELECT id, condition, printing, language FROM market_cell")
+        )
+        cells = {Cell(*texts): number for number, *texts in rows}
+    supplied = await recent_supply(session, products, now)
+
+    def found() -> Iterator[tuple[int, int, datetime]]:
+        for product_id, of in supplied.items():
+            for cell in of.cells:
+                verdict = buy_out(of.of(cell), of.sold(cell), now)
+                if verdict.detected_at is not None:
+                    yield product_id, cells[cell], verdict.detected_at
+
+    schema: dict[str, Any] = {**dict.fromkeys(_CELL, pl.Int64), "buy_out_detected_at": TIME}
+    return pl.DataFrame(list(found()), schema=schema, orient="row")
+
+
+def _joined(
+    keys: pl.DataFrame,
+    listings: pl.DataFrame,
+    sales: pl.DataFrame,
+    bought: pl.DataFrame,
+) -> pl.DataFrame:
+    clocks = ["sales_fetched_at", "listings_observed_at"]
+    looks = listings.select("product_id", *clocks).unique("product_id")
+    known = keys.join(looks, on="product_id")
+    for frame in (listings.drop(clocks), sales, bought):
+        known = known.join(frame, on=_CELL, how="left")
+    # An observation without any row of this cell says that there is none.
+    seen_sales = pl.col("sales_fetched_at").is_not_null()
+    seen_listings = pl.col("listings_observed_at").is_not_null()
+    return known.select(
+        "id",
+        pl.when(seen_sales).then("sales_median").alias("sales_median"),
+        pl.when(seen_sales).then(pl.col("sales_count").fill_null(0)).alias("sales_count"),
+        pl.when(seen_sales).then("sales_newest_at").cast(TIME).alias("sales_newest_at"),
+        pl.when(seen_sales).then(pl.col("sales_week").fill_null(0)).alias("sales_week"),
+        pl.col("sales_fetched_at").cast(TIME),
+        "listings_low",
+        pl.when(seen_listings).then(pl.col("listings_count").fill_null(0)).alias("listings_count"),
+        pl.col("listings_observed_at").cast(TIME),
+        "buy_out_detected_at",
+    )

@@ -1,0 +1,56 @@
+"""Shown recommendations: what a person's page observed comes in; one event a revision is kept.
+
+A GET, a badge or a collapsed group shows nothing. Delivery is best-effort: what names no present
+recommendation of the shop, or an older revision, is left out silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.database.session import run
+
+_SHOWN: Final = """
+    INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
+    SELECT :seller, r.id, r.revision, 'shown', :now, :actor
+      FROM (SELECT DISTINCT id, revision
+              FROM unnest(CAST(:ids AS bigint[]), CAST(:revisions AS timestamptz[]))
+                   AS given (id, revision)) o
+      JOIN recommendation r ON r.seller_id = :seller AND r.id = o.id AND r.revision = o.revision
+    ON CONFLICT DO NOTHING
+"""
+
+
+class Observation(NamedTuple):
+    id: int
+    revision: datetime
+
+
+async def record_shown(
+    session: AsyncSession,
+    caller: Caller,
+    observed: Sequence[Observation],
+    now: datetime,
+) -> int:
+    """Return how many observations are new. Raises TooManyObservations."""
+    if len(observed) > limits.OBSERVATIONS:
+        raise errors.TooManyObservations(
+            f"observations: has {len(observed)} entries, more than {limits.OBSERVATIONS}"
+        )
+    return await run(
+        session,
+        _SHOWN,
+        {
+            "seller": caller.seller_id,
+            "ids": [one.id for one in observed],
+            "revisions": [one.revision for one in observed],
+            "actor": caller.actor,
+            "now": now,
+        },
+    )

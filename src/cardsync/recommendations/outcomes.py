@@ -1,0 +1,175 @@
+"""Outcomes of recommendations: a seller and the moment come in; for each kind of review, and for each
+rule, what the applied prices brought beside matched cards goes out.
+
+A matched card had a review of the same kind at about the same time and price, and none of its
+reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
+and without cancelled orders; a younger decision waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.pricing.engine.fees import net, schedule_at
+from cardsync.pricing.engine.rules import WHOLE_BP
+from cardsync.pricing.rules.rows import seller_pricing
+from cardsync.recommendations.effect import Effect, Pair, effect_of
+
+WINDOW: Final = timedelta(days=30)
+LOOKED_BACK: Final = timedelta(days=365)
+_NEAR: Final = timedelta(days=15)
+_REVIEWS_MOST: Final = 2_000
+_MATCHES: Final = 10
+
+_COUNTED: Final = """
+    SELECT r.kind, r.rule_id, count(*) FILTER (WHERE r.state = 'accepted') AS accepted,
+           count(*) FILTER (WHERE r.state = 'auto_applied') AS auto_applied,
+           count(*) FILTER (WHERE r.settled_at > :until) AS waiting
+      FROM recommendation r
+     WHERE r.seller_id = :seller AND r.state IN ('accepted', 'auto_applied')
+       AND r.settled_at >= :since
+     GROUP BY r.kind, r.rule_id
+"""
+_SOLD: Final = """
+    WITH applied AS MATERIALIZED (
+        SELECT r.id, r.kind, r.rule_id, r.card_id, r.current_price, r.settled_at,
+               (r.settled_at AT TIME ZONE 'UTC')::date AS day
+          FROM recommendation r
+         WHERE r.seller_id = :seller AND r.state IN ('accepted', 'auto_applied')
+           AND r.settled_at BETWEEN :since AND :until
+         ORDER BY r.settled_at DESC, r.id LIMIT :most
+    ), alone AS MATERIALIZED (
+        SELECT r.kind, r.card_id, r.current_price, r.revision
+          FROM recommendation r
+         WHERE r.seller_id = :seller AND r.family = 'price'
+           AND r.state NOT IN ('accepted', 'auto_applied') AND r.revision >= :near_since
+           AND NOT EXISTS (
+               SELECT FROM recommendation a
+                WHERE a.seller_id = :seller AND a.card_id = r.card_id
+                  AND a.state IN ('accepted', 'auto_applied'))
+    ), matched AS (
+        SELECT t.id, t.day, m.card_id
+          FROM applied t CROSS JOIN LATERAL (
+               SELECT a.card_id, min(abs(a.current_price - t.current_price)) AS far
+                 FROM alone a
+                WHERE a.kind = t.kind
+                  AND a.current_price BETWEEN t.current_price / 2 AND t.current_price * 2
+                  AND a.revision BETWEEN t.settled_at - :near AND t.settled_at + :near
+                GROUP BY a.card_id ORDER BY 2, 1 LIMIT :matches) m
+    ), looked_at AS (
+        SELECT id, day, card_id, true AS own FROM applied
+         UNION ALL
+        SELECT id, day, card_id, false FROM matched)
+    SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, s.price, s.quantity
+      FROM looked_at l JOIN applied t ON t.id = l.id
+      JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
+      LEFT JOIN LATERAL (
+           SELECT (i.unit_price * 10000)::bigint AS price, i.quantity
+             FROM order_item i
+             JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+            WHERE i.seller_id = :seller AND i.sku_id = c.marketplace_id
+              AND o.order_date > l.day AND o.order_date <= l.day + 30
+              AND o.status_group <> 'Cancelled' AND i.unit_price IS NOT NULL) s ON true
+     ORDER BY l.id, l.own DESC, l.card_id
+"""
+
+
+class Outcome(NamedTuple):
+    """`kind` or `rule_id` says what the outcome is of; `waiting` decisions are younger than thirty
+    days.
+    """
+
+    kind: str | None
+    rule_id: int | None
+    accepted: int
+    auto_applied: int
+    waiting: int
+    effect: Effect
+
+
+async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> list[Outcome]:
+    """Return the outcome of each kind, then that of each rule. Raises OwnerRequired."""
+    caller.must_be_owner()
+    account = await session.get_one(Account, caller.seller_id)
+    values = {
+        "seller": caller.seller_id,
+        "since": now - LOOKED_BACK,
+        "until": now - WINDOW,
+    }
+    counted = (await session.execute(text(_COUNTED), values)).all()
+    further = {
+        "near": _NEAR,
+        "near_since": now - LOOKED_BACK - _NEAR,
+        "most": _REVIEWS_MOST,
+        "matches": _MATCHES,
+    }
+    rows = (await session.execute(text(_SOLD), values | further)).all()
+    level = seller_pricing(account).fee_level
+    schedule = schedule_at(now)
+
+    def left(price: int, quantity: int) -> int:
+        return net(price, schedule, level, direct=False) * quantity // WHOLE_BP
+
+    reviews = _reviews(rows, left)
+    kinds = sorted({row.kind for row in counted})
+    rules = sorted({row.rule_id for row in counted if row.rule_id is not None})
+    return [
+        *(_outcome("kind", kind, counted, reviews) for kind in kinds),
+        *(_outcome("rule_id", rule, counted, reviews) for rule in rules),
+    ]
+
+
+@dataclass
+class _Review:
+    """`alone` has what each matched card brought, by its id."""
+
+    kind: str
+    rule_id: int | None
+    brought: int = 0
+    sold: bool = False
+    alone: dict[int, int] = field(default_factory=dict)
+    alone_sold: set[int] = field(default_factory=set)
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(self.brought, self.sold, list(self.alone.values()), len(self.alone_sold))
+
+
+def _reviews(rows: Iterable[Any], left: Callable[[int, int], int]) -> list[_Review]:
+    found: dict[int, _Review] = {}
+    for row in rows:
+        review = found.setdefault(row.id, _Review(row.kind, row.rule_id))
+        brought = 0 if row.price is None else left(row.price, row.quantity or 1)
+        if row.own:
+            review.brought += brought
+            review.sold |= row.price is not None
+            continue
+        review.alone[row.card_id] = review.alone.get(row.card_id, 0) + brought
+        if row.price is not None:
+            review.alone_sold.add(row.card_id)
+    return list(found.values())
+
+
+def _outcome(
+    by: str,
+    value: Any,
+    counted: Iterable[Any],
+    reviews: Iterable[_Review],
+) -> Outcome:
+    own = [row for row in counted if getattr(row, by) == value]
+    return Outcome(
+        value if by == "kind" else None,
+        value if by == "rule_id" else None,
+        sum(row.accepted for row in own),
+        sum(row.auto_applied for row in own),
+        sum(row.waiting for row in own),
+        effect_of([review.pair for review in reviews if getattr(review, by) == value]),
+    )

@@ -1,0 +1,265 @@
+"""Recommendations and market-depth holds over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.params import QueryParameter
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.filters import CardPage, read_page
+from cardsync.database.session import Database
+from cardsync.recommendations.decide import accept, settle
+from cardsync.recommendations.holds import market_depth_holds
+from cardsync.recommendations.listing import recommendations
+from cardsync.recommendations.observed import Observation, record_shown
+from cardsync.recommendations.outcomes import outcomes
+from cardsync.recommendations.shown import (
+    DecisionShown,
+    HoldsShown,
+    OutcomesShown,
+    RecommendationsShown,
+    RecordedShown,
+    decision_body,
+    holds_body,
+    outcomes_body,
+    recommendations_body,
+)
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_MEMBERS,
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    Polled,
+    problems,
+)
+
+PageNumber = Annotated[
+    str | None,
+    QueryParameter(name="page", description="Beyond the last page there is nothing"),
+]
+PerPage = Annotated[
+    str | None,
+    QueryParameter(
+        name="per_page",
+        description=f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}",
+    ),
+]
+
+
+def _page(number: str | None, size: str | None) -> CardPage:
+    """Read the page of a query; a number that is none counts as not given."""
+    given = {"page": number, "per_page": size}
+    return read_page({name: [said] for name, said in given.items() if said is not None})
+
+
+@get("/market_depth/holds", responses=problems(*BEHIND_A_KEY))
+async def read_holds(
+    caller: Caller,
+    database: Database,
+    store: Store,
+    page_number: PageNumber = None,
+    page_size: PerPage = None,
+) -> HoldsShown:
+    """The cards whose market gate did not pass when the newest sync priced them. Their prices are
+    offered only while the evidence in the receipt is fresh: with unknown, future or expired clocks,
+    or a buy-out of more than four hours ago, `price_options` is null.
+    """
+    page = _page(page_number, page_size)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        found = await market_depth_holds(
+            session,
+            caller,
+            store,
+            page.page,
+            page.per_page,
+            clock.now(),
+        )
+    return holds_body(found)
+
+
+@get("/recommendations", responses=problems(*BEHIND_A_KEY))
+async def read_recommendations(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    page_number: PageNumber = None,
+    page_size: PerPage = None,
+) -> Polled[RecommendationsShown]:
+    """The pending price reviews, those first that may bring the most money; stale stock and advice
+    on rules stand apart, and are not paged.
+    """
+    page = _page(page_number, page_size)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
+    return Polled(recommendations_body(found, page.page, page.per_page))
+
+
+@get("/recommendations/outcomes", responses=problems(*READ_BY_OWNERS))
+async def read_outcomes(caller: Caller, database: Database, settings: Settings) -> OutcomesShown:
+    """The net of applied recommendations, beside that of matched cards that were left alone."""
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return outcomes_body(await outcomes(session, caller, clock.now()))
+
+
+class OfRevision(msgspec.Struct):
+    """The revision that the caller saw, as the list told it."""
+
+    revision: Any = None
+
+
+DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConflict)
+
+
+@post(
+    "/recommendations/{recommendation_id:int}/accept",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(
+        *DECIDING,
+        errors.NotEligible,
+        errors.MarketEvidenceChanged,
+        errors.MutexHeld,
+    ),
+)
+async def accept_recommendation(
+    caller: Caller,
+    database: Database,
+    recommendation_id: int,
+    data: OfRevision,
+) -> Response[DecisionShown]:
+    """Set the proposed price as the card's target, if the evidence is still what it was. Otherwise
+    the review stays pending with a new revision: a `generic_raise` is previewed anew (202), every
+    other kind is refused.
+    """
+    revision = _revision(data.revision, "revision")
+    async with database.tenant(caller.seller_id) as session:
+        decided = await accept(session, caller, recommendation_id, revision, clock.now())
+    if decided.status == "market_evidence_changed":
+        raise errors.MarketEvidenceChanged
+    queued = decided.status == "preview_queued"
+    return Response(decision_body(decided), status_code=202 if queued else 200)
+
+
+@post(
+    "/recommendations/{recommendation_id:int}/dismiss",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*DECIDING),
+)
+async def dismiss_recommendation(
+    caller: Caller,
+    database: Database,
+    recommendation_id: int,
+    data: OfRevision,
+) -> DecisionShown:
+    """Dismiss a recommendation; nothing of its kind comes back within thirty days."""
+    revision = _revision(data.revision, "revision")
+    async with database.tenant(caller.seller_id) as session:
+        decided = await settle(
+            session,
+            caller,
+            recommendation_id,
+            revision,
+            "dismissed",
+            clock.now(),
+        )
+    return decision_body(decided)
+
+
+@post(
+    "/recommendations/{recommendation_id:int}/snooze",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*DECIDING),
+)
+async def snooze_recommendation(
+    caller: Caller,
+    database: Database,
+    recommendation_id: int,
+    data: OfRevision,
+) -> DecisionShown:
+    """Put a recommendation aside until its evidence changes."""
+    revision = _revision(data.revision, "revision")
+    async with database.tenant(caller.seller_id) as session:
+        decided = await settle(
+            session,
+            caller,
+            recommendation_id,
+            revision,
+            "snoozed",
+            clock.now(),
+        )
+    return decision_body(decided)
+
+
+class Observations(msgspec.Struct):
+    """`observations`: at most twenty of `{id, revision}`."""
+
+    observations: Any = None
+
+
+@post(
+    "/recommendations/shown",
+    status_code=200,
+    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.TooManyObservations),
+)
+async def shown_recommendations(
+    caller: Caller,
+    database: Database,
+    data: Observations,
+) -> RecordedShown:
+    """Record that at least half of each row was visible in a foreground tab, once a revision."""
+    observed = _observations(data.observations)
+    async with database.tenant(caller.seller_id) as session:
+        return RecordedShown(await record_shown(session, caller, observed, clock.now()))
+
+
+def _observations(given: Any) -> list[Observation]:
+    """Raises InvalidPayload."""
+    if not isinstance(given, list):
+        raise errors.InvalidPayload("observations: must be an array")
+    return [_observation(one, place) for place, one in enumerate(given)]
+
+
+def _observation(given: Any, place: int) -> Observation:
+    name = f"observations[{place}]"
+    if not isinstance(given, dict) or type(given.get("id")) is not int or not _fits(given["id"]):
+        raise errors.InvalidPayload(f"{name}.id: must be an integer")
+    return Observation(given["id"], _revision(given.get("revision"), f"{name}.revision"))
+
+
+def _fits(number: int) -> bool:
+    return 0 < number < 2**63
+
+
+def _revision(given: Any, name: str) -> datetime:
+    """Raises InvalidPayload."""
+    moment = clock.read_moment(given) if isinstance(given, str) else None
+    if moment is None:
+        raise errors.InvalidPayload(f"{name}: must be a revision, as 2026-11-21T08:00:00.000000Z")
+    return moment
+
+
+router = Router(
+    path="",
+    route_handlers=[
+        read_holds,
+        read_recommendations,
+        read_outcomes,
+        accept_recommendation,
+        dismiss_recommendation,
+        snooze_recommendation,
+    ],
+    tags=["pricing"],
+)
+seen = Router(path="", route_handlers=[shown_recommendations], tags=["pricing"])

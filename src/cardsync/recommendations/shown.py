@@ -1,0 +1,243 @@
+"""Holds and recommendations as the API shows them: what operations return comes in, the JSON's
+structs go out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync.money import dollars, to_units
+from cardsync.pricing.receipts.sentences import money
+from cardsync.recommendations.decide import Decision, revision_text
+from cardsync.recommendations.holds import Hold, Holds
+from cardsync.recommendations.listing import Recommended
+from cardsync.recommendations.outcomes import WINDOW, Outcome
+
+
+class RecommendedCard(msgspec.Struct):
+    id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+
+
+class RecommendationShown(msgspec.Struct):
+    """`expected_value` is an estimate and no return. `evidence` has the figures with their clocks,
+    `reason`, `would_change` and `competing_signals`; advice on a rule has no card.
+    """
+
+    id: int
+    kind: str
+    card: RecommendedCard | None
+    marketplace_id: int | None
+    rule_id: int | None
+    current_price: str | None
+    proposed_price: str | None
+    expected_value: str | None
+    confidence: Literal["low", "medium", "high"]
+    state: str
+    revision: str
+    created_at: datetime
+    expires_at: datetime
+    evidence: dict[str, Any]
+
+
+class RecommendationsShown(msgspec.Struct):
+    """`total` counts the price reviews, and `expected_value` sums what they may bring."""
+
+    recommendations: list[RecommendationShown]
+    liquidation: list[RecommendationShown]
+    account: list[RecommendationShown]
+    total: int
+    expected_value: str
+    page: int
+    per_page: int
+    total_pages: int
+    revision: str | None
+
+
+class DecisionShown(msgspec.Struct):
+    """`run_id` is the price run of an accepted price."""
+
+    status: Literal["accepted", "dismissed", "snoozed", "preview_queued"]
+    revision: str
+    run_id: int | None
+
+
+class RecordedShown(msgspec.Struct):
+    recorded: int
+
+
+class OutcomeShown(msgspec.Struct):
+    """The net that applied reviews of one kind, or of one rule, brought a card within thirty days,
+    beside matched cards that were left alone. `interval` holds 95 %; it is null where the verdict
+    is `not_enough_sales`. `waiting` decisions are younger than thirty days.
+    """
+
+    kind: str | None
+    rule_id: int | None
+    accepted: int
+    auto_applied: int
+    waiting: int
+    cards: int
+    cards_sold: int
+    control_cards: int
+    control_sold: int
+    net_per_card: str | None
+    control_per_card: str | None
+    difference_per_card: str | None
+    interval: list[str] | None
+    verdict: Literal["more", "less", "no_difference", "not_enough_sales"]
+    reason: str
+
+
+class OutcomesShown(msgspec.Struct):
+    window_days: int
+    outcomes: list[OutcomeShown]
+
+
+def outcomes_body(found: Iterable[Outcome]) -> OutcomesShown:
+    return OutcomesShown(WINDOW.days, [_outcome(one) for one in found])
+
+
+def _outcome(one: Outcome) -> OutcomeShown:
+    effect = one.effect
+    known = effect.low is not None and effect.high is not None
+    return OutcomeShown(
+        one.kind,
+        one.rule_id,
+        one.accepted,
+        one.auto_applied,
+        one.waiting,
+        effect.cards,
+        effect.cards_sold,
+        effect.control_cards,
+        effect.control_sold,
+        signed(effect.net),
+        signed(effect.control),
+        signed(effect.difference),
+        [signed(effect.low) or "", signed(effect.high) or ""] if known else None,
+        effect.verdict,
+        effect.reason,
+    )
+
+
+def signed(units: int | None) -> str | None:
+    """Write an amount that may be below zero."""
+    if units is None:
+        return None
+    return dollars(units) if units >= 0 else f"-{dollars(-units)}"
+
+
+def recommendations_body(found: Recommended, page: int, per_page: int) -> RecommendationsShown:
+    return RecommendationsShown(
+        [_recommendation(row) for row in found.reviews],
+        [_recommendation(row) for row in found.liquidation],
+        [_recommendation(row) for row in found.account],
+        found.total,
+        dollars(to_units(found.expected)),
+        page,
+        per_page,
+        -(-found.total // per_page),
+        None if found.revision is None else revision_text(found.revision),
+    )
+
+
+def _recommendation(row: Any) -> RecommendationShown:
+    prices = (row.current_price, row.proposed_price, row.expected_value)
+    current, proposed, expected = (
+        None if price is None else dollars(to_units(price)) for price in prices
+    )
+    known = row.product_name is not None
+    return RecommendationShown(
+        row.id,
+        row.kind,
+        card_body(row, row.card_id) if known else None,
+        row.marketplace_id,
+        row.rule_id,
+        current,
+        proposed,
+        expected,
+        row.confidence,
+        row.state,
+        revision_text(row.revision),
+        row.created_at,
+        row.expires_at,
+        msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
+    )
+
+
+def decision_body(decision: Decision) -> DecisionShown:
+    return DecisionShown(
+        decision.status,  # type: ignore[arg-type]
+        revision_text(decision.revision),
+        decision.run_id,
+    )
+
+
+class OptionsShown(msgspec.Struct):
+    """The formula's price stands now; the aggressive one would undercut the lowest listing."""
+
+    formula_price: str | None
+    aggressive_price: str | None
+    lowest_listing: str | None
+
+
+class GateVerdict(msgspec.Struct):
+    """`condition_listings` is the count of the decision, null where none was known."""
+
+    condition_listings: int | None
+    passed: bool
+    reason: str
+
+
+class HoldShown(msgspec.Struct):
+    """`price_options` is null unless all evidence behind them is fresh at this moment."""
+
+    marketplace_id: int
+    card: RecommendedCard
+    state: Literal["held", "bought_out", "stale"]
+    price_options: OptionsShown | None
+    buy_out_detected_at: datetime | None
+    gate_verdict: GateVerdict
+    observed_at: datetime | None
+
+
+class HoldsShown(msgspec.Struct):
+    holds: list[HoldShown]
+    total: int
+
+
+def holds_body(found: Holds) -> HoldsShown:
+    return HoldsShown([_hold(one) for one in found.found], found.total)
+
+
+def _hold(one: Hold) -> HoldShown:
+    options = one.options
+    return HoldShown(
+        one.card.marketplace_id,
+        card_body(one.card, one.card.id),
+        one.state,  # type: ignore[arg-type]
+        OptionsShown(*(money(price) for price in options)) if options else None,
+        one.buy_out_detected_at,
+        GateVerdict(one.listings, False, one.reason),
+        one.observed_at,
+    )
+
+
+def card_body(row: Any, card_id: int) -> RecommendedCard:
+    """Return the card of a row that has a card's columns."""
+    return RecommendedCard(
+        card_id,
+        row.product_name,
+        row.set_name,
+        row.number,
+        row.condition,
+        row.printing,
+    )

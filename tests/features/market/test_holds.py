@@ -1,0 +1,150 @@
+"""GET /api/market_depth/holds: gates that did not pass, with the clocks of their receipts looked at
+once more.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from builders import a_csv, a_row
+from cardsync import clock
+from cardsync.recommendations.holds import hold_of
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+DAY = timedelta(hours=24)
+GATE = {"min_listings": 3, "min_sales_30d": 1, "max_age_hours": 24, "undercut_bp": 1000}
+HOLDS = "/api/market_depth/holds"
+
+
+def ago(**span):
+    return clock.rfc3339(clock.now() - timedelta(**span))
+
+
+def listing(product, price, seen, quantity=1):
+    return f"{product},NM,Normal,English,{price},{quantity},,,{seen}"
+
+
+def sale(product, price, sold, fetched, quantity=1):
+    return f"{product},NM,Normal,English,{price},{quantity},{sold},{fetched},"
+
+
+async def holds(seller, **query):
+    answer = await seller.get(HOLDS, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def synced(seller):
+    """A sync by a gated rule: market, low and price are 10.00."""
+    rule = {"name": "By depth", "state": "published", "market_gate": GATE}
+    answer = await seller.post("/api/pricing/rules", json=rule)
+    assert answer.status_code == 201, answer.text
+    [card] = (await seller.get("/api/cards")).json()["cards"]
+    cells = {"market": "10.00", "low": "10.00", "price": "10.00"}
+    await seller.import_csv(a_csv(a_row(1, name=card["product_name"], **cells)))
+    await seller.service.run_jobs()
+    return card
+
+
+async def test_a_gate_with_too_few_listings_holds_and_names_its_count(listed, observed, product):
+    seller = await listed()
+    seen = ago(hours=1)
+    await observed(sale(product, "9.00", ago(days=1), seen), listing(product, "8.00", seen))
+    assert await holds(seller) == {"holds": [], "total": 0}
+    card = await synced(seller)
+    answer = await holds(seller)
+    assert answer["total"] == 1
+    [held] = answer["holds"]
+    assert held["marketplace_id"] == 1
+    assert (held["card"]["id"], held["card"]["product_name"]) == (card["id"], card["product_name"])
+    assert held["state"] == "held"
+    assert held["price_options"] == {
+        "formula_price": "10.00",
+        "aggressive_price": "7.20",
+        "lowest_listing": "8.00",
+    }
+    assert held["gate_verdict"] == {
+        "condition_listings": 1,
+        "passed": False,
+        "reason": "Fewer listings were observed than the rule asks for.",
+    }
+    assert held["observed_at"] == seen
+    assert held["buy_out_detected_at"] is None
+    assert await holds(seller, page="x", per_page="1") == answer
+    assert await holds(seller, page=2) == {"holds": [], "total": 0}
+
+
+async def test_a_buy_out_holds_for_four_hours(listed, observed, product):
+    seller = await listed()
+    before, after = ago(hours=3), ago(hours=1)
+    await observed(listing(product, "8.00", before, quantity=20))
+    await observed(
+        sale(product, "9.00", ago(hours=2), after, quantity=18),
+        *(listing(product, price, after) for price in ("9.00", "9.10", "9.20")),
+    )
+    await synced(seller)
+    clock.stop()
+    try:
+        [held] = (await holds(seller))["holds"]
+        assert (held["state"], held["buy_out_detected_at"]) == ("bought_out", after)
+        assert held["price_options"]["lowest_listing"] == "9.00"
+        clock.shift(timedelta(hours=3, seconds=30))
+        [held] = (await holds(seller))["holds"]
+        assert (held["state"], held["price_options"]) == ("stale", None)
+    finally:
+        clock.reset()
+
+
+async def test_a_strangers_holds_stay_hidden(listed, observed, product, a_seller):
+    seller = await listed()
+    seen = ago(hours=1)
+    await observed(sale(product, "9.00", ago(days=1), seen), listing(product, "8.00", seen))
+    await synced(seller)
+    stranger = await a_seller()
+    assert (await holds(stranger))["total"] == 0
+
+
+def receipt(**changed):
+    return {
+        "verdict": "too_few_listings",
+        "formula_price": 100_000,
+        "aggressive_price": 72_000,
+        "listings_low": 80_000,
+        "listings_count": 1,
+        "observed_at": NOW - timedelta(hours=1),
+        "listings_observed_at": NOW - timedelta(hours=1),
+        "sales_fetched_at": NOW - timedelta(hours=1),
+        "buy_out_detected_at": None,
+    } | changed
+
+
+@pytest.mark.parametrize("name", ["observed_at", "listings_observed_at", "sales_fetched_at"])
+@pytest.mark.parametrize(
+    ("age", "state"),
+    [
+        (timedelta(0), "held"),
+        (DAY, "held"),
+        (DAY + timedelta(microseconds=1), "stale"),
+        (-timedelta(microseconds=1), "stale"),
+        (None, "stale"),
+    ],
+)
+def test_every_clock_is_looked_at_over_its_edge(name, age, state):
+    at = None if age is None else NOW - age
+    held = hold_of(None, receipt(**{name: at}), DAY, NOW)
+    assert held.state == state
+    assert (held.options is None) == (state == "stale")
+
+
+@pytest.mark.parametrize(
+    ("age", "state"),
+    [
+        (timedelta(hours=4), "bought_out"),
+        (timedelta(hours=4, microseconds=1), "stale"),
+        (-timedelta(microseconds=1), "stale"),
+    ],
+)
+def test_the_window_of_a_buy_out_has_an_edge(age, state):
+    held = hold_of(None, receipt(verdict="buy_out", buy_out_detected_at=NOW - age), DAY, NOW)
+    assert held.state == state
+    assert (held.options is None) == (state == "stale")
