@@ -29,6 +29,7 @@ import market_import
 import matching
 import orders
 import pages
+import phone_marks
 import plans
 import polls
 import preview
@@ -72,6 +73,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
     "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),
+    "phone_marks": (phone_marks.measure, {"rounds": 20, "phones": 16}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "preview": (preview.measure, {"rounds": 5}),
     "price_event": (price_event.measure, {"rounds": 5}),
