@@ -133,6 +133,7 @@ COUNTED_AT_ONCE = 1_000
 COUNTS_PER_PAGE = 100
 COUNTS_SUGGESTED = 100
 CONTRIBUTION_CHARACTERS = 300
+PUBLISHED_AT_ONCE = 500
 # Entries drafted or published at once, rows of one served file (their ids stand in a header), and
 # the marketplace's words for a rejection.
 QUICK_ADD_BATCH = 200

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.models import CARD_ID_BLOCK, Card
 from cardsync.catalog import products
 from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
@@ -139,6 +140,38 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
         )
         await session.execute(done, named | {"now": now})
         note(session, caller, "contribution.published", f"{row.product_name} published", now)
+
+
+_OWN: Final = """
+    WITH picked AS MATERIALIZED ({picked})
+    SELECT c.id FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+     WHERE c.contribution = 'private' AND c.contributed_by = :member
+     ORDER BY p.place, c.id LIMIT :most + 1
+"""
+
+
+async def publish_picked(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
+) -> tuple[int, bool]:
+    """Publish the member's own contributions of a selection, at most some hundreds. Return how many
+    were published, and whether there are more. Raises InvalidPayload, ListFull.
+    """
+    values = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "most": limits.PUBLISHED_AT_ONCE,
+        "now": now,
+    }
+    rows = await run_picked(session, caller, selection, _OWN, values, seconds)
+    own = [row.id for row in rows]
+    # The same order everywhere, so that two members do not wait for each other in turn.
+    for card_id in sorted(own[: limits.PUBLISHED_AT_ONCE]):
+        await publish(session, caller, card_id, now)
+    return min(len(own), limits.PUBLISHED_AT_ONCE), len(own) > limits.PUBLISHED_AT_ONCE
 
 
 async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:

@@ -251,6 +251,21 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
     assert {card["id"] for card in await all_cards(owner)} >= set(made)
 
 
+async def test_all_own_contributions_that_match_are_shown_to_everybody(shop):
+    staff = await joined(shop, "matching@example.invalid")
+    other = await joined(shop, "beside@example.invalid")
+    body = {"name": "Matching", "set": "Alpha", "condition": "NM", "quantity": 1}
+    mine = [(await staff.post("/api/contributions", json=body)).json()["id"] for _ in range(2)]
+    [others] = [(await other.post("/api/contributions", json=body)).json()["id"]]
+    answer = await sent(staff, "/cards/publish", scope="all", search="matching")
+    assert "2+of+your" in answer.headers["location"]
+    again = await sent(staff, "/cards/publish", scope="all", search="matching")
+    assert "0+of+your" in again.headers["location"]
+    seen = {card["id"] for card in await all_cards(await signed_in(shop))}
+    assert seen >= set(mine)
+    assert others not in seen
+
+
 async def test_scrolling_goes_on_behind_the_last_row(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 62))))

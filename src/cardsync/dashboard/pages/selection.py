@@ -5,7 +5,6 @@ match come in; they are put on a list, or come out as a CSV.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.filters import read_filter
-from cardsync.contributions.add import publish
+from cardsync.contributions.add import publish_picked
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.lists import entries
@@ -164,16 +163,13 @@ async def publish_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    """Let everybody of the shop see the caller's own contributions among the ticked ones."""
+    """Let everybody of the shop see the caller's own contributions among the selected cards."""
     form = await read_form(request)
-    ids = chosen(form).card_ids or []
-    done = 0
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        for card_id in ids:
-            with suppress(errors.NotFound):
-                await publish(session, caller, card_id, clock.now())
-                done += 1
-    return _back(form, f"{done:,} of the selected are contributions that everybody sees.")
+    selection, seconds = selected(form), settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        done, more = await publish_picked(session, caller, selection, clock.now(), seconds)
+    told = f"{done:,} of your contributions among the selected are shown to everybody now."
+    return _back(form, f"{told} There are more: do it again." if more else told)
 
 
 def _back(form: Form, told: str) -> Response[str]:
