@@ -102,7 +102,7 @@ async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, dict[int
             await session.execute(select(Account).where(Account.seller_id == upload.seller_id))
         ).scalar_one()
         run = await rule_rows.run_of(session, account, upload.begun_at or upload.received_at)
-        return account, run, await rule_rows.pins_of(session, upload.seller_id)
+        return account, run, await rule_rows.pins_of(session, upload.seller_id, run.now)
 
 
 async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:

@@ -6,6 +6,7 @@ differs go out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
@@ -33,14 +34,19 @@ _LISTS = """
 """
 
 
-async def basis_of(session: AsyncSession, seller_id: int, actions: Actions) -> Basis:
+async def basis_of(
+    session: AsyncSession,
+    seller_id: int,
+    actions: Actions,
+    now: datetime,
+) -> Basis:
     """Return the rules that the plan names and the order of all, its cards' pins, its lists.
 
     Ids are texts, as they are in stored JSON.
     """
     rows = await all_rows(session, PricingRule, seller_id) if actions.rules else []
     named = {change.rule_id for change in actions.rules}
-    pins = await pins_of(session, seller_id) if actions.pins else {}
+    pins = await pins_of(session, seller_id, now) if actions.pins else {}
     return {
         "rules": {str(row.id): json.told(rule_of(row)) for row in rows if row.id in named},
         "order": [row.id for row in rows],

@@ -137,7 +137,7 @@ async def read_cards(
     )
     columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
-    pins = await pins_of(session, seller_id)
+    pins = await pins_of(session, seller_id, now)
     pin = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
     kept = seen.cards.drop("rule_id", "sale_id", strict=False).with_columns(
         pin=pin if pins else pl.lit(None, pl.Int64)

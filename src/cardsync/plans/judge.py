@@ -44,13 +44,13 @@ async def judge(
     live = await run_of(session, account, now)
     await refuse_overlaps(session, seller_id, live, actions)
     reach = await reach_of(session, seller_id, live, actions)
-    basis = await basis_of(session, seller_id, actions)
+    basis = await basis_of(session, seller_id, actions, now)
     seen = await read_cards(session, seller_id, reach, now)
     savepoint = await session.begin_nested()
     try:
         results = await carry_out(session, caller, actions, now, seconds)
         changed_cards = await read_cards(session, seller_id, reach, now, seen)
-        changed = await basis_of(session, seller_id, actions) != basis
+        changed = await basis_of(session, seller_id, actions, now) != basis
     finally:
         await savepoint.rollback()
     before, after = await priced(seen), await priced(changed_cards)

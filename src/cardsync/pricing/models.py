@@ -87,13 +87,14 @@ class PricingSale(Base):
 
 class PinnedPrice(Base):
     """A card's fixed price, by what the marketplace calls the card: it outlives the card's
-    absence.
+    absence. An accepted recommendation pins its price `until` its evidence expires.
     """
 
     __tablename__ = "pinned_price"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     price: Mapped[Decimal] = mapped_column(Money)
+    until: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 

@@ -2,7 +2,8 @@
 fingerprint and the agent's task are written in the caller's transaction.
 
 The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
-that a rollback can take them back. The rules price the cards again at the next run.
+that a rollback can take them back. Each price is pinned until its evidence expires, because the
+next run would take it back; then the rules price the card again.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ async def review_waits(session: AsyncSession, state: SyncState) -> bool:
 
 
 class NewTarget(NamedTuple):
-    """`price` is in ten-thousandths."""
+    """`price` is in ten-thousandths; it stands until `until`."""
 
     card_id: int
     price: int
     rule_id: int | None
+    until: datetime
 
 
 _CHANGES: Final = """
@@ -57,6 +59,18 @@ _TARGETS: Final = """
     UPDATE card c SET target_price = w.price, priced_at = :now, updated_at = :now
       FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
      WHERE c.seller_id = :seller AND c.id = w.id
+"""
+# A price that a person pinned stands: such a card is not recommended anything.
+_PINS: Final = """
+    INSERT INTO pinned_price AS p (seller_id, marketplace_id, price, until, created_at)
+    SELECT :seller, c.marketplace_id, w.price, w.until, :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]),
+                  CAST(:until AS timestamptz[])) AS w (id, price, until)
+      JOIN card c ON c.seller_id = :seller AND c.id = w.id
+    ON CONFLICT (seller_id, marketplace_id)
+       DO UPDATE SET price = excluded.price, until = excluded.until,
+                     created_at = excluded.created_at
+     WHERE p.until IS NOT NULL
 """
 
 
@@ -84,10 +98,12 @@ async def apply_targets(
         "ids": [target.card_id for target in targets],
         "prices": [from_units(target.price) for target in targets],
         "rules": [target.rule_id for target in targets],
+        "until": [target.until for target in targets],
         "now": now,
     }
     await run(session, _CHANGES, values)
     await run(session, _TARGETS, values)
+    await run(session, _PINS, values)
     state.export_fingerprint = await fingerprint(session, state.seller_id)
     await session.flush()
     await push_prices(session, state.seller_id, now)

@@ -75,7 +75,7 @@ async def accept(
         return await _revise(session, row, found, now)
     proposed = to_units(row.proposed_price)
     before = await _target(session, caller.seller_id, row.card_id)
-    target = NewTarget(row.card_id, proposed, row.rule_id)
+    target = NewTarget(row.card_id, proposed, row.rule_id, row.expires_at)
     run_id = await apply_targets(session, state, [target], now)
     row.state, row.settled_at, row.settled_by = "accepted", now, caller.actor
     await session.flush()
@@ -190,6 +190,11 @@ _PUT_BACK: Final = """
     UPDATE card SET target_price = :price, updated_at = :now
      WHERE seller_id = :seller AND id = :card AND target_price = :became
 """
+_UNPIN: Final = """
+    DELETE FROM pinned_price p USING card c
+     WHERE p.seller_id = :seller AND c.seller_id = :seller AND c.id = :card
+       AND p.marketplace_id = c.marketplace_id AND p.until IS NOT NULL
+"""
 _OPEN_AGAIN: Final = """
     UPDATE recommendation r SET state = 'pending', settled_at = NULL, settled_by = NULL
      WHERE r.seller_id = :seller AND r.id = :id AND r.state = :became
@@ -220,6 +225,7 @@ async def put_target_back(
     }
     if not await run(session, _PUT_BACK, values):
         raise errors.ChangedSince(f"the target of card {undo['card']} was changed since")
+    await run(session, _UNPIN, values)
     state.export_fingerprint = await fingerprint(session, caller.seller_id)
     await session.flush()
     await push_prices(session, caller.seller_id, now)

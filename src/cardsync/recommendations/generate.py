@@ -116,6 +116,7 @@ _FORGET: Final = """
     DELETE FROM recommendation_event e USING old
      WHERE e.seller_id = :seller AND e.recommendation_id = old.id
 """
+_UNPIN: Final = "DELETE FROM pinned_price WHERE seller_id = :seller AND until <= :now"
 _SCAN: Final = """
     INSERT INTO recommendation_scan AS s (seller_id, generated_at, rule_cards)
     VALUES (:seller, :now, CAST(:rules AS jsonb))
@@ -184,7 +185,7 @@ async def write_found(
         "actor": ACTOR,
         "rules": orjson.dumps({str(rule): n for rule, n in found.rule_cards.items()}).decode(),
     }
-    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _SCAN):
+    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _UNPIN, _SCAN):
         await run(session, statement, values)
 
 
@@ -251,7 +252,7 @@ async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetim
         session,
         state,
         [
-            NewTarget(row.card_id, to_units(row.proposed_price), row.rule_id)
+            NewTarget(row.card_id, to_units(row.proposed_price), row.rule_id, row.expires_at)
             for row in sure
             if row.card_id is not None and row.proposed_price is not None
         ],

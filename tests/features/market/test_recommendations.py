@@ -284,6 +284,40 @@ async def test_an_accepted_price_is_taken_back(shop, observed, product):
     assert await targets(seller) == before
 
 
+async def test_an_accepted_price_stays_until_its_evidence_expires(shop, observed, product):
+    seller, one = await pending(shop, observed, product)
+    answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
+    assert answer.status_code == 200, answer.text
+    accepted = one["proposed_price"]
+    # Syncs price the card again, before and after the marketplace has the price.
+    for price in ("10.00", accepted):
+        answer = await synced(seller, price=price)
+        assert await targets(seller) == (price, accepted)
+        assert answer["recommendations"] == []
+    clock.shift(clock.read_moment(one["expires_at"]) - clock.now() + timedelta(seconds=1))
+    # The rule asks the current price, which is the accepted one, until it asks the market's.
+    rules = (await seller.get("/api/pricing/rules")).json()["rules"]
+    [mine] = [rule["id"] for rule in rules if rule["name"] == "Mine"]
+    changed = await seller.http.patch(f"/api/pricing/rules/{mine}", json={"price_source": "market"})
+    assert changed.status_code == 200, changed.text
+    await synced(seller, price=accepted)
+    assert await targets(seller) == (accepted, "10.00")
+    left = "SELECT 1 FROM pinned_price WHERE seller_id = :id"
+    assert await seller.service.sql(seller.id, left, id=seller.id) == []
+
+
+async def test_an_owner_unpins_an_accepted_price(shop, observed, product):
+    seller, one = await pending(shop, observed, product)
+    await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
+    assert (await seller.http.delete("/api/pricing/pins/1")).status_code == 200
+    answer = await seller.http.put("/api/pricing/pins/1", json={"price": "12.00"})
+    assert answer.status_code == 200, answer.text
+    # A person's pin has no end.
+    clock.shift(timedelta(days=60))
+    await synced(seller)
+    assert await targets(seller) == ("10.00", "12.00")
+
+
 async def test_changed_evidence_is_a_conflict_and_stays_pending(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     await observed(*listings(product, "17.00", "17.50", "18.00", seen=ago(minutes=5)))

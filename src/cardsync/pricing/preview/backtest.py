@@ -159,7 +159,7 @@ async def _go_through(
     told: Told,
     is_late: Callable[[], bool],
 ) -> None:
-    pins = await pins_of(session, account.seller_id)
+    pins = await pins_of(session, account.seller_id, asked.now)
     await snapshots.gather(
         session,
         account,

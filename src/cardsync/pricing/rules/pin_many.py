@@ -42,7 +42,7 @@ _PIN = """
                LEFT JOIN pinned_price old
                       ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
          WHERE c.contribution IS NULL AND c.price >= 0.01 AND c.price = round(c.price, 2)
-           AND old.price IS DISTINCT FROM c.price
+           AND (old.price IS DISTINCT FROM c.price OR old.until IS NOT NULL)
          ORDER BY p.place, p.id LIMIT :most + 1
     ),
     kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most),
@@ -50,7 +50,7 @@ _PIN = """
         INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
         SELECT :seller, marketplace_id, price, :now FROM kept
         ON CONFLICT (seller_id, marketplace_id)
-           DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+           DO UPDATE SET price = excluded.price, until = NULL, created_at = excluded.created_at
     )
     SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
            array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(CAST(price AS text))

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -89,11 +89,12 @@ async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
     return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
 
 
-async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
-    """Return the pins as marketplace_id → fixed price."""
+async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, int]:
+    """Return the pins that hold at this moment, as marketplace_id → fixed price."""
     rows = await session.execute(
         select(PinnedPrice.marketplace_id, PinnedPrice.price).where(
-            PinnedPrice.seller_id == seller_id
+            PinnedPrice.seller_id == seller_id,
+            or_(PinnedPrice.until.is_(None), PinnedPrice.until > now),
         )
     )
     return {marketplace_id: to_units(price) for marketplace_id, price in rows}

@@ -63,7 +63,7 @@ _PIN = """
     INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
     VALUES (:seller, :id, :price, :now)
     ON CONFLICT (seller_id, marketplace_id)
-    DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+    DO UPDATE SET price = excluded.price, until = NULL, created_at = excluded.created_at
 """
 
 

@@ -140,7 +140,7 @@ async def read_stock(
     )
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
-    pins = await pins_of(session, account.seller_id)
+    pins = await pins_of(session, account.seller_id, run.now)
     cards = _cards(rows.with_columns(**inputs), pins)
     if chosen.run.evidenced:
         seen = await market_inputs(
