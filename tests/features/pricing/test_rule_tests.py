@@ -307,7 +307,8 @@ async def one_way(seller, way, adjust, search, which):
     if not rules and way not in ("create", "publish"):
         return False
     before = await governing(seller)
-    rule = f"{RULES}/{rules[which % len(rules)]['id']}"
+    # Without any rule only a new one can be published.
+    rule = f"{RULES}/{rules[which % len(rules)]['id']}" if rules else RULES
     if way == "create":
         answer = await a_rule(seller, adjust_bp=adjust, query=search, state="published")
     elif way == "publish":
