@@ -17,10 +17,11 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.matches import match_body, read_match
+from cardsync.cards.matches import MatchBody, match_body, read_match
 from cardsync.cards.queries import read_card
 from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
+from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
@@ -110,11 +111,14 @@ async def card_page(
 ) -> Template:
     after = read_id(str(request.query_params.get("sold_after", "")))
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        match = match_body(await read_match(reading, caller, card_id))
         sold = sold_page(await orders_of_card(reading, caller, card_id, after, SOLD))
         row, history = await read_card(reading, caller, card_id)
     card = with_history(row, history)
-    why = await _why(database, caller, store, card)
+    # These two take the longest, and each has a connection of its own.
+    match, why = await at_once(
+        _match(database, caller, settings, card_id),
+        _why(database, caller, store, card),
+    )
     sold_at = clock.read_moment(str(request.query_params.get("then", "")))
     then = await _then(database, caller, store, card, sold_at)
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
@@ -153,6 +157,16 @@ async def card_page(
             if name == "Price" or any(getattr(seen, key) for seen in card.history)
         ],
     )
+
+
+async def _match(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    card_id: int,
+) -> MatchBody:
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        return match_body(await read_match(reading, caller, card_id))
 
 
 async def _why(

@@ -244,7 +244,8 @@ def _inputs(cards: pl.DataFrame) -> pl.DataFrame:
         raise ValueError(f"cards lack {', '.join(sorted(missing))}")
     # Columns that an earlier run left in the frame are no inputs of this run.
     stale = [name for name in RECEIPT_COLUMNS if name not in RESOLVED and name in cards.columns]
-    return cards.drop(stale).with_columns(_input(cards.schema, name) for name in INPUT_COLUMNS)
+    schema = cards.schema
+    return cards.drop(stale).with_columns(_input(schema, name) for name in INPUT_COLUMNS)
 
 
 def _input(schema: pl.Schema, name: str) -> pl.Expr:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -32,7 +33,9 @@ def true(condition: pl.Expr) -> pl.Expr:
     return condition.fill_null(False)
 
 
+@lru_cache(maxsize=64)
 def moment(at: datetime) -> pl.Expr:
+    """Return the moment as a literal, made once for all the steps of a run that compare with it."""
     return pl.lit(at, TIME)
 
 
