@@ -83,6 +83,7 @@ READS = routes("""
     GET /api/analytics/clearing_coverage
     GET /api/market_depth/holds
     GET /api/recommendations
+    GET /api/pricing/reviews
     GET /api/recommendations/outcomes
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
@@ -198,6 +199,8 @@ WRITES = routes("""
     POST /api/recommendations/{recommendation_id}/accept
     POST /api/recommendations/{recommendation_id}/dismiss
     POST /api/recommendations/{recommendation_id}/snooze
+    POST /api/pricing/reviews/accept
+    POST /api/pricing/reviews/dismiss
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

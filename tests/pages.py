@@ -220,6 +220,7 @@ PAGES = [
     Page("/pricing/presets", owner_only=True),
     Page("/pricing/sales"),
     Page("/pricing/settings", owner_only=True),
+    Page("/pricing/reviews", ("/api/pricing/reviews",)),
     Page("/pricing/pins"),
     Page("/pricing/runs", ("/api/pricing/runs",)),
     Page("/pricing/runs/{run_id:int}"),

@@ -29,6 +29,12 @@ BODIES = {
     "POST /api/cards/{card_id}/match": {"product_id": 1},
     "POST /api/saved_searches": {"name": "Dear", "query": "price>5"},
     "POST /api/lists": {"name": "Binder"},
+    "POST /api/pricing/reviews/accept": {
+        "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
+    },
+    "POST /api/pricing/reviews/dismiss": {
+        "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
+    },
     "POST /api/recommendations/{recommendation_id}/accept": {
         "revision": "2026-11-21T08:00:00.000000Z"
     },

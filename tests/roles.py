@@ -66,6 +66,7 @@ STAFF = routes("""
     GET /api/analytics/clearing_coverage
     GET /api/market_depth/holds
     GET /api/recommendations
+    GET /api/pricing/reviews
     POST /api/recommendations/shown
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
@@ -212,6 +213,8 @@ OWNERS = routes("""
     POST /api/recommendations/{recommendation_id}/accept
     POST /api/recommendations/{recommendation_id}/dismiss
     POST /api/recommendations/{recommendation_id}/snooze
+    POST /api/pricing/reviews/accept
+    POST /api/pricing/reviews/dismiss
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

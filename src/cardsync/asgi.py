@@ -53,6 +53,7 @@ from cardsync.orders.pull_sessions import PULLS
 from cardsync.plans import pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
+from cardsync.pricing.reviews import routes as price_reviews
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rule_tests import routes as rule_tests
@@ -191,6 +192,7 @@ def _for_any() -> Router:
         discovery.network_router,
         market.router,
         recommendations.router,
+        price_reviews.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

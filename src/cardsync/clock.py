@@ -47,6 +47,11 @@ def rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def exact(moment: datetime) -> str:
+    """`2026-11-21T08:00:00.000000Z`: a revision always has six fractional digits."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def microseconds(moment: datetime) -> int:
     """Since 1970, as PostgreSQL keeps it too: nothing is lost."""
     return (moment - _EPOCH) // timedelta(microseconds=1)

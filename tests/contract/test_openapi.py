@@ -264,6 +264,9 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/analytics/clearing_coverage"),
         ("GET", "/api/analytics/clearing_coverage"),
         ("GET", "/api/market_depth/holds"),
+        ("GET", "/api/pricing/reviews"),
+        ("POST", "/api/pricing/reviews/accept"),
+        ("POST", "/api/pricing/reviews/dismiss"),
         ("GET", "/api/recommendations"),
         ("GET", "/api/recommendations/outcomes"),
         ("POST", "/api/recommendations/shown"),
@@ -768,6 +771,16 @@ OWN_REFUSALS = {
         for what in ("summary", "summary.csv", "cards", "cards.csv")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
+    ("POST", "/api/pricing/reviews/accept"): {
+        **READS_JSON,
+        404: {"not_found"},
+        409: {
+            "revision_conflict", "not_eligible", "market_evidence_changed", "status mutex_held",
+        },
+    },
+    ("POST", "/api/pricing/reviews/dismiss"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"revision_conflict"},
+    },
     ("POST", "/api/recommendations/shown"): {
         **READS_JSON, 422: {"invalid_payload", "too_many_observations"},
     },
@@ -1055,6 +1068,7 @@ QUERIES = {
     ("GET", "/api/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/market_depth/holds"): "page per_page",
     ("GET", "/api/recommendations"): "page per_page",
+    ("GET", "/api/pricing/reviews"): "page per_page",
     ("GET", "/api/cards/{card_id}/behind"): (
         "search game product_line status selected_ids sort direction per_page"
     ),

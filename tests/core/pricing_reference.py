@@ -7,6 +7,7 @@ cards and rules that both are fed with.
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from cardsync.pricing.engine.rules import (
     Cap,
     MarketGate,
     PriceSource,
+    ReviewLimits,
     Rounding,
     Rule,
     Sale,
@@ -99,21 +101,29 @@ def expected(
             ceiling = max(ceiling, cents_up(found["after_cap"]))
         raised = [CENT, hard, direct_minimum, Decimal((sale.floor if sale else None) or 0) / 10_000]
         price = rounded_price(price, floor, raised, ceiling, down, up, rule.rounding)
+    found["after_rounding"] = price
+    kept = (lowest, highest, direct_minimum)
+    group = hold_out(card, rule, price, kept, sale, now)
+    found["after_holdout"] = price = current if group == "held" and current is not None else price
+    review = waits(card, rule, seller, price, sale)
+    found["after_review"] = price = current if review else price
     return result(
         rule=rule,
         source=source,
         base=base,
         sale=sale,
         held=held,
+        holdout=group,
+        review=review,
         **found,
-        after_rounding=price,
         target=changed_price(price, current, seller),
         current=current,
     )
 
 
 def tenths(amount: Decimal) -> Decimal:
-    return amount.quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    # A half goes up, also under zero, where a later step raises the price anyway.
+    return (amount * 10_000 + Decimal("0.5")).to_integral_value(ROUND_FLOOR) / 10_000
 
 
 def cents_down(amount: Decimal) -> Decimal:
@@ -354,7 +364,64 @@ def rounded_price(
     return candidate if candidate <= min(cents_down(ceiling), inside) else cents
 
 
-def changed_price(price: Decimal, current: Decimal | None, seller: SellerPricing) -> Decimal:
+def hold_out(
+    card: Card,
+    rule: Rule,
+    price: Decimal,
+    kept: tuple[Decimal, Decimal, Decimal],
+    sale: Sale | None,
+    now: datetime,
+) -> str | None:
+    """The part of a rule's hold-out that draws the card: murmur's last step over 64 bits."""
+    current = dollars_of(card["current_price"])
+    lowest, highest, direct_minimum = kept
+    if rule.holdout_bp is None or current is None or sale is not None:
+        return None
+    if not max(lowest, direct_minimum) <= current <= highest or current % CENT:
+        return None
+    days = (now - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=30)
+    mixed = int.from_bytes(hashlib.sha256(f"{rule.id}:{days}".encode()).digest()[:8], "big")
+    mixed ^= card["marketplace_id"]
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed ^= mixed >> 33
+        mixed = mixed * factor % 2**64
+    part = (mixed ^ mixed >> 33) % 10_000
+    held = part < rule.holdout_bp
+    return "held" if held else "twin" if part < 2 * rule.holdout_bp else None
+
+
+def waits(
+    card: Card, rule: Rule, seller: SellerPricing, price: Decimal, sale: Sale | None
+) -> str | None:
+    """Why a price waits for the seller's word, None if it does not."""
+    limits = rule.review or ReviewLimits(
+        seller.review_up_bp, seller.review_down_bp, seller.review_first_price
+    )
+    current, approved = dollars_of(card["current_price"]), dollars_of(card.get("approved_price"))
+    not_above = approved is not None and price <= approved * Decimal("1.1")
+    not_below = approved is not None and price >= approved * Decimal("0.9")
+    if current is None:
+        near = not_above and not_below
+        return "first_price" if limits.first_price and not near else None
+    if current < CENT or abs(price - current) < max(
+        Decimal(seller.minimum_move) / 10_000, Decimal("0.0001")
+    ):
+        return None
+    if limits.up_bp is not None and price > current * (1 + Decimal(limits.up_bp) / 10_000):
+        return None if not_above else "rise"
+    if limits.down_bp is None:
+        return None
+    lowest = current * (1 - Decimal(limits.down_bp) / 10_000)
+    if sale is not None:
+        lowest = tenths(tenths(lowest) * (1 + Decimal(sale.adjust_bp) / 10_000))
+    return "drop" if price < lowest and not not_below else None
+
+
+def changed_price(
+    price: Decimal | None, current: Decimal | None, seller: SellerPricing
+) -> Decimal | None:
+    if price is None:
+        return None
     if current is None or current < CENT:
         return price
     move = abs(price - current)
@@ -366,7 +433,7 @@ STEP_COLUMNS = (
     "after_undercut", "undercut_listing", "after_stale_reduction",
     "after_bounds", "after_cap",
     "seller_limit", "after_sale", "after_hard_floor", "after_direct_minimum", "after_fee_gap", "after_rounding",
-    "target",
+    "after_holdout", "after_review", "target",
 )  # fmt: skip
 
 
@@ -387,6 +454,8 @@ def result(
         "source": found.get("source"),
         "sale_id": found["sale"].id if found.get("sale") else None,
         "held": found.get("held", False),
+        "holdout": found.get("holdout"),
+        "review": found.get("review"),
         "changed": found.get("target") is not None and found["target"] != current,
         **units,
     }
@@ -442,7 +511,7 @@ def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
     prices = (
         "current_price", "market", "low", "low_with_shipping", "direct_low", "day_start_price",
         "week_start_price",
-        "sales_median", "listings_low",
+        "sales_median", "listings_low", "approved_price",
     )  # fmt: skip
     return a_card(
         marketplace_id=number,
@@ -504,7 +573,13 @@ def random_rule(rng: random.Random, number: int = 1) -> Rule:
         fee_gap_adjustment=rng.random() < 0.5,
         rounding=rng.choice(get_args(Rounding)),
         broken=rng.random() < 0.03,
+        review=rng.choice([None, None, random_review(rng)]),
+        holdout_bp=rng.choice([None, None, None, 1_000, 2_000]),
     )
+
+
+def random_review(rng: random.Random) -> ReviewLimits:
+    return ReviewLimits(random_share(rng, 20_000), random_share(rng, 10_000), rng.random() < 0.3)
 
 
 def random_share(rng: random.Random, most: int) -> int | None:
@@ -567,4 +642,7 @@ def random_seller(rng: random.Random) -> SellerPricing:
         repricing_scope=rng.choice(["all_games", "all_games", "games_with_rules"]),
         shipping_adder=rng.choice([None, None, 12_700, rng.randrange(1, 50_000)]),
         tracking_threshold=rng.choice([500_000, 100_000, 0]),
+        review_up_bp=rng.choice([None, None, 0, 2_000, 5_000]),
+        review_down_bp=rng.choice([None, None, 0, 2_000, 10_000]),
+        review_first_price=rng.random() < 0.1,
     )

@@ -34,6 +34,7 @@ from cardsync.pricing.engine.rules import (
     PRESETS,
     Cap,
     MarketGate,
+    ReviewLimits,
     Rule,
     Sale,
     SellerPricing,
@@ -731,7 +732,7 @@ def test_the_summary_counts_what_happened():
     cards = [a_card(market=m) for m in (None, 90_000, 100_000, 120_000, 130_000)]
     cards += [a_card(current_price=None), a_card(market=None, quantity=0), a_card(pin=100_000)]
     assert summary(price(frame_of(cards), [AT_MARKET], SELLER, NOW)) == Summary(
-        *(8, 6, 4, 2, 2, 1, 0),
+        *(8, 6, 4, 2, 2, 1, 0, 0),
         blocked={"no_usable_reference": 2, "out_of_stock": 1},
     )
 
@@ -998,6 +999,8 @@ def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
     # A cap that holds goes back to the current price from above: what is beyond the limit is not
     # a price of the rule.
     rule = replace(rule, cap=rule.cap and replace(rule.cap, mode="clamp"))
+    # So does a price that waits for a review.
+    rule = replace(rule, review=ReviewLimits())
     card = random_card(rng, 0, seller) | {
         "quantity": 1,
         "pin": None,

@@ -137,6 +137,10 @@ class Account(Base):
     hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
     shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
+    # Larger moves of a price wait for the seller's word (pricing/reviews).
+    review_up_bp: Mapped[int | None]
+    review_down_bp: Mapped[int | None]
+    review_first_price: Mapped[bool] = mapped_column(server_default=FALSE)
     # The value is review or automatic (recommendations/generate.py).
     recommendations: Mapped[str] = mapped_column(Text, server_default="review")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

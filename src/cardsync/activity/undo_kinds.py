@@ -19,6 +19,7 @@ from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
 from cardsync.orders import one_customer, returns
 from cardsync.orders import pull_marks as orders
+from cardsync.pricing.reviews import decide as reviews
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
@@ -42,6 +43,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     sales.SETTINGS: sales.put_settings_back,
     account.KIND: account.put_back,
     pin_many.KIND: pin_many.put_pins_back,
+    reviews.KIND: reviews.put_back,
     lists.MADE: lists.unmake,
     lists.RENAMED: lists.unrename,
     lists.DELETED: lists.undelete,

@@ -24,6 +24,7 @@ from cardsync.inventory.judge import Verdict
 from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
+from cardsync.pricing.reviews.keep import keep_found
 from cardsync.pricing.runs.confirmed import remember
 from cardsync.pricing.runs.held_prices import hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
@@ -72,7 +73,11 @@ async def finish(
                 state="awaiting_review" if in_review else "completed",
                 finished_at=now,
                 summary={name: report[name] for name in ("priced", "changed", "blocked")}
-                | {"cards": report["applied"], "receipts": outcome.receipts},
+                | {
+                    "cards": report["applied"],
+                    "receipts": outcome.receipts,
+                    "reviewed": outcome.reviews.waiting.height if outcome.reviews else 0,
+                },
             )
         )
         await _supersede_reviews(session, upload)
@@ -81,6 +86,8 @@ async def finish(
         if outcome.sold is not None:
             await on_sale.settle(session, upload.seller_id, outcome.sold, now)
             await begun_since(session, state, upload.begun_at or upload.received_at, now)
+        if outcome.reviews is not None:
+            await keep_found(session, upload.seller_id, outcome.reviews, now)
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
         await keep_settled(session, upload.seller_id)

@@ -41,6 +41,7 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.receipts.archive import keep
 from cardsync.pricing.rules import rows as rule_rows
+from cardsync.pricing.rules.decided import Decided, decided_of
 from cardsync.pricing.runs.price_history import Past, past_of
 from cardsync.seller_state.lease import boundary
 from cardsync.seller_state.state import Lease
@@ -54,7 +55,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     """Import the upload. Raises Problem for a file that can't be read, LeaseLost and
     CancelRequested at slab boundaries.
     """
-    account, run, pins = await read_rules(work, upload)
+    account, run, decided = await read_rules(work, upload)
     parsed, (stored, past) = await at_once(
         parse_file(work, upload, account),
         read_known(work, account, run),
@@ -64,7 +65,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
         await boundary(work.database, lease)
         absent = absent_cards(parsed, rows, stored, upload)
-        priced = await asyncio.to_thread(price_rows, rows, past, pins, run, upload.exported_at)
+        priced = await asyncio.to_thread(price_rows, rows, past, decided, run, upload.exported_at)
         verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
         prices = prices_of(priced, run, verdict, logged=account.attribution_logging)
         held_back, sold = prices.held_back, prices.sold
@@ -95,14 +96,16 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         await finish(writer, upload, verdict, outcome, gone, reprice=reprice)
 
 
-async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, dict[int, int]]:
-    """Return the account, its rules at the moment when the upload was begun, and its pins."""
+async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, Decided]:
+    """Return the account, its rules at the moment when the upload was begun, and the seller's own
+    words on single prices.
+    """
     async with work.database.tenant(upload.seller_id) as session:
         account = (
             await session.execute(select(Account).where(Account.seller_id == upload.seller_id))
         ).scalar_one()
         run = await rule_rows.run_of(session, account, upload.begun_at or upload.received_at)
-        return account, run, await rule_rows.pins_of(session, upload.seller_id, run.now)
+        return account, run, await decided_of(session, upload.seller_id, run)
 
 
 async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:

@@ -18,6 +18,7 @@ from cardsync.inventory.judge import Verdict
 from cardsync.inventory.parse import Parsed
 from cardsync.inventory.price import Prices
 from cardsync.pricing.export import on_sale
+from cardsync.pricing.reviews.found import Found
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Outcome:
     confirmed: pl.DataFrame | None = None
     # The priced cards, if targets were set, and which of them are a sale's.
     sold: on_sale.OnSale | None = None
+    reviews: Found | None = None
 
 
 def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
@@ -126,4 +128,5 @@ def outcome_of(
         held=prices.held,
         confirmed=prices.confirmed,
         sold=prices.sold,
+        reviews=prices.reviews,
     )

@@ -16,6 +16,8 @@ from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.receipts.columns import filled
+from cardsync.pricing.reviews.found import Found, found_in
+from cardsync.pricing.rules.decided import Decided
 from cardsync.pricing.runs.price_history import Past
 
 
@@ -33,12 +35,14 @@ class Prices:
     confirmed: pl.DataFrame | None
     # The cards that it priced, and which of them are at a sale's price.
     sold: on_sale.OnSale | None
+    # The prices that wait for the seller's word, and the cards of hold-outs.
+    reviews: Found | None
 
 
 def price_rows(
     rows: pl.DataFrame,
     past: Past,
-    pins: dict[int, int],
+    decided: Decided,
     run: Run,
     observed_at: datetime,
 ) -> pl.DataFrame:
@@ -56,10 +60,7 @@ def price_rows(
         current_price=current_price(rows), observed_at=pl.lit(observed_at),
     )  # fmt: skip
     cards = cards.with_columns(**past.columns(rows, observed_at))
-    if pins:
-        cards = cards.with_columns(
-            pin=pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64),
-        )
+    cards = cards.with_columns(**decided.columns())
     return engine.price(cards, run.rules, run.seller, run.now, run.sales)
 
 
@@ -75,6 +76,7 @@ def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool)
         filled(priced) if logged and not held_back else None,
         breaker.leaps(priced) if verdict.settles_leaps else None,
         None if held_back else on_sale.on_sale(priced),
+        None if held_back else found_in(priced, run),
     )
 
 

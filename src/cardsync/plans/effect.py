@@ -23,10 +23,11 @@ from cardsync.money import to_units
 from cardsync.plans.actions import Actions, RuleChange
 from cardsync.plans.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
 from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.rules import Rule, Stale
+from cardsync.pricing.engine.rules import ReviewLimits, Rule, Stale
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.rules.decided import decided_of
 from cardsync.pricing.rules.queries import selections
-from cardsync.pricing.rules.rows import pins_of, run_of
+from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import (
     ON_SALE,
     Stock,
@@ -137,11 +138,8 @@ async def read_cards(
     )
     columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
-    pins = await pins_of(session, seller_id, now)
-    pin = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
-    kept = seen.cards.drop("rule_id", "sale_id", strict=False).with_columns(
-        pin=pin if pins else pl.lit(None, pl.Int64)
-    )
+    decided = await decided_of(session, seller_id, chosen.run)
+    kept = seen.cards.drop("rule_id", "sale_id", strict=False).with_columns(**decided.columns())
     return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
 
 
@@ -176,11 +174,13 @@ def _asked(cards: pl.DataFrame, run: Run) -> pl.Series:
 
 
 def at_worst(rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules without caps, with every stale cut at its deepest."""
+    """Return the rules without caps, reviews and hold-outs, with every stale cut at its deepest."""
     return [
         replace(
             rule,
             cap=None,
+            review=ReviewLimits(),
+            holdout_bp=None,
             velocity_boost_enabled=rule.velocity_boost_enabled and rule.stale is None,
             stale=None
             if rule.stale is None

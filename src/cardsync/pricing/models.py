@@ -118,6 +118,56 @@ class ConfirmedPrice(Base):
     confirmed_at: Mapped[datetime] = mapped_column(Moment)
 
 
+class PriceReview(Base):
+    """A card's price that waits for the seller's word, or the word that was given.
+
+    `state` is pending, accepted or dismissed, `reason` is rise, drop, first_price, or sale: the way
+    back from a sale, which counts as accepted. `result` is what the rule asked before its cap, and
+    `worth` is the move times the copies, in ten-thousandths.
+    """
+
+    __tablename__ = "price_review"
+    __table_args__ = (
+        Index(
+            "ix_price_review_pending",
+            "seller_id",
+            text("worth DESC"),
+            "marketplace_id",
+            postgresql_where=text("state = 'pending'"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    state: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(Text)
+    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    current_price: Mapped[Decimal | None] = mapped_column(Money)
+    proposed_price: Mapped[Decimal] = mapped_column(Money)
+    result: Mapped[Decimal] = mapped_column(Money)
+    worth: Mapped[int] = mapped_column(BigInteger)
+    revision: Mapped[datetime] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(Moment)
+    decided_at: Mapped[datetime | None] = mapped_column(Moment)
+    decided_by: Mapped[str | None] = mapped_column(Text)
+
+
+class PriceHoldout(Base):
+    """A card that a rule's hold-out kept at its price (`held`), or its twin that follows the rule:
+    noted once in thirty days (`part`), when the rule first asked for another price.
+    """
+
+    __tablename__ = "price_holdout"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    rule_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    part: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    held: Mapped[bool]
+    price: Mapped[Decimal] = mapped_column(Money)
+    asked: Mapped[Decimal] = mapped_column(Money)
+    since: Mapped[datetime] = mapped_column(Moment)
+
+
 class SaleTarget(Base):
     """A card whose target is a sale's price, and that sale.
 

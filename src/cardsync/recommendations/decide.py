@@ -7,7 +7,6 @@ row is locked first, so of many callers at once exactly one decides.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -16,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
@@ -24,12 +23,11 @@ from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, from_units, to_units
 from cardsync.pricing.runs.push_task import push_prices
-from cardsync.recommendations.apply import NewTarget, apply_targets, review_waits
+from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, must_be_free, review_waits
 from cardsync.recommendations.found import review_of
 from cardsync.recommendations.generate import note_events
 from cardsync.recommendations.models import Recommendation
-from cardsync.seller_state.models import SyncState
-from cardsync.seller_state.state import lease_is_live, locked
+from cardsync.seller_state.state import locked
 
 ACCEPTED: Final = "recommendations.accepted"
 SETTLED: Final = "recommendations.settled"
@@ -65,7 +63,7 @@ async def accept(
     holds = account.entitlements(now).holds
     if holds:
         raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
-    _must_be_free(state, now)
+    must_be_free(state, now)
     if await review_waits(session, state):
         raise errors.NotEligible("prices wait for your review; confirm or discard them first")
     able, found = await review_of(session, account, row.card_id, now)
@@ -76,7 +74,7 @@ async def accept(
     proposed = to_units(row.proposed_price)
     before = await _target(session, caller.seller_id, row.card_id)
     target = NewTarget(row.card_id, proposed, row.rule_id, row.expires_at)
-    run_id = await apply_targets(session, state, [target], now)
+    run_id = await apply_targets(session, state, [target], "recommendation", now)
     row.state, row.settled_at, row.settled_by = "accepted", now, caller.actor
     await session.flush()
     await note_events(session, caller.seller_id, [row.id], "accepted", caller.actor, now)
@@ -147,15 +145,9 @@ async def _pending(
         raise errors.RevisionConflict(f"recommendation {recommendation_id} is {row.state}")
     if row.revision != revision:
         raise errors.RevisionConflict(
-            f"recommendation {recommendation_id} has the revision {revision_text(row.revision)}"
+            f"recommendation {recommendation_id} has the revision {clock.exact(row.revision)}"
         )
     return row
-
-
-def _must_be_free(state: SyncState, now: datetime) -> None:
-    """Raises MutexHeld while a run or a rollback writes prices."""
-    if lease_is_live(state, now) and state.lease_expires_at is not None:
-        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
 
 
 async def _revise(
@@ -178,11 +170,6 @@ async def _revise(
     await session.flush()
     generic = was == "generic_raise" and found is not None
     return Decision("preview_queued" if generic else "market_evidence_changed", now)
-
-
-def revision_text(revision: datetime) -> str:
-    """Write a revision: UTC with six fractional digits."""
-    return revision.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 _TARGET: Final = "SELECT target_price FROM card WHERE seller_id = :seller AND id = :card"
@@ -215,7 +202,7 @@ async def put_target_back(
     """Give the card the target that it had. Raises ChangedSince, MutexHeld."""
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
-    _must_be_free(state, now)
+    must_be_free(state, now)
     values = {
         "seller": caller.seller_id,
         "card": undo["card"],

@@ -25,7 +25,7 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.money import to_units
-from cardsync.recommendations.apply import NewTarget, apply_targets, review_waits
+from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import Found, all_found
 from cardsync.recommendations.models import Recommendation, RecommendationScan
 from cardsync.seller_state.models import SyncState
@@ -256,6 +256,7 @@ async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetim
             for row in sure
             if row.card_id is not None and row.proposed_price is not None
         ],
+        "recommendation",
         now,
     )
     for row in sure:

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from cardsync import clock
 from cardsync.money import dollars, to_units
 from cardsync.pricing.receipts.sentences import money
-from cardsync.recommendations.decide import Decision, revision_text
+from cardsync.recommendations.decide import Decision
 from cardsync.recommendations.holds import Hold, Holds
 from cardsync.recommendations.listing import Recommended
 from cardsync.recommendations.outcomes import WINDOW, Outcome
@@ -145,7 +146,7 @@ def recommendations_body(found: Recommended, page: int, per_page: int) -> Recomm
         page,
         per_page,
         -(-found.total // per_page),
-        None if found.revision is None else revision_text(found.revision),
+        None if found.revision is None else clock.exact(found.revision),
     )
 
 
@@ -166,7 +167,7 @@ def _recommendation(row: Any) -> RecommendationShown:
         expected,
         row.confidence,
         row.state,
-        revision_text(row.revision),
+        clock.exact(row.revision),
         row.created_at,
         row.expires_at,
         msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
@@ -176,7 +177,7 @@ def _recommendation(row: Any) -> RecommendationShown:
 def decision_body(decision: Decision) -> DecisionShown:
     return DecisionShown(
         decision.status,  # type: ignore[arg-type]
-        revision_text(decision.revision),
+        clock.exact(decision.revision),
         decision.run_id,
     )
 

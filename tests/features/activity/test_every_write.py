@@ -409,6 +409,15 @@ async def of_recommendation(shop, what):
     return await shop.send("POST", path, revision=one["revision"])
 
 
+async def of_price_review(shop, what):
+    await shop.seller.http.patch("/api/pricing/settings", json={"review_up_bp": 1_000})
+    await shop.rule(cap=None)
+    await shop.card(price="10.00", market="14.00")
+    [one] = (await shop.seller.get("/api/pricing/reviews")).json()["reviews"]
+    asked = [{"marketplace_id": one["marketplace_id"], "revision": one["revision"]}]
+    return await shop.send("POST", f"/api/pricing/reviews/{what}", reviews=asked)
+
+
 async def many_pins(shop, what):
     card = await shop.card()
     if what == "unpin_many":
@@ -531,6 +540,10 @@ SCENES = {
             lambda shop, what=what: of_recommendation(shop, what)
         )
         for what in ("accept", "dismiss", "snooze")
+    },
+    **{
+        f"POST /api/pricing/reviews/{what}": (lambda shop, what=what: of_price_review(shop, what))
+        for what in ("accept", "dismiss")
     },
     "POST /api/pricing/reprice": lambda shop: shop.send("POST", "/api/pricing/reprice"),
     "POST /api/pricing/runs/{run_id}/confirm": lambda shop: of_review(shop, "runs", "confirm"),

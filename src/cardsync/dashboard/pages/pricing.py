@@ -33,6 +33,7 @@ TABS: Final = (
     ("/pricing/tests", "Rule tests", True),
     ("/pricing/sales", "Sales", False),
     ("/pricing/pins", "Pins", False),
+    ("/pricing/reviews", "Reviews", False),
     ("/pricing/runs", "Runs", False),
     ("/pricing/rollback", "Rollback", True),
     ("/pricing/backtest", "Backtest", True),

@@ -22,6 +22,7 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
 from cardsync.pricing.rules import sale_sets
+from cardsync.pricing.rules.faces import read_percent
 from cardsync.pricing.rules.sale_put_back import plain_settings
 from cardsync.pricing.rules.shown_changes import (
     ChangedMeanwhile,
@@ -33,7 +34,9 @@ from cardsync.web.request import reading
 
 
 class Input(NamedTuple):
-    """A field of the form. `kind` is text, maybe (a text that may be empty), check or select."""
+    """A field of the form. `kind` is text, maybe (a text that may be empty), bp (per cent, or
+    empty), check or select.
+    """
 
     name: str
     label: str
@@ -60,6 +63,19 @@ INPUTS: Final = (
         "maybe",
         "In dollars, for prices from the tracking threshold on (Settings, Store).",
     ),
+    Input(
+        "review_up_bp",
+        "Look at rises beyond",
+        "bp",
+        "In per cent. A larger rise waits under Reviews. Empty: none waits.",
+    ),
+    Input(
+        "review_down_bp",
+        "Look at drops beyond",
+        "bp",
+        "In per cent. A larger drop waits under Reviews. Empty: none waits.",
+    ),
+    Input("review_first_price", "A card's first price waits under Reviews", "check"),
     Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
     Input("max_age_hours", "Oldest market data", "text", "In hours. Older data prices nothing."),
     Input("recommendations", "Recommended prices", "select", choices=MODES),
@@ -118,6 +134,8 @@ def value_of(each: Input, text: str) -> Any:
         return text == "true"
     if each.kind == "maybe":
         return text or None
+    if each.kind == "bp":
+        return read_percent(text, each.name) if text else None
     whole = each.name == "max_age_hours" and text.isascii() and text.isdigit() and len(text) < 9
     return int(text) if whole else text
 

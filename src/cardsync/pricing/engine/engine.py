@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.pricing.engine import sources, steps
+from cardsync.pricing.engine import holdout, review, sources, steps
 from cardsync.pricing.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
 from cardsync.pricing.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
 from cardsync.pricing.engine.steps import BLOCKER_BIT
@@ -52,6 +52,7 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "listings_count": pl.Int64(),
     "listings_observed_at": TIME,
     "buy_out_detected_at": TIME,
+    "approved_price": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
 # Zero and negative values mean "no price", never a price of zero.
@@ -65,6 +66,7 @@ PRICE_INPUTS: Final = (
     "week_start_price",
     "sales_median",
     "listings_low",
+    "approved_price",
 )
 
 # Every step's columns stand here in the order of the steps; columns of steps that no rule of the
@@ -103,6 +105,10 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "after_direct_minimum": pl.Int64(),
     "after_fee_gap": pl.Int64(),
     "after_rounding": pl.Int64(),
+    "after_holdout": pl.Int64(),
+    "holdout": holdout.GROUP,
+    "after_review": pl.Int64(),
+    "review": review.REASON,
     "target": pl.Int64(),
     "changed": pl.Boolean(),
 }
@@ -132,6 +138,8 @@ PRICE_STEPS: Final = (
     Step("after_direct_minimum", steps.direct_minimum, lambda run: run.seller.direct_program),
     Step("after_fee_gap", steps.fee_gap, lambda run: run.fee_gapped),
     Step("after_rounding", steps.rounding),
+    Step("after_holdout", holdout.holdout, lambda run: run.held_out),
+    Step("after_review", review.review, lambda run: run.reviewed),
     Step("target", steps.change),
 )
 # A run resolves these columns before the engine, because SQL answers queries. The engine takes only
@@ -295,7 +303,8 @@ def held(priced: pl.DataFrame) -> list[int]:
 class Summary:
     """The summary counts a run's cards.
 
-    priced = unchanged + changed; changed = up + down + cards that had no price.
+    priced = unchanged + changed; changed = up + down + cards that had no price. `reviewed` are the
+    cards whose price waits for the seller's word.
     """
 
     cards: int
@@ -305,6 +314,7 @@ class Summary:
     up: int
     down: int
     held: int
+    reviewed: int
     blocked: dict[str, int]
 
 
@@ -322,6 +332,7 @@ def summary(priced: pl.DataFrame) -> Summary:
         (target > current).sum().alias("up"),
         (target < current).sum().alias("down"),
         pl.col("held").sum(),
+        pl.col("review").is_not_null().sum().alias("reviewed"),
         **{code: flag.sum() for code, flag in blocked.items()},
     ).row(0, named=True)
     return Summary(
@@ -332,5 +343,6 @@ def summary(priced: pl.DataFrame) -> Summary:
         up=counts["up"],
         down=counts["down"],
         held=counts["held"],
+        reviewed=counts["reviewed"],
         blocked={code: counts[code] for code in BLOCKER_BIT if counts[code]},
     )

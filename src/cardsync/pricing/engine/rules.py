@@ -34,6 +34,8 @@ ADJUST_BP_MAX: Final = 1_000_000
 DAYS_MAX: Final = 36_525
 DEFAULT_PRESET: Final = "competitive"
 UNDERCUT_UP_MAX: Final = 5_000
+# A hold-out is a small part of the cards: more would cost more than its answer is worth.
+HOLDOUT_MAX: Final = 2_000
 
 
 class InvalidRule(ValueError):
@@ -142,6 +144,25 @@ class MarketGate:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewLimits:
+    """A larger rise or drop, and with `first_price` a card's very first price, waits for the
+    seller's word instead of being exported. None sets no limit in that direction.
+    """
+
+    up_bp: int | None = None
+    down_bp: int | None = None
+    first_price: bool = False
+
+    def __post_init__(self) -> None:
+        _need_range(self.up_bp, 0, ADJUST_BP_MAX, "review.up_bp")
+        _need_range(self.down_bp, 0, WHOLE_BP, "review.down_bp")
+
+    @property
+    def asked(self) -> bool:
+        return self.up_bp is not None or self.down_bp is not None or self.first_price
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A base rule has by default the values of a posted rule whose fields are omitted."""
 
@@ -165,6 +186,9 @@ class Rule:
     undercut_up_bp: int | None = None
     fee_gap_adjustment: bool = False
     rounding: Rounding = "cent"
+    # The rule's own limits stand in the place of the seller-wide ones.
+    review: ReviewLimits | None = None
+    holdout_bp: int | None = None
     # This flag is not a field of the seller's: it says that the saved query can no longer be read.
     # Such a rule takes every card that no earlier rule governs, and blocks it.
     broken: bool = False
@@ -197,6 +221,7 @@ def _check_names(rule: Rule) -> None:
 def _check_amounts(rule: Rule) -> None:
     _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
     _need_range(rule.undercut_up_bp, 0, UNDERCUT_UP_MAX, "undercut_up_bp")
+    _need_range(rule.holdout_bp, 1, HOLDOUT_MAX, "holdout_bp")
     _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
     _need_amount(rule.floor, 0, MAX_UNITS, "floor")
     _need_amount(rule.ceiling, UNITS_PER_CENT, MAX_UNITS, "ceiling")
@@ -265,6 +290,9 @@ class SellerPricing:
     shipping_adder: int | None = None
     # The shipping adder is asked from this price on: such orders need a tracked parcel.
     tracking_threshold: int = 500_000
+    review_up_bp: int | None = None
+    review_down_bp: int | None = None
+    review_first_price: bool = False
 
     def __post_init__(self) -> None:
         _need_amount(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
@@ -274,6 +302,13 @@ class SellerPricing:
         _need_member(self.repricing_scope, RepricingScope, "repricing_scope")
         _need_amount(self.hard_floor, UNITS_PER_CENT, MAX_UNITS, "hard_floor")
         _need_amount(self.shipping_adder, 1, MAX_UNITS, "shipping_adder")
+        _need_range(self.review_up_bp, 0, ADJUST_BP_MAX, "review_up_bp")
+        _need_range(self.review_down_bp, 0, WHOLE_BP, "review_down_bp")
+
+    @property
+    def review(self) -> ReviewLimits:
+        """Return the limits of the cards whose rule has none of its own."""
+        return ReviewLimits(self.review_up_bp, self.review_down_bp, self.review_first_price)
 
 
 def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:

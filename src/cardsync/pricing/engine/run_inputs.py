@@ -17,6 +17,7 @@ import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine.fees import FeeSchedule, gap, schedule_at
+from cardsync.pricing.engine.holdout_draw import seed
 from cardsync.pricing.engine.rules import (
     PRICE_SOURCES,
     WHOLE_BP,
@@ -154,6 +155,15 @@ class Run:
     def on_sale(self) -> bool:
         return bool(self.active_sales)
 
+    @property
+    def reviewed(self) -> bool:
+        """Return whether some move of a price waits for the seller's word."""
+        return self.any(lambda rule: (rule.review or self.seller.review).asked)
+
+    @property
+    def held_out(self) -> bool:
+        return self.any(lambda rule: rule.holdout_bp)
+
 
 _PARAMETERS: Final[dict[str, pl.DataType]] = {
     "rule_id": pl.Int64(),
@@ -184,6 +194,11 @@ _PARAMETERS: Final[dict[str, pl.DataType]] = {
     "_small_down": pl.Int64(),
     "_fee_gap": pl.Boolean(),
     "_ending": pl.Int64(),
+    "_review_up": pl.Int64(),
+    "_review_down": pl.Int64(),
+    "_review_first": pl.Boolean(),
+    "_holdout": pl.Int64(),
+    "_holdout_seed": pl.UInt64(),
 }
 
 
@@ -211,6 +226,8 @@ def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
         **_undercut_parameters(rule, run),
         **_stale_parameters(rule),
         **_cap_parameters(rule),
+        **_review_parameters(rule, run),
+        **_holdout_parameters(rule, run),
     }
 
 
@@ -263,6 +280,21 @@ def _cap_parameters(rule: Rule) -> dict[str, Any]:
         "_small_up": small and small.up_bp,
         "_small_down": small and small.down_bp,
     }
+
+
+def _review_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+    limits = rule.review or run.seller.review
+    return {
+        "_review_up": limits.up_bp,
+        "_review_down": limits.down_bp,
+        "_review_first": limits.first_price,
+    }
+
+
+def _holdout_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+    if not rule.holdout_bp:
+        return {}
+    return {"_holdout": rule.holdout_bp, "_holdout_seed": seed(rule.id, run.now)}
 
 
 def sale_parameters(run: Run) -> pl.DataFrame:

@@ -126,7 +126,7 @@ def _times(told: dict[str, Any], one_in: int) -> dict[str, Any]:
     """Return what a sample tells of all cards. Pure."""
     if one_in == 1:
         return told
-    counts = ("cards", "up", "down", "unchanged", "held")
+    counts = ("cards", "up", "down", "unchanged", "held", "reviewed")
     values = ("listed_value_before", "listed_value_after")
     return (
         told

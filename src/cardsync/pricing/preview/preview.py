@@ -166,6 +166,8 @@ async def told(
         up=(target > current.fill_null(0)).sum(),
         down=(target < current).sum(),
         held=kept.sum(),
+        # A card without a price that waits for its first one has no target, so it is not unchanged.
+        waiting=(pl.col("review").is_not_null() & current.is_not_null() & ~kept).sum(),
         before=(current * quantity).sum(),
         after=(pl.coalesce(target, current) * quantity).sum(),
     ).row(0, named=True)
@@ -173,8 +175,9 @@ async def told(
         "cards": counted.cards,
         "up": sums["up"],
         "down": sums["down"],
-        "unchanged": counted.unchanged - sums["held"],
+        "unchanged": counted.unchanged - sums["held"] - sums["waiting"],
         "held": sums["held"],
+        "reviewed": counted.reviewed,
         "blocked": counted.blocked,
         "listed_value_before": money(int(sums["before"])),
         "listed_value_after": money(int(sums["after"])),
@@ -230,9 +233,12 @@ async def names_of(
     return {row.marketplace_id: row.product_name for row in found}
 
 
+_CLOSING: Final = ("rounding", "holdout", "review", "change")
+
+
 def reason_of(row: Mapping[str, Any], run: Run) -> str:
     """Return the sentence of the last step that moved the price, apart from the closing steps."""
-    steps = explain(row, run)[2:-2]
+    steps = [step for step in explain(row, run)[2:] if step["name"] not in _CLOSING]
     moved = [step for step in steps if step["input"] != step["output"]]
     return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."
 

@@ -28,6 +28,7 @@ class Preview(msgspec.Struct):
     down: int
     unchanged: int
     held: int
+    reviewed: int
     blocked: dict[str, int]
     listed_value_before: str
     listed_value_after: str

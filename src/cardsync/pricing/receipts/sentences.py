@@ -47,6 +47,8 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
             continue
         # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
+        if step.output == "after_review" and row["review"] == "first_price":
+            after = None
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
         told.append(
             _step(
@@ -60,8 +62,14 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
     return told
 
 
-# Steps of seller-wide settings are told only where the seller set them.
-_ONLY_IF_SET: Final = ("after_shipping_adder", "after_hard_floor")
+# Steps of seller-wide settings, and those that most rules do without, are told only where the
+# seller set them.
+_ONLY_IF_SET: Final = (
+    "after_shipping_adder",
+    "after_hard_floor",
+    "after_holdout",
+    "after_review",
+)
 
 
 def _rule_of(row: Row, run: Run) -> Rule | None:
@@ -509,6 +517,60 @@ def _rounded(rule: Rule, before: int, after: int) -> str:
     return f"{was} becomes {becomes}, the least that floor, cap and Direct minimum allow."
 
 
+def _tell_holdout(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    own: dict[str, object] = {"group": row["holdout"]}
+    if row["holdout"] == "held":
+        said = (
+            f"The card is in the rule's hold-out of {percent(rule.holdout_bp or 0)} of its cards,"
+            f" so its price stays at {money(after)} until the thirty days end."
+        )
+    elif row["holdout"] == "twin":
+        said = "The card follows the rule, and the hold-out is compared with it."
+    else:
+        said = "The card is not in the rule's hold-out."
+    return said, own
+
+
+_REVIEWED: Final = {
+    "rise": "a rise beyond your limit of {} waits for your review, so the price stays at {}.",
+    "drop": "a drop beyond your limit of {} waits for your review, so the price stays at {}.",
+}
+
+
+def _tell_review(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int | None,
+    run: Run,
+) -> _Told:
+    limits = rule.review or run.seller.review
+    reason = row["review"]
+    own: dict[str, object] = {
+        "reason": reason,
+        "review_up_bp": limits.up_bp,
+        "review_down_bp": limits.down_bp,
+        "approved_price": money(row["approved_price"]),
+    }
+    if reason == "first_price":
+        said = f"{money(before)} would be the card's first price; it waits for your review."
+    elif reason is not None:
+        bp = limits.up_bp if reason == "rise" else limits.down_bp
+        told = _REVIEWED[reason].format(percent(bp or 0), money(after))
+        said = f"{money(before)}: {told}"
+    elif row["approved_price"] is not None:
+        said = f"You accepted {money(row['approved_price'])}, so {money(before)} needs no review."
+    else:
+        said = f"{money(before)} is within your review limits."
+    return said, own
+
+
 def _tell_change(
     row: Row,
     rule: Rule,
@@ -524,7 +586,7 @@ def _tell_change(
         else f"The first price is {target}."
     )
     kept = f"The price stays at {current}: {money(before)} is no large enough move."
-    same = f"The price is {current} already."
+    same = f"The price is {current} already." if current else "The card has no price yet."
     said = moved if row["changed"] else same if before == after else kept
     return said, {"changed": row["changed"]}
 
@@ -542,5 +604,7 @@ _TELL: Final[dict[str, Callable[[Row, Rule, int, int, Run], _Told]]] = {
     "after_direct_minimum": _tell_direct,
     "after_fee_gap": _tell_fee_gap,
     "after_rounding": _tell_rounding,
+    "after_holdout": _tell_holdout,
+    "after_review": _tell_review,
     "target": _tell_change,
 }

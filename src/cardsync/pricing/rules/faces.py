@@ -98,9 +98,29 @@ def _limits(told: Told) -> list[str]:
         sentences.append("The lowest listing is undercut only where enough is sold.")
     if told.get("fee_gap_adjustment"):
         sentences.append("Prices inside a gap of the fees move out of it.")
+    if (review := told.get("review")) is not None:
+        sentences.append(_reviewed(review))
+    if (held := told.get("holdout_bp")) is not None:
+        sentences.append(
+            f"{percent(held)} % of the cards, drawn every thirty days, stay at their old price."
+        )
     if told["rounding"] != "cent":
         sentences.append(f"Prices are rounded {ROUNDINGS[told['rounding']]}.")
     return sentences
+
+
+def _reviewed(review: Told) -> str:
+    ways = [
+        f"a {word} of more than {percent(review[name])} %"
+        for name, word in (("up_bp", "rise"), ("down_bp", "drop"))
+        if review[name] is not None
+    ]
+    ways += ["a first price"] if review["first_price"] else []
+    if not ways:
+        return "No price waits for your review."
+    said = " and ".join(ways)
+    verb = "waits" if len(ways) == 1 else "wait"
+    return f"{said[0].upper()}{said[1:]} {verb} for your review."
 
 
 def percent(bp: int) -> str:
@@ -141,6 +161,7 @@ def form_of(told: Told) -> dict[str, str]:
     """Return the texts of the form's fields."""
     cap: Told = told.get("cap") or {}
     stale: Told = told.get("stale") or {}
+    review: Told = told.get("review") or {}
     texts = {name: str(told.get(name) or "") for name in ("name", "query", *_AMOUNTS)}
     texts |= {name: "true" if told.get(name) else "" for name in _FLAGS}
     texts |= {
@@ -149,6 +170,11 @@ def form_of(told: Told) -> dict[str, str]:
         "fallback_sources": ", ".join(told["fallback_sources"]),
         "percent": percent(told["adjust_bp"]),
         "undercut_up": _percent_or_none(told.get("undercut_up_bp")),
+        "holdout": _percent_or_none(told.get("holdout_bp")),
+        "review_up": _percent_or_none(review.get("up_bp")),
+        "review_down": _percent_or_none(review.get("down_bp")),
+        "review_first": "true" if review.get("first_price") else "",
+        "review_own": "true" if told.get("review") is not None else "",
         "adjust_amount": told["adjust_amount"],
         "cap_up": _percent_or_none(cap.get("up_bp")),
         "cap_down": _percent_or_none(cap.get("down_bp")),
@@ -180,9 +206,22 @@ def read_form(texts: Mapping[str, str], was: Told) -> dict[str, Any]:
         "undercut_up_bp": (
             read_percent(texts["undercut_up"], "undercut_up") if texts.get("undercut_up") else None
         ),
+        "review": _review(texts),
+        "holdout_bp": read_percent(texts["holdout"], "holdout") if texts.get("holdout") else None,
         "cap": _cap(texts, was.get("cap")),
         "stale": _stale(texts),
     }
+
+
+def _review(texts: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the rule's own review limits, None if the seller-wide ones are in force."""
+    if texts.get("review_own") != "true":
+        return None
+    up, down = (
+        read_percent(texts[name], name) if texts.get(name) else None
+        for name in ("review_up", "review_down")
+    )
+    return {"up_bp": up, "down_bp": down, "first_price": texts.get("review_first") == "true"}
 
 
 def _cap(texts: Mapping[str, str], was: Told | None) -> dict[str, Any] | None:

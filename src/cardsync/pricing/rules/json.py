@@ -17,7 +17,16 @@ from cardsync import errors
 from cardsync.clock import read_moment, rfc3339
 from cardsync.limits import RULE_NAME_CHARACTERS, RULE_PRIORITY, SEARCH_CHARACTERS
 from cardsync.money import MAX_UNITS, dollars
-from cardsync.pricing.engine.rules import Cap, InvalidRule, MarketGate, Rule, Sale, SmallCap, Stale
+from cardsync.pricing.engine.rules import (
+    Cap,
+    InvalidRule,
+    MarketGate,
+    ReviewLimits,
+    Rule,
+    Sale,
+    SmallCap,
+    Stale,
+)
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
@@ -165,6 +174,11 @@ _GATE: Final[dict[str, Reader]] = dict.fromkeys(
     ("min_listings", "min_sales_30d", "max_age_hours", "undercut_bp"),
     read_whole,
 )
+_REVIEW: Final[dict[str, Reader]] = {
+    "up_bp": maybe(read_whole),
+    "down_bp": maybe(read_whole),
+    "first_price": read_flag,
+}
 RULE_FIELDS: Final[dict[str, Reader]] = {
     "name": read_name,
     "priority": read_priority,
@@ -197,6 +211,10 @@ RULE_FIELDS: Final[dict[str, Reader]] = {
     "undercut_up_bp": maybe(read_whole),
     "fee_gap_adjustment": read_flag,
     "rounding": read_text,
+    "review": maybe(
+        _nested(ReviewLimits, _REVIEW, {"up_bp": None, "down_bp": None, "first_price": False})
+    ),
+    "holdout_bp": maybe(read_whole),
 }
 SALE_FIELDS: Final[dict[str, Reader]] = {
     "name": read_name,
@@ -227,10 +245,11 @@ def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sa
     return _built(Sale, {"id": 0, "priority": priority, **values})
 
 
+_Part = Cap | SmallCap | Stale | MarketGate | ReviewLimits
 _MONEY: Final = frozenset({"adjust_amount", "floor", "ceiling", "below"})
 
 
-def told(thing: Rule | Sale | Cap | SmallCap | Stale | MarketGate) -> dict[str, Any]:
+def told(thing: Rule | Sale | _Part) -> dict[str, Any]:
     """Return the object in its form on the wire; this is the inverse of reading it."""
     return {
         field.name: _told(field.name, getattr(thing, field.name))
@@ -246,4 +265,4 @@ def _told(name: str, value: Any) -> Any:
         return rfc3339(value)
     if isinstance(value, tuple):
         return list(value)
-    return told(value) if isinstance(value, Cap | SmallCap | Stale | MarketGate) else value
+    return told(value) if isinstance(value, _Part) else value

@@ -129,6 +129,9 @@ def seller_pricing(account: Account) -> SellerPricing:
             "repricing_scope": account.repricing_scope,
             "shipping_adder": _units_or_none(account.shipping_adder),
             "tracking_threshold": to_units(account.tracking_threshold),
+            "review_up_bp": account.review_up_bp,
+            "review_down_bp": account.review_down_bp,
+            "review_first_price": account.review_first_price,
         },
         SellerPricing,
     )

@@ -32,6 +32,9 @@ SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
     "hard_floor": wire.maybe(wire.read_money),
     "repricing_scope": wire.read_text,
     "shipping_adder": wire.maybe(wire.read_money),
+    "review_up_bp": wire.maybe(wire.read_whole),
+    "review_down_bp": wire.maybe(wire.read_whole),
+    "review_first_price": wire.read_flag,
     "recommendations": wire.read_text,
 }
 # No body may give this priority; it stands for an omitted one until all entries are read.

@@ -57,6 +57,12 @@ class Gate(msgspec.Struct):
     undercut_bp: int
 
 
+class Review(msgspec.Struct):
+    up_bp: int | None
+    down_bp: int | None
+    first_price: bool
+
+
 class PricingRuleShown(msgspec.Struct):
     """Money is in dollars, percentages are whole basis points."""
 
@@ -80,6 +86,8 @@ class PricingRuleShown(msgspec.Struct):
     undercut_up_bp: int | None
     fee_gap_adjustment: bool
     rounding: Rounding
+    review: Review | None
+    holdout_bp: int | None
     created_at: str
     updated_at: str
     warnings: list[str]
@@ -127,6 +135,9 @@ class PricingSettings(msgspec.Struct):
     hard_floor: str | None
     repricing_scope: RepricingScope
     shipping_adder: str | None
+    review_up_bp: int | None
+    review_down_bp: int | None
+    review_first_price: bool
     recommendations: RecommendationMode
 
 
@@ -174,6 +185,9 @@ def settings_body(account: Account) -> PricingSettings:
         _maybe_dollars(pricing.hard_floor),
         pricing.repricing_scope,
         _maybe_dollars(pricing.shipping_adder),
+        pricing.review_up_bp,
+        pricing.review_down_bp,
+        pricing.review_first_price,
         account.recommendations,  # type: ignore[arg-type]
     )
 

@@ -14,7 +14,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules import json, rule_sets, sale_sets
-from cardsync.pricing.rules.faces import own_fields
+from cardsync.pricing.rules.faces import own_fields, percent
 from cardsync.pricing.rules.rows import all_rows, one_row, rule_of
 from cardsync.pricing.rules.sale_put_back import plain_settings
 from cardsync.seller_state import state as sync_state
@@ -98,7 +98,13 @@ async def change_settings(
 
 def settings_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as a form's texts. Pure."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
-        for name, value in values.items()
-    }
+    return {name: _text(name, value) for name, value in values.items()}
+
+
+def _text(name: str, value: Any) -> str:
+    """Return one setting's text; basis points are shown as per cent."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return percent(value) if name.endswith("_bp") else str(value)

@@ -23,8 +23,8 @@ from cardsync.database.packed_integers import integer_columns
 from cardsync.database.transaction_settings import grouped_by_all_processes
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
+from cardsync.pricing.rules.decided import Decided, decided_of
 from cardsync.pricing.rules.queries import Selection, selections
-from cardsync.pricing.rules.rows import pins_of
 from cardsync.pricing.runs.market_inputs import market_inputs
 from cardsync.pricing.runs.price_history import past_of
 
@@ -140,8 +140,8 @@ async def read_stock(
     )
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
-    pins = await pins_of(session, account.seller_id, run.now)
-    cards = _cards(rows.with_columns(**inputs), pins)
+    decided = await decided_of(session, account.seller_id, chosen.run)
+    cards = _cards(rows.with_columns(**inputs), decided)
     if chosen.run.evidenced:
         seen = await market_inputs(
             session,
@@ -295,12 +295,11 @@ async def with_losing(session: AsyncSession, seller_id: int, stock: Stock) -> St
     return replace(stock, cards=stock.cards.join(told, on="id", how="left", maintain_order="left"))
 
 
-def _cards(rows: pl.DataFrame, pins: dict[int, int]) -> pl.DataFrame:
+def _cards(rows: pl.DataFrame, decided: Decided) -> pl.DataFrame:
     unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
-    pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
     return rows.rename({"price": "current_price"}).with_columns(
         pl.col("^(custom|product_line_enabled|game_has_rules)$").cast(pl.Boolean),
         pl.col("observed_at").cast(TIME),
-        pin=pinned if pins else pl.lit(None, pl.Int64),
+        **decided.columns(),
         **unknown,
     )

@@ -34,6 +34,8 @@ from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceChange, PriceRun
 from cardsync.pricing.receipts.archive import keep
+from cardsync.pricing.reviews.found import Found, found_in
+from cardsync.pricing.reviews.keep import keep_found
 from cardsync.pricing.rules import rows as store
 from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
 from cardsync.pricing.runs.confirmed import must_stop, remember
@@ -50,6 +52,7 @@ from cardsync.work.uploads import Upload
 
 STREAM = "reprice"
 HOLDER = "reprice"
+_COUNTED = ("cards", "priced", "held", "reviewed", "blocked")
 
 
 @jobs.task(name="pricing.reprice", queue="imports", pass_context=True)
@@ -241,7 +244,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         stock.run.sales,
     )
     told = asdict(engine.summary(priced))
-    counts: dict[str, Any] = {name: told[name] for name in ("cards", "priced", "held", "blocked")}
+    counts: dict[str, Any] = {name: told[name] for name in _COUNTED}
     # The rules that govern a card, so that Today can name those that govern none.
     counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
@@ -260,6 +263,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         )
     held = engine.held(priced)
     sold = on_sale.on_sale(priced)
+    reviews = found_in(priced, stock.run)
     await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     # While PostgreSQL writes.
@@ -287,6 +291,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         held,
         confirmed,
         sold,
+        reviews,
     )
 
 
@@ -367,6 +372,7 @@ async def _end(
     held: Sequence[int] = (),
     confirmed: pl.DataFrame | None = None,
     sold: on_sale.OnSale | None = None,
+    reviews: Found | None = None,
 ) -> None:
     """The run's last transaction: state, fingerprint of the export, the agent's task, lease.
 
@@ -394,6 +400,8 @@ async def _end(
             await hold_prices(session, lease.seller_id, held)
         if sold is not None:
             await on_sale.settle(session, lease.seller_id, sold, now)
+        if reviews is not None:
+            await keep_found(session, lease.seller_id, reviews, now)
         if confirmed is not None:
             await remember(session, lease.seller_id, confirmed, now)
         # An upload that shows the old prices still: they are offered again, as after an import

@@ -4,7 +4,7 @@ JSON's structs out. Pure.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -29,6 +29,7 @@ class PriceRunShown(msgspec.Struct):
     priced: int
     changed: int
     held: int
+    reviewed: int
     blocked: dict[str, int]
 
 
@@ -96,6 +97,9 @@ class ReceiptThen(msgspec.Struct):
     historical_breakdown_absent: ExplainedBlocker | None
 
 
+_COUNTS: Final = ("cards", "priced", "changed", "held", "reviewed")
+
+
 def run_body(run: PriceRun) -> PriceRunShown:
     told: dict[str, Any] = run.summary
     return msgspec.convert(
@@ -106,7 +110,7 @@ def run_body(run: PriceRun) -> PriceRunShown:
             "upload_id": run.upload_id or told.get("follows"),
             "started_at": clock.rfc3339(run.started_at),
             "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
-            **{name: told.get(name) or 0 for name in ("cards", "priced", "changed", "held")},
+            **{name: told.get(name) or 0 for name in _COUNTS},
             "blocked": told.get("blocked") or {},
         },
         PriceRunShown,

@@ -2,27 +2,30 @@
 fingerprint and the agent's task are written in the caller's transaction.
 
 The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
-that a rollback can take them back. Each price is pinned until its evidence expires, because the
-next run would take it back; then the rules price the card again.
+that a rollback can take them back. A price with an `until` is pinned until then, because the next
+run would take it back; then the rules price the card again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import from_units
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.push_task import push_prices
 from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import lease_is_live
 
-TRIGGER: Final = "recommendation"
+Trigger = Literal["recommendation", "review"]
 
 
 # A run that prices by recommendations counts as the newest, so it must not hide one that waits.
@@ -39,13 +42,19 @@ async def review_waits(session: AsyncSession, state: SyncState) -> bool:
     return bool(waits) or state.review_upload_id is not None
 
 
+def must_be_free(state: SyncState, now: datetime) -> None:
+    """Raises MutexHeld while a run or a rollback writes prices."""
+    if lease_is_live(state, now) and state.lease_expires_at is not None:
+        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+
+
 class NewTarget(NamedTuple):
-    """`price` is in ten-thousandths; it stands until `until`."""
+    """`price` is in ten-thousandths; with `until` it is pinned until then."""
 
     card_id: int
     price: int
     rule_id: int | None
-    until: datetime
+    until: datetime | None = None
 
 
 _CHANGES: Final = """
@@ -67,6 +76,7 @@ _PINS: Final = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]),
                   CAST(:until AS timestamptz[])) AS w (id, price, until)
       JOIN card c ON c.seller_id = :seller AND c.id = w.id
+     WHERE w.until IS NOT NULL
     ON CONFLICT (seller_id, marketplace_id)
        DO UPDATE SET price = excluded.price, until = excluded.until,
                      created_at = excluded.created_at
@@ -78,13 +88,14 @@ async def apply_targets(
     session: AsyncSession,
     state: SyncState,
     targets: Sequence[NewTarget],
+    trigger: Trigger,
     now: datetime,
 ) -> int:
     """Write the targets, and return the run that they stand in."""
     count = len(targets)
     made = PriceRun(
         seller_id=state.seller_id,
-        trigger=TRIGGER,
+        trigger=trigger,
         state="completed",
         started_at=now,
         finished_at=now,

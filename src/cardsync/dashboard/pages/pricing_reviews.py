@@ -1,0 +1,76 @@
+"""The page of prices that wait for the seller's word: each beside the price of now, accepted or
+dismissed one by one or together.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.pages.pricing import show_part
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.database.session import Database
+from cardsync.orders.filters import read_page
+from cardsync.pricing.reviews.decide import Answer, Asked, Decided, decide
+from cardsync.pricing.reviews.listing import reviews_of
+from cardsync.pricing.reviews.shown import reviews_body
+from cardsync.web.request import reading
+
+PER_PAGE: Final = 50
+PATH: Final = "/pricing/reviews"
+REASONS: Final = {
+    "rise": "A rise beyond your limit",
+    "drop": "A drop beyond your limit",
+    "first_price": "Its first price",
+}
+
+
+@get(PATH, opt=BY_FORM)
+async def reviews_page(request: PageRequest, caller: Caller) -> Template:
+    """Show the prices that wait, those first that move the most money."""
+    page, _ = read_page(request.query_params.dict())
+    async with reading(request) as reads:
+        found = await reviews_of(reads, caller, page, PER_PAGE, clock.now())
+    told = reviews_body(found, page, PER_PAGE)
+    return show_part(request, caller, "pricing_reviews.html", told=told, reasons=REASONS)
+
+
+@post(PATH, opt=BY_FORM | WRITES)
+async def decide_chosen(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+) -> Response[str]:
+    """Accept or dismiss the chosen prices; one that changed meanwhile keeps no other back."""
+    form = await read_form(request)
+    answer: Answer = "dismissed" if field(form, "answer") == "dismissed" else "accepted"
+    asked = [_asked(text) for text in dict.fromkeys(form.get("take", [])[:PER_PAGE])]
+    if not asked:
+        return see(PATH, done="No price was chosen.")
+    async with database.tenant(caller.seller_id) as session:
+        done = await decide(session, caller, asked, answer, clock.now())
+    return see(PATH, done=_said(done, answer))
+
+
+def _said(done: Decided, answer: str) -> str:
+    prices = "price is" if done.decided == 1 else "prices are"
+    left = dict.fromkeys(sentence(one.problem) for one in done.refused)
+    return " ".join([f"{done.decided:,} {prices} {answer}.", *left])
+
+
+def _asked(text: str) -> Asked:
+    """Raises InvalidPayload."""
+    number, _, revision = text.partition("@")
+    moment = clock.read_moment(revision)
+    if moment is None or not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise errors.InvalidPayload("take: must be a card and its revision")
+    return Asked(int(number), moment)
+
+
+ROUTES = [reviews_page, decide_chosen]

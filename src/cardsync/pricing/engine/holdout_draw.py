@@ -1,0 +1,27 @@
+"""The draw of a hold-out: a rule and a moment come in; the number of the thirty days and the number
+that draws their cards come out. The module is pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+WINDOW: Final = timedelta(days=30)
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def window(now: datetime) -> int:
+    """Return the number of the thirty days, counted from 1970 in UTC."""
+    return (now - _FIRST) // WINDOW
+
+
+def begin_of(number: int) -> datetime:
+    return _FIRST + number * WINDOW
+
+
+def seed(rule_id: int, now: datetime) -> int:
+    """Return the rule's number of 64 bits for these thirty days."""
+    told = f"{rule_id}:{window(now)}".encode()
+    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")

@@ -1,0 +1,216 @@
+"""The seller's word on prices that wait: accept or dismiss, one or many, each for the revision that
+was seen, and both can be undone.
+
+The seller's state row is locked first, so of many callers at once exactly one decides. An accepted
+price is the card's target at once, and later runs let it pass for thirty days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.cards.exported import fingerprint
+from cardsync.database.session import run
+from cardsync.money import to_units
+from cardsync.pricing.runs.push_task import push_prices
+from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, must_be_free, review_waits
+from cardsync.seller_state.state import locked
+
+KIND: Final = "pricing.review_decided"
+Answer = Literal["accepted", "dismissed"]
+# One page asks for so many at most, and so does one request.
+MOST: Final = 1_000
+
+
+class Asked(NamedTuple):
+    """A review at the revision that the caller saw."""
+
+    marketplace_id: int
+    revision: datetime
+
+
+class Refused(NamedTuple):
+    """A review that was not decided, and why."""
+
+    marketplace_id: int
+    problem: errors.Problem
+
+
+class Decided(NamedTuple):
+    """`run_id` is the price run of accepted prices."""
+
+    decided: int
+    refused: list[Refused]
+    run_id: int | None
+
+
+_ASKED: Final = """
+    SELECT r.marketplace_id, r.state, r.revision, r.expires_at, r.rule_id, r.current_price,
+           r.proposed_price, c.id AS card_id, c.price, p.price IS NOT NULL AS pinned
+      FROM price_review r
+      LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
+                      AND NOT c.gone AND c.contribution IS NULL
+      LEFT JOIN pinned_price p ON p.seller_id = :seller AND p.marketplace_id = r.marketplace_id
+                              AND (p.until IS NULL OR p.until > :now)
+     WHERE r.seller_id = :seller AND r.marketplace_id = ANY (CAST(:ids AS bigint[]))
+       FOR UPDATE OF r
+"""
+_SETTLE: Final = """
+    UPDATE price_review SET state = :answer, decided_at = :now, decided_by = :actor
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+"""
+# What the seller accepted does not count as a leap in later runs (pricing.runs.confirmed).
+_CONFIRM: Final = """
+    INSERT INTO confirmed_price (seller_id, marketplace_id, price, confirmed_at)
+    SELECT seller_id, marketplace_id, result, :now FROM price_review
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
+       SET price = excluded.price, confirmed_at = excluded.confirmed_at
+"""
+
+
+async def decide(
+    session: AsyncSession,
+    caller: Caller,
+    asked: Sequence[Asked],
+    answer: Answer,
+    now: datetime,
+) -> Decided:
+    """Decide each review that still is as it was seen; the others are told with their reasons.
+
+    Raises OwnerRequired, NotEligible, MutexHeld, and the one reason if nothing could be decided.
+    """
+    caller.must_be_owner()
+    state = await locked(session, caller.seller_id)
+    if answer == "accepted":
+        account = await session.get_one(Account, caller.seller_id, populate_existing=True)
+        holds = account.entitlements(now).holds
+        if holds:
+            raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
+        must_be_free(state, now)
+        if await review_waits(session, state):
+            raise errors.NotEligible("prices wait for your review; confirm or discard them first")
+    values = {"seller": caller.seller_id, "ids": [one.marketplace_id for one in asked]}
+    rows = await session.execute(text(_ASKED), values | {"now": now})
+    stored = {row.marketplace_id: row for row in rows}
+    refused, taken = list[Refused](), dict[int, Any]()
+    for one in asked:
+        row = stored.get(one.marketplace_id)
+        problem = _refusal(one, row, answer, now)
+        if problem is not None:
+            refused.append(Refused(one.marketplace_id, problem))
+        else:
+            taken[one.marketplace_id] = row
+    if not taken:
+        if refused:
+            raise refused[0].problem
+        return Decided(0, [], None)
+    values = {"seller": caller.seller_id, "ids": list(taken)}
+    settled = values | {"answer": answer, "now": now, "actor": caller.actor}
+    await run(session, _SETTLE, settled)
+    run_id = None
+    if answer == "accepted":
+        targets = [
+            NewTarget(row.card_id, to_units(row.proposed_price), row.rule_id)
+            for row in taken.values()
+        ]
+        run_id = await apply_targets(session, state, targets, "review", now)
+        await run(session, _CONFIRM, values | {"now": now})
+    of = "price that waited" if len(taken) == 1 else "prices that waited"
+    note(
+        session,
+        caller,
+        f"pricing.review_{answer}",
+        f"{len(taken):,} {of} {answer}",
+        now,
+        undo={"kind": KIND, "answer": answer, "cards": sorted(taken), "at": now.isoformat()},
+    )
+    await session.flush()
+    return Decided(len(taken), refused, run_id)
+
+
+def _refusal(
+    one: Asked,
+    row: Any,
+    answer: Answer,
+    now: datetime,
+) -> errors.Problem | None:
+    card = f"card {one.marketplace_id}"
+    if row is None:
+        return errors.NotFound(f"no price of {card} waits")
+    if row.state != "pending":
+        return errors.RevisionConflict(f"the price of {card} was {row.state}")
+    if row.revision != one.revision:
+        return errors.RevisionConflict(f"the price of {card} changed since you looked")
+    if answer == "dismissed":
+        return None
+    if row.expires_at <= now:
+        return errors.MarketEvidenceChanged(
+            f"the evidence for the price of {card} has expired; the next run prices it anew"
+        )
+    if row.card_id is None or row.pinned:
+        return errors.NotEligible(
+            f"{card} is {'pinned' if row.pinned else 'not in stock any more'}"
+        )
+    if row.price != row.current_price:
+        return errors.RevisionConflict(f"the price of {card} changed since the last run")
+    return None
+
+
+_PUT_BACK: Final = """
+    UPDATE card c SET target_price = r.current_price, updated_at = :now FROM price_review r
+     WHERE r.seller_id = :seller AND r.marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND r.state = 'accepted' AND r.decided_at = :at
+       AND c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
+       AND c.contribution IS NULL
+       AND c.target_price = r.proposed_price AND c.price IS NOT DISTINCT FROM r.current_price
+"""
+_WAIT_AGAIN: Final = """
+    UPDATE price_review SET state = 'pending', decided_at = NULL, decided_by = NULL
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND state = :answer AND decided_at = :at
+"""
+_UNCONFIRM: Final = """
+    DELETE FROM confirmed_price
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND confirmed_at = :at
+"""
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Let the prices wait again; of accepted ones the targets go back. Raises ChangedSince,
+    MutexHeld.
+    """
+    caller.must_be_owner()
+    state = await locked(session, caller.seller_id)
+    values = {
+        "seller": caller.seller_id,
+        "ids": undo["cards"],
+        "at": datetime.fromisoformat(undo["at"]),
+    }
+    cards = len(undo["cards"])
+    if undo["answer"] == "accepted":
+        must_be_free(state, now)
+        if await run(session, _PUT_BACK, values | {"now": now}) != cards:
+            raise errors.ChangedSince("the price of one of these cards was changed since")
+        await run(session, _UNCONFIRM, values)
+    if await run(session, _WAIT_AGAIN, values | {"answer": undo["answer"]}) != cards:
+        raise errors.ChangedSince("one of these prices waits again or was decided anew")
+    if undo["answer"] == "accepted":
+        state.export_fingerprint = await fingerprint(session, caller.seller_id)
+        await session.flush()
+        await push_prices(session, caller.seller_id, now)

@@ -1,0 +1,96 @@
+"""Prices that wait, as the API shows them: what operations return comes in, the JSON's structs go
+out. The module is pure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from cardsync import clock
+from cardsync.money import dollars, to_units
+from cardsync.pricing.reviews.decide import Decided
+from cardsync.pricing.reviews.listing import Reviews, Waiting
+
+
+class PriceReviewShown(msgspec.Struct):
+    """`revision` is sent back with the seller's word; a price that changes has another one."""
+
+    marketplace_id: int
+    card_id: int | None
+    product_name: str | None
+    set_name: str | None
+    number: str | None
+    condition: str | None
+    printing: str | None
+    quantity: int | None
+    reason: Literal["rise", "drop", "first_price"]
+    rule_id: int | None
+    current_price: str | None
+    proposed_price: str
+    revision: str
+    created_at: datetime
+    expires_at: datetime
+
+
+class PriceReviewsShown(msgspec.Struct):
+    reviews: list[PriceReviewShown]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class RefusedReview(msgspec.Struct):
+    marketplace_id: int
+    code: str
+    error: str
+
+
+class DecidedReviews(msgspec.Struct):
+    """`run_id` is the price run of accepted prices."""
+
+    decided: int
+    refused: list[RefusedReview]
+    run_id: int | None
+
+
+def reviews_body(found: Reviews, page: int, per_page: int) -> PriceReviewsShown:
+    return PriceReviewsShown(
+        [_review(one) for one in found.reviews],
+        found.total,
+        page,
+        per_page,
+        -(-found.total // per_page),
+    )
+
+
+def _review(one: Waiting) -> PriceReviewShown:
+    current = None if one.current_price is None else dollars(to_units(one.current_price))
+    return PriceReviewShown(
+        one.marketplace_id,
+        one.card_id,
+        one.product_name,
+        one.set_name,
+        one.number,
+        one.condition,
+        one.printing,
+        one.quantity,
+        one.reason,  # type: ignore[arg-type]
+        one.rule_id,
+        current,
+        dollars(to_units(one.proposed_price)),
+        clock.exact(one.revision),
+        one.created_at,
+        one.expires_at,
+    )
+
+
+def decided_body(done: Decided) -> DecidedReviews:
+    refused = [
+        RefusedReview(one.marketplace_id, one.problem.code, str(one.problem))
+        for one in done.refused
+    ]
+    return DecidedReviews(done.decided, refused, done.run_id)
