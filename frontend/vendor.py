@@ -26,7 +26,7 @@ ICONS = (
     "chevron-right", "circle-help", "clock", "command", "download", "ellipsis", "external-link",
     "globe", "hand", "history", "home", "info", "layers", "list", "log-out", "menu", "moon", "octagon-alert",
     "package", "pencil", "pin", "plus", "printer", "refresh-cw", "rotate-ccw", "search",
-    "settings", "shield", "sun", "tag", "trash-2", "triangle-alert", "undo-2", "upload", "user",
+    "settings", "shield", "sun", "tag", "trash-2", "trending-up", "triangle-alert", "undo-2", "upload", "user",
     "users", "wallet", "x",
 )  # fmt: skip
 

@@ -82,6 +82,7 @@ READS = routes("""
     GET /analytics/clearing_coverage
     GET /api/analytics/clearing_coverage
     GET /api/market_depth/holds
+    GET /api/market_depth/badges
     GET /api/recommendations
     GET /api/pricing/reviews
     GET /api/recommendations/outcomes

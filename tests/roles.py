@@ -65,6 +65,7 @@ STAFF = routes("""
     GET /analytics/clearing_coverage
     GET /api/analytics/clearing_coverage
     GET /api/market_depth/holds
+    GET /api/market_depth/badges
     GET /api/recommendations
     GET /api/pricing/reviews
     POST /api/recommendations/shown

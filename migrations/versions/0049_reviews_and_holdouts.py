@@ -53,15 +53,15 @@ def upgrade() -> None:
     op.create_table(
         "price_holdout",
         number("seller_id"),
-        number("rule_id"),
-        sa.Column("part", sa.Integer(), autoincrement=False, nullable=False),
         number("marketplace_id"),
+        sa.Column("part", sa.Integer(), autoincrement=False, nullable=False),
+        number("rule_id"),
         sa.Column("held", sa.Boolean(), nullable=False),
         money("price"),
         money("asked"),
         moment("since"),
         sa.PrimaryKeyConstraint(
-            "seller_id", "rule_id", "part", "marketplace_id", name=op.f("pk_price_holdout")
+            "seller_id", "marketplace_id", "part", "rule_id", name=op.f("pk_price_holdout")
         ),
     )
     for table in ("price_review", "price_holdout"):

@@ -264,6 +264,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/analytics/clearing_coverage"),
         ("GET", "/api/analytics/clearing_coverage"),
         ("GET", "/api/market_depth/holds"),
+        ("GET", "/api/market_depth/badges"),
         ("GET", "/api/pricing/reviews"),
         ("POST", "/api/pricing/reviews/accept"),
         ("POST", "/api/pricing/reviews/dismiss"),
@@ -652,6 +653,7 @@ OWN_REFUSALS = {
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
     ("GET", "/analytics/clearing_coverage"): {422: {"invalid_payload"}},
+    ("GET", "/api/market_depth/badges"): {422: {"invalid_payload"}},
     ("GET", "/api/analytics/clearing_coverage"): {422: {"invalid_payload"}},
     ("GET", "/api/listed_value"): {422: {"invalid_payload"}},
     ("GET", "/api/movers"): {422: {"invalid_payload"}},
@@ -1067,6 +1069,7 @@ QUERIES = {
     ("GET", "/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/analytics/clearing_coverage"): "marketplace_id card_id",
     ("GET", "/api/market_depth/holds"): "page per_page",
+    ("GET", "/api/market_depth/badges"): "marketplace_id card_id",
     ("GET", "/api/recommendations"): "page per_page",
     ("GET", "/api/pricing/reviews"): "page per_page",
     ("GET", "/api/cards/{card_id}/behind"): (

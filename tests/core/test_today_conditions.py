@@ -35,6 +35,8 @@ CASES = [
     ({"upload_in_review": Waiting(7, NOW)}, [("upload_in_review", "bad")]),
     ({"run_in_review": Waiting(7, NOW)}, [("run_in_review", "bad")]),
     ({"held": Some(3, NOW, Decimal(9))}, [("prices_held", "warn")]),
+    ({"reviews": Some(1, NOW, Decimal(9), NOW + DAY)}, [("prices_to_review", "warn")]),
+    ({"recommended": Some(2, NOW, Decimal(9))}, [("prices_recommended", "info")]),
     ({"price_file": Some(3, NOW)}, [("price_file_to_approve", "warn")]),
     (
         {"failed_tasks": (FailedTask("refresh_orders", NOW), FailedTask("new_kind", NOW))},

@@ -50,6 +50,7 @@ NAVIGATION = [
     Place("/orders", "Orders", "package", "o"),
     Place("/pulls", "Pulls", "hand", "p"),
     Place("/pricing", "Pricing", "tag", "r"),
+    Place("/recommendations", "Recommendations", "trending-up", "m"),
     Place("/lists", "Lists", "list", "l"),
     Place("/shelves", "Shelves", "box", "h"),
     Place("/print", "Print", "printer", "i"),

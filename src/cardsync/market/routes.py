@@ -30,8 +30,8 @@ async def clearing_coverage_of(
     condition, printing and language and of thirty days. At most 200 cards; without any the answer
     is empty, and a card that is not the caller's is left out.
     """
-    by_marketplace = _ids("marketplace_id", marketplace_id)
-    by_card = _ids("card_id", card_id)
+    by_marketplace = read_ids("marketplace_id", marketplace_id)
+    by_card = read_ids("card_id", card_id)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         return coverage_body(
             await clearing_coverage(
@@ -44,7 +44,7 @@ async def clearing_coverage_of(
         )
 
 
-def _ids(name: str, given: Ids) -> list[int]:
+def read_ids(name: str, given: Ids) -> list[int]:
     """Return ids that are repeated or separated by commas. Raises InvalidPayload."""
     found: list[int] = []
     for said in ",".join(given or []).split(","):

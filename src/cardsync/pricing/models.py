@@ -159,9 +159,9 @@ class PriceHoldout(Base):
 
     __tablename__ = "price_holdout"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    rule_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    part: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    part: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    rule_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     held: Mapped[bool]
     price: Mapped[Decimal] = mapped_column(Money)
     asked: Mapped[Decimal] = mapped_column(Money)

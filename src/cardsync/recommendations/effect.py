@@ -87,6 +87,62 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
     )
 
 
+_HELD_REASONS: Final[dict[Verdict, str]] = {
+    "more": "Cards that followed the rule brought more than the cards that were held out.",
+    "less": "Cards that followed the rule brought less than the cards that were held out.",
+    "no_difference": "The interval holds zero: no difference is shown.",
+    "not_enough_sales": (
+        "There are not enough sales to say: ten cards in each group and ten that sold are needed."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The net that a drawn card brought within thirty days, and whether any of it was sold."""
+
+    net: int
+    sold: bool
+
+
+def effect_of_draw(followed: Sequence[Brought], held: Sequence[Brought]) -> Effect:
+    """Compare the cards that followed a rule with those that were held out. Chance drew both, so
+    the difference of their means is the rule's effect; its interval is Welch's, for large groups.
+    """
+    counts = (
+        len(followed),
+        sum(one.sold for one in followed),
+        len(held),
+        sum(one.sold for one in held),
+    )
+    net, net_spread = _mean(followed)
+    control, control_spread = _mean(held)
+    if min(len(followed), len(held)) < LEAST_CARDS or counts[1] + counts[3] < LEAST_SOLD:
+        amounts = (_rounded(net), _rounded(control), None, None, None)
+        return Effect(*counts, *amounts, "not_enough_sales", _HELD_REASONS["not_enough_sales"])
+    difference = net - control
+    half = _Z * (net_spread + control_spread).sqrt()
+    low, high = difference - half, difference + half
+    verdict: Verdict = "more" if low > 0 else "less" if high < 0 else "no_difference"
+    told = (round(net), round(control), round(difference), round(low), round(high))
+    return Effect(*counts, *told, verdict, _HELD_REASONS[verdict])
+
+
+def _mean(group: Sequence[Brought]) -> tuple[Decimal, Decimal]:
+    """Return the mean and the variance of the mean; NaN for an empty group."""
+    if not group:
+        return Decimal("NaN"), Decimal(0)
+    mean = Decimal(sum(one.net for one in group)) / len(group)
+    if len(group) == 1:
+        return mean, Decimal(0)
+    spread = sum(((one.net - mean) ** 2 for one in group), Decimal(0)) / (len(group) - 1)
+    return mean, spread / len(group)
+
+
+def _rounded(value: Decimal) -> int | None:
+    return None if value.is_nan() else round(value)
+
+
 _Counts = tuple[int, int, int, int]
 _Amounts = tuple[int | None, int | None, int | None, int | None, int | None]
 

@@ -9,6 +9,7 @@ the sweep begins again. In automatic mode the reviews of high confidence are app
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.money import to_units
+from cardsync.pricing.engine.rules import WHOLE_BP
+from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import Found, all_found
 from cardsync.recommendations.models import Recommendation, RecommendationScan
@@ -223,8 +226,32 @@ async def note_events(
     )
 
 
+async def _rise_limits(
+    session: AsyncSession,
+    account: Account,
+    now: datetime,
+) -> dict[int | None, int | None]:
+    """Return the rise in basis points beyond which a price waits for a person, by rule; None as a
+    rule stands for the seller-wide limit.
+    """
+    asked = await run_of(session, account, now)
+    own: dict[int | None, int | None] = {
+        rule.id: (rule.review or asked.seller.review).up_bp for rule in asked.rules
+    }
+    return own | {None: asked.seller.review_up_bp}
+
+
+def _within(row: Recommendation, limits: Mapping[int | None, int | None]) -> bool:
+    limit = limits.get(row.rule_id, limits[None])
+    if limit is None or row.current_price is None or row.proposed_price is None:
+        return True
+    current, proposed = to_units(row.current_price), to_units(row.proposed_price)
+    return (proposed - current) * WHOLE_BP <= current * limit
+
+
 async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """In automatic mode, apply the reviews of high confidence. A run that holds the lease, or one
+    """In automatic mode, apply the reviews of high confidence whose rise is within the seller's
+    review limits. A run that holds the lease, or one
     that waits for the seller, goes first: the next generation applies them.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
@@ -246,6 +273,8 @@ async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetim
             .order_by(Recommendation.id)
         )
     ).all()
+    limits = await _rise_limits(session, account, now)
+    sure = [row for row in sure if _within(row, limits)]
     if not sure:
         return
     run_id = await apply_targets(

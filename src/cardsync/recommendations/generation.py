@@ -21,7 +21,7 @@ from cardsync.money import dollars
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.expressions import cents, moment, scaled, true, within
 from cardsync.pricing.engine.fees import net
-from cardsync.pricing.engine.rules import WHOLE_BP, Rule
+from cardsync.pricing.engine.rules import WHOLE_BP, ReviewLimits, Rule
 from cardsync.pricing.engine.run_inputs import TIME, Run
 
 # The order decides between kinds of equal value.
@@ -195,6 +195,8 @@ def plain(rule: Rule, *, lowering: bool = False) -> Rule:
         market_gate=None,
         undercut_up_bp=None,
         stale=None,
+        # A person who accepts a price has looked at it. Cards that are held out stay where they are.
+        review=ReviewLimits(),
     )
     return replace(kept, never_lower=False, cap=None) if lowering else kept
 

@@ -3,7 +3,8 @@ rule, what the applied prices brought beside matched cards goes out.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
-and without cancelled orders; a younger decision waits.
+and without cancelled orders; a younger decision waits. A rule with a hold-out is judged by it, too:
+chance drew the cards that kept their price and those that followed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cardsync.access.models import Account
 from cardsync.pricing.engine.fees import net, schedule_at
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.rules.rows import seller_pricing
-from cardsync.recommendations.effect import Effect, Pair, effect_of
+from cardsync.recommendations.effect import Brought, Effect, Pair, effect_of, effect_of_draw
 
 WINDOW: Final = timedelta(days=30)
 LOOKED_BACK: Final = timedelta(days=365)
@@ -82,6 +83,33 @@ _SOLD: Final = """
 """
 
 
+_DRAWN: Final = """
+    SELECT h.rule_id, h.part, h.marketplace_id, h.held, s.price, s.quantity
+      FROM (SELECT * FROM price_holdout
+             WHERE seller_id = :seller AND since BETWEEN :since AND :until) h
+      LEFT JOIN LATERAL (
+           SELECT (i.unit_price * 10000)::bigint AS price, i.quantity
+             FROM order_item i
+             JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+            WHERE i.seller_id = :seller AND i.sku_id = h.marketplace_id
+              AND o.order_date > (h.since AT TIME ZONE 'UTC')::date
+              AND o.order_date <= (h.since AT TIME ZONE 'UTC')::date + 30
+              AND o.status_group <> 'Cancelled' AND i.unit_price IS NOT NULL) s ON true
+"""
+_STILL_DRAWN: Final = """
+    SELECT rule_id, count(*) FROM price_holdout
+     WHERE seller_id = :seller AND since > :until GROUP BY rule_id
+"""
+
+
+class Drawn(NamedTuple):
+    """The effect of one rule by its hold-outs; `waiting` cards were drawn within thirty days."""
+
+    rule_id: int
+    waiting: int
+    effect: Effect
+
+
 class Outcome(NamedTuple):
     """`kind` or `rule_id` says what the outcome is of; `waiting` decisions are younger than thirty
     days.
@@ -95,8 +123,17 @@ class Outcome(NamedTuple):
     effect: Effect
 
 
-async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> list[Outcome]:
-    """Return the outcome of each kind, then that of each rule. Raises OwnerRequired."""
+class Outcomes(NamedTuple):
+    """`reviewed` has the outcome of each kind, then that of each rule; `drawn` the effect of each rule
+    that held cards out.
+    """
+
+    reviewed: list[Outcome]
+    drawn: list[Drawn]
+
+
+async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outcomes:
+    """Raises OwnerRequired."""
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
     values = {
@@ -121,10 +158,42 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> list
     reviews = _reviews(rows, left)
     kinds = sorted({row.kind for row in counted})
     rules = sorted({row.rule_id for row in counted if row.rule_id is not None})
+    return Outcomes(
+        [
+            *(_outcome("kind", kind, counted, reviews) for kind in kinds),
+            *(_outcome("rule_id", rule, counted, reviews) for rule in rules),
+        ],
+        await _drawn(session, caller.seller_id, left, now),
+    )
+
+
+async def _drawn(
+    session: AsyncSession,
+    seller_id: int,
+    left: Callable[[int, int], int],
+    now: datetime,
+) -> list[Drawn]:
+    values = {"seller": seller_id, "until": now - WINDOW}
+    rows = await session.execute(text(_STILL_DRAWN), values)
+    waiting: dict[int, int] = {row[0]: row[1] for row in rows}
+    values["since"] = now - LOOKED_BACK
+    groups = dict[int, dict[tuple[int, int, bool], Brought]]()
+    for row in await session.execute(text(_DRAWN), values):
+        cards = groups.setdefault(row.rule_id, {})
+        key = (row.part, row.marketplace_id, row.held)
+        one = cards.get(key, Brought(0, sold=False))
+        if row.price is not None:
+            one = Brought(one.net + left(row.price, row.quantity or 1), sold=True)
+        cards[key] = one
     return [
-        *(_outcome("kind", kind, counted, reviews) for kind in kinds),
-        *(_outcome("rule_id", rule, counted, reviews) for rule in rules),
+        Drawn(rule_id, waiting.get(rule_id, 0), _effect_of(groups.get(rule_id, {})))
+        for rule_id in sorted(waiting.keys() | groups.keys())
     ]
+
+
+def _effect_of(cards: dict[tuple[int, int, bool], Brought]) -> Effect:
+    followed = [one for (_, _, held), one in cards.items() if not held]
+    return effect_of_draw(followed, [one for (_, _, held), one in cards.items() if held])
 
 
 @dataclass

@@ -14,17 +14,21 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardPage, read_page
 from cardsync.database.session import Database
+from cardsync.market.routes import read_ids
+from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.holds import market_depth_holds
 from cardsync.recommendations.listing import recommendations
 from cardsync.recommendations.observed import Observation, record_shown
 from cardsync.recommendations.outcomes import outcomes
 from cardsync.recommendations.shown import (
+    BadgesShown,
     DecisionShown,
     HoldsShown,
     OutcomesShown,
     RecommendationsShown,
     RecordedShown,
+    badges_body,
     decision_body,
     holds_body,
     outcomes_body,
@@ -84,6 +88,28 @@ async def read_holds(
             clock.now(),
         )
     return holds_body(found)
+
+
+Ids = list[str] | None
+
+
+@get("/market_depth/badges", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def read_badges(
+    caller: Caller,
+    database: Database,
+    marketplace_id: Annotated[
+        Ids, QueryParameter(description="Cards by the marketplace's id; repeatable")
+    ] = None,
+    card_id: Annotated[Ids, QueryParameter(description="Cards by our id; repeatable")] = None,
+) -> BadgesShown:
+    """A buy-out within four hours, fresh listings in the own condition, and why the price is held.
+    At most 200 cards; a card that is not the caller's, or not in stock, is left out.
+    """
+    by_marketplace = read_ids("marketplace_id", marketplace_id)
+    by_card = read_ids("card_id", card_id)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        found = await badges_of(session, caller, by_marketplace, by_card, clock.now())
+    return badges_body(found)
 
 
 @get("/recommendations", responses=problems(*BEHIND_A_KEY))
@@ -253,6 +279,7 @@ def _revision(given: Any, name: str) -> datetime:
 router = Router(
     path="",
     route_handlers=[
+        read_badges,
         read_holds,
         read_recommendations,
         read_outcomes,

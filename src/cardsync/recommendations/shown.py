@@ -13,10 +13,13 @@ import msgspec
 from cardsync import clock
 from cardsync.money import dollars, to_units
 from cardsync.pricing.receipts.sentences import money
+from cardsync.recommendations.badges import Badges
 from cardsync.recommendations.decide import Decision
+from cardsync.recommendations.effect import Effect
 from cardsync.recommendations.holds import Hold, Holds
 from cardsync.recommendations.listing import Recommended
-from cardsync.recommendations.outcomes import WINDOW, Outcome
+from cardsync.recommendations.outcomes import WINDOW, Outcome, Outcomes
+from cardsync.recommendations.why_held import Held
 
 
 class RecommendedCard(msgspec.Struct):
@@ -98,24 +101,53 @@ class OutcomeShown(msgspec.Struct):
     reason: str
 
 
+class HoldoutShown(msgspec.Struct):
+    """The net that a rule's cards brought within thirty days, beside that of the cards that chance
+    held out at their old price. `waiting` cards were drawn within thirty days.
+    """
+
+    rule_id: int
+    waiting: int
+    cards: int
+    cards_sold: int
+    held_cards: int
+    held_sold: int
+    net_per_card: str | None
+    held_per_card: str | None
+    difference_per_card: str | None
+    interval: list[str] | None
+    verdict: Literal["more", "less", "no_difference", "not_enough_sales"]
+    reason: str
+
+
 class OutcomesShown(msgspec.Struct):
     window_days: int
     outcomes: list[OutcomeShown]
+    holdouts: list[HoldoutShown]
 
 
-def outcomes_body(found: Iterable[Outcome]) -> OutcomesShown:
-    return OutcomesShown(WINDOW.days, [_outcome(one) for one in found])
+def outcomes_body(found: Outcomes) -> OutcomesShown:
+    return OutcomesShown(
+        WINDOW.days,
+        [_outcome(one) for one in found.reviewed],
+        [HoldoutShown(one.rule_id, one.waiting, *_effect(one.effect)) for one in found.drawn],
+    )
 
 
 def _outcome(one: Outcome) -> OutcomeShown:
-    effect = one.effect
-    known = effect.low is not None and effect.high is not None
     return OutcomeShown(
         one.kind,
         one.rule_id,
         one.accepted,
         one.auto_applied,
         one.waiting,
+        *_effect(one.effect),
+    )
+
+
+def _effect(effect: Effect) -> tuple[Any, ...]:
+    known = effect.low is not None and effect.high is not None
+    return (
         effect.cards,
         effect.cards_sold,
         effect.control_cards,
@@ -127,6 +159,49 @@ def _outcome(one: Outcome) -> OutcomeShown:
         effect.verdict,
         effect.reason,
     )
+
+
+class HeldShown(msgspec.Struct):
+    """`price` is the price that is not asked."""
+
+    reason: Literal["rise", "drop", "first_price", "holdout", "cap"]
+    message: str
+    price: str | None
+
+
+class CardBadges(msgspec.Struct):
+    """Null where it is unknown, stale, or does not hold."""
+
+    card_id: int
+    marketplace_id: int
+    bought_out_at: datetime | None
+    condition_listings: int | None
+    listings_observed_at: datetime | None
+    held: HeldShown | None
+
+
+class BadgesShown(msgspec.Struct):
+    cards: list[CardBadges]
+
+
+def badges_body(found: Iterable[Badges]) -> BadgesShown:
+    return BadgesShown(
+        [
+            CardBadges(
+                one.card_id,
+                one.marketplace_id,
+                one.bought_out_at,
+                one.listed,
+                one.listed_at,
+                one.held and _held(one.held),
+            )
+            for one in found
+        ]
+    )
+
+
+def _held(held: Held) -> HeldShown:
+    return HeldShown(held.reason, held.sentence, money(held.price))  # type: ignore[arg-type]
 
 
 def signed(units: int | None) -> str | None:

@@ -80,6 +80,9 @@ class Facts:
     upload_in_review: Waiting | None = None
     run_in_review: Waiting | None = None
     held: Some = NONE
+    # Prices that wait for the owner's word, and recommended ones with what they may bring.
+    reviews: Some = NONE
+    recommended: Some = NONE
     price_file: Some | None = None
     failed_tasks: tuple[FailedTask, ...] = ()
     agent_seen_at: datetime | None = None
@@ -218,6 +221,34 @@ def _prices(facts: Facts) -> Iterator[Condition]:
             held.since,
             held.money,
             count=held.number,
+        )
+    reviews = facts.reviews
+    if reviews.number:
+        moves = counted(reviews.number, "price moves", "prices move")
+        waits = "waits" if reviews.number == 1 else "wait"
+        yield Condition(
+            "prices_to_review",
+            "warn",
+            f"{moves} beyond your limits and {waits} for your word.",
+            "Look at them",
+            "/pricing/reviews",
+            reviews.since,
+            reviews.money,
+            reviews.deadline,
+            count=reviews.number,
+        )
+    raises = facts.recommended
+    if raises.number:
+        prices = counted(raises.number, "price is", "prices are")
+        yield Condition(
+            "prices_recommended",
+            "info",
+            f"{prices} recommended, from fresh sales and listings.",
+            "See the recommendations",
+            "/recommendations",
+            raises.since,
+            raises.money,
+            count=raises.number,
         )
     file = facts.price_file
     if file is not None:

@@ -113,6 +113,15 @@ _PLANS = """
     SELECT count(*), min(created_at), min(expires_at), min(id) FROM agent_plan
      WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[])) AND expires_at > :now
 """
+# The move of all copies is kept as a whole number of ten-thousandths.
+_REVIEWS = """
+    SELECT count(*), min(created_at), sum(worth) / 10000.0, min(expires_at) FROM price_review
+     WHERE seller_id = :seller AND state = 'pending' AND expires_at > :now
+"""
+_RECOMMENDED = """
+    SELECT count(*), min(revision), sum(expected_value) FROM recommendation
+     WHERE seller_id = :seller AND state = 'pending' AND family = 'price' AND expires_at > :now
+"""
 _DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"
 _UPLOADED = "SELECT EXISTS (SELECT FROM upload WHERE seller_id = :seller)"
 _FIGURES = """
@@ -245,7 +254,7 @@ async def read_shop(
     }
     statements = (
         _TO_PULL, _SHIPPING, _KEPT_SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
-        _UNANSWERED, _PLANS, _FIGURES, _LISTED, _DELETION, _UPLOADED,
+        _UNANSWERED, _PLANS, _FIGURES, _LISTED, _DELETION, _UPLOADED, _REVIEWS, _RECOMMENDED,
     )  # fmt: skip
     rows = await reading.together(statements, values)
     found = dict(zip(statements, rows, strict=True))
@@ -288,6 +297,8 @@ def _facts(
         upload_in_review=Waiting(*found[_UPLOAD][0]) if found[_UPLOAD] else None,
         run_in_review=_run_in_review(found[_RUN]) if full else None,
         held=Some(*kept[:3]),
+        reviews=Some(*found[_REVIEWS][0]),
+        recommended=Some(*found[_RECOMMENDED][0]),
         price_file=Some(*kept[6:9]) if kept[6] and _waits_for_approval(caller, now) else None,
         failed_tasks=tuple(FailedTask(*row) for row in found[_TASKS]),
         agent_seen_at=seen_at,

@@ -1,6 +1,7 @@
 """GET /api/recommendations/outcomes: what applied prices brought beside matched cards."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 from browsers import joined
 from builders import a_csv, a_row
@@ -53,7 +54,7 @@ async def told(seller):
 
 async def test_without_reviews_there_is_no_outcome(a_seller):
     seller = await a_seller()
-    assert await told(seller) == {"window_days": 30, "outcomes": []}
+    assert await told(seller) == {"window_days": 30, "outcomes": [], "holdouts": []}
 
 
 async def test_young_decisions_wait_and_few_sales_say_nothing(a_seller):
@@ -110,3 +111,53 @@ async def test_outcomes_are_the_owners(a_seller):
     staff = await joined(seller, f"staff-{seller.id}@example.invalid")
     answer = await staff.get(OUTCOMES)
     assert (answer.status_code, answer.json()["code"]) == (403, "owner_required")
+
+
+async def drawn(seller, marketplace_ids, days, *, held, rule=7):
+    """Cards that a rule's hold-out drew so many days ago."""
+    await seller.service.sql(
+        seller.id,
+        """
+        INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked,
+                                   since)
+        SELECT :seller, :rule, 600, id, :held, 10, 12, :at
+          FROM unnest(CAST(:ids AS bigint[])) AS of_cards (id)
+        """,
+        seller=seller.id,
+        rule=rule,
+        held=held,
+        ids=list(marketplace_ids),
+        at=clock.now() - timedelta(days=days),
+    )
+
+
+async def test_a_rules_hold_out_says_what_the_rule_brings(a_seller):
+    seller = await a_seller()
+    await stocked(seller, 61)
+    await drawn(seller, range(1, 21), 40, held=True)
+    await drawn(seller, range(21, 41), 40, held=False)
+    await drawn(seller, range(41, 44), 3, held=True)
+    for number in range(21, 36):
+        await sold(seller, number, 12, days=30)
+    await sold(seller, 1, 10, days=30)
+    # Sales after the thirty days, and those of cards that nobody drew, count nowhere.
+    await sold(seller, 2, 10, days=5)
+    await sold(seller, 60, 10, days=30)
+    [one] = (await told(seller))["holdouts"]
+    assert (one["rule_id"], one["waiting"], one["cards"], one["held_cards"]) == (7, 3, 20, 20)
+    assert (one["cards_sold"], one["held_sold"]) == (15, 1)
+    # 12.00 nets 10.11 and 10.00 nets 8.375; three quarters and a twentieth of the cards sold.
+    assert (one["net_per_card"], one["held_per_card"]) == ("7.5825", "0.4188")
+    assert one["verdict"] == "more"
+    low, high = (Decimal(end) for end in one["interval"])
+    assert 0 < low < Decimal(one["difference_per_card"]) < high
+
+
+async def test_a_small_hold_out_says_nothing(a_seller):
+    seller = await a_seller()
+    await stocked(seller, 20)
+    await drawn(seller, range(1, 10), 40, held=True)
+    await drawn(seller, range(10, 19), 40, held=False)
+    [one] = (await told(seller))["holdouts"]
+    assert (one["verdict"], one["interval"]) == ("not_enough_sales", None)
+    assert (one["net_per_card"], one["held_per_card"]) == ("0.00", "0.00")

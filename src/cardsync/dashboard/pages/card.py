@@ -31,6 +31,8 @@ from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.rules import sale_sets
 from cardsync.quick_add.type_ahead import products_like
+from cardsync.recommendations.badges import badges_of
+from cardsync.recommendations.why_held import gate_hold
 from cardsync.settings import Settings
 from cardsync.storage import Store
 
@@ -124,6 +126,8 @@ async def card_page(
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
     changed, problem = await _changed(database, caller, settings, card, changes)
     steps = why["steps"] if why else []
+    async with database.tenant(caller.seller_id) as session:
+        marks = await badges_of(session, caller, [], [card_id], clock.now())
     receipt = (why["historical_breakdown"] or {}).get("steps", []) if why else []
     return show(
         request,
@@ -131,6 +135,8 @@ async def card_page(
         "card.html",
         card=card,
         why=why,
+        mark=marks[0] if marks else None,
+        gate_hold=gate_hold(steps),
         match=match,
         sold=sold,
         first_sold=after is None,

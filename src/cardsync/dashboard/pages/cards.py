@@ -4,12 +4,14 @@ of the shop's cards, with the search as chips and the saved searches, goes out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from litestar import Response, get, post
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
@@ -20,10 +22,11 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import cards_behind, search_cards
-from cardsync.cards.shown import card_body, cards_behind_body
+from cardsync.cards.shown import CardRow, card_body, cards_behind_body
 from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.lists.lists import names_of_lists
+from cardsync.recommendations.badges import Badges, badges_of
 from cardsync.search.chips import Chip, chips_of, with_part
 from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
@@ -94,6 +97,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
     async with provide_database(request.app.state).tenant(caller.seller_id) as session:
         searches = await saved_searches.saved_searches(session, caller)
+        marks = await marks_of(session, caller, answer.found.cards)
     found = answer.found
     fault = fault_of(wanted.search, *answer.problems[0]) if answer.problems else None
     address = partial(address_of, wanted, page, asked)
@@ -106,6 +110,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         if "hx-request" in request.headers
         else None,
         cards=[card_body(row) for row in found.cards],
+        marks=marks,
         total=found.total,
         more=_more(wanted, page, asked, found.cards[-1].id)
         if found.total > page.offset + len(found.cards) > 0
@@ -153,9 +158,29 @@ async def more_cards(request: PageRequest, caller: Caller) -> Template:
         raise errors.InvalidPayload("behind: the id of a card")
     async with reading(request) as reads:
         columns = asked or await chosen_columns(reads, caller)
-        found = cards_behind_body(await cards_behind(reads, caller, wanted, page, behind), page)
-    more = _more(wanted, page, asked, found.behind)
-    return show(request, caller, "cards_more.html", cards=found.cards, columns=columns, more=more)
+        rows = await cards_behind(reads, caller, wanted, page, behind)
+    async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+        marks = await marks_of(session, caller, rows)
+    found = cards_behind_body(rows, page)
+    return show(
+        request,
+        caller,
+        "cards_more.html",
+        cards=found.cards,
+        marks=marks,
+        columns=columns,
+        more=_more(wanted, page, asked, found.behind),
+    )
+
+
+async def marks_of(
+    session: AsyncSession,
+    caller: Caller,
+    rows: Sequence[CardRow],
+) -> dict[int, Badges]:
+    """Return the badges of the shown cards, by the card's id."""
+    ids = [row.id for row in rows]
+    return {one.card_id: one for one in await badges_of(session, caller, [], ids, clock.now())}
 
 
 class Choice(NamedTuple):

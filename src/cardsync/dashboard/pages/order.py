@@ -12,7 +12,7 @@ from litestar import Response, get, post
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
@@ -21,6 +21,7 @@ from cardsync.database.session import Database
 from cardsync.orders import pull_marks
 from cardsync.orders.one_order import read_order
 from cardsync.orders.shown import order_in_full
+from cardsync.recommendations.badges import badges_of
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]
@@ -34,10 +35,24 @@ MARKS: dict[str, tuple[Mark, str]] = {
 
 
 @get("/orders/{order_id:int}", opt=BY_FORM)
-async def order_page(request: PageRequest, caller: Caller, order_id: int) -> Template:
+async def order_page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    order_id: int,
+) -> Template:
     async with reading(request) as reads:
         order = order_in_full(await read_order(reads, caller, order_id))
-    return show(request, caller, "order.html", order=order)
+    cards = [item.card_id for item in order.items if item.card_id][: limits.CARDS_PER_PAGE_MOST]
+    async with database.tenant(caller.seller_id) as session:
+        found = await badges_of(session, caller, [], cards, clock.now())
+    return show(
+        request,
+        caller,
+        "order.html",
+        order=order,
+        marks={one.card_id: one for one in found},
+    )
 
 
 @post("/orders/{order_id:int}/{mark:str}", opt=BY_FORM | WRITES)

@@ -1,0 +1,154 @@
+"""Badges of some cards: the caller's cards come in; a buy-out of the last four hours, few fresh
+listings in the own condition, and why a price is held, go out.
+
+A badge stands only on evidence that is fresh: what is unknown, stale or from the future has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.market.evidence import BUY_OUT_WINDOW, LISTINGS_FRESH, Cell, buy_out
+from cardsync.market.stored import SUPPLY_SINCE, Supplied, recent_supply
+from cardsync.pricing.engine.holdout_draw import begin_of, window
+from cardsync.recommendations.why_held import Held
+
+# So few listings of a card are worth a badge.
+FEW: Final = 3
+# A provisional product that a catalog's product took over is that product's.
+_CARDS: Final = """
+    SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
+           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id
+      FROM card c
+      LEFT JOIN product p ON p.id = c.product_id
+      LEFT JOIN product q ON q.id = p.adopted_by
+     WHERE c.seller_id = :seller AND c.contribution IS NULL AND NOT c.gone
+       AND (c.marketplace_id = ANY (CAST(:marketplace_ids AS bigint[]))
+            OR c.id = ANY (CAST(:card_ids AS bigint[])))
+     ORDER BY c.id
+"""
+_LOOKED_AT: Final = """
+    SELECT product_id, listings_at FROM market_look
+     WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
+"""
+# A review says more than the cap that it follows, and a hold-out keeps what neither touches.
+_HELD: Final = """
+    SELECT marketplace_id, reason, (proposed_price * 10000)::bigint AS price
+      FROM price_review
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND state = 'pending' AND expires_at > :now
+     UNION ALL
+    SELECT marketplace_id, 'holdout', (asked * 10000)::bigint FROM price_holdout
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND part = :part AND held
+     UNION ALL
+    SELECT marketplace_id, 'cap', NULL FROM held_price
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
+class Badges(NamedTuple):
+    """`listed` is the number of listings in the own condition, None where it is unknown or old."""
+
+    card_id: int
+    marketplace_id: int
+    bought_out_at: datetime | None
+    listed: int | None
+    listed_at: datetime | None
+    held: Held | None
+
+    @property
+    def few(self) -> bool:
+        return self.listed is not None and self.listed <= FEW
+
+
+async def badges_of(
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_ids: Collection[int],
+    card_ids: Collection[int],
+    now: datetime,
+) -> list[Badges]:
+    """Return the badges of the asked cards that are the caller's and in stock.
+
+    Raises InvalidPayload.
+    """
+    if len(marketplace_ids) + len(card_ids) > limits.CARDS_PER_PAGE_MOST:
+        raise errors.InvalidPayload(
+            f"marketplace_id and card_id name more than {limits.CARDS_PER_PAGE_MOST} cards"
+        )
+    if not marketplace_ids and not card_ids:
+        return []
+    asked = {
+        "seller": caller.seller_id,
+        "marketplace_ids": list(marketplace_ids),
+        "card_ids": list(card_ids),
+    }
+    cards: Sequence[Any] = (await session.execute(text(_CARDS), asked)).all()
+    held = await _held(session, caller.seller_id, [card.marketplace_id for card in cards], now)
+    products = {card.product_id for card in cards if card.product_id is not None}
+    looks = await _looks(session, products, now)
+    supplied = await recent_supply(session, looks, now, max(SUPPLY_SINCE, LISTINGS_FRESH))
+    return [_badges(card, held, looks, supplied, now) for card in cards]
+
+
+async def _held(
+    session: AsyncSession,
+    seller_id: int,
+    marketplace_ids: list[int],
+    now: datetime,
+) -> dict[int, Held]:
+    part = window(now)
+    values = {"seller": seller_id, "ids": marketplace_ids, "now": now, "part": part}
+    found: dict[int, Held] = {}
+    for row in await session.execute(text(_HELD), values):
+        until = begin_of(part + 1) if row.reason == "holdout" else None
+        found.setdefault(row.marketplace_id, Held(row.reason, row.price, until))
+    return found
+
+
+async def _looks(
+    session: AsyncSession,
+    products: set[int],
+    now: datetime,
+) -> dict[int, datetime]:
+    if not products:
+        return {}
+    since = now - max(SUPPLY_SINCE, LISTINGS_FRESH)
+    values = {"products": list(products), "since": since, "now": now}
+    return {row[0]: row[1] for row in await session.execute(text(_LOOKED_AT), values)}
+
+
+def _badges(
+    card: Any,
+    held: dict[int, Held],
+    looks: dict[int, datetime],
+    supplied: dict[int, Supplied],
+    now: datetime,
+) -> Badges:
+    bought = listed = seen = None
+    at = looks.get(card.product_id)
+    if at is not None and card.condition is not None:
+        of = supplied.get(card.product_id, Supplied())
+        cell = Cell(card.condition, card.printing, card.language)
+        detected = buy_out(of.of(cell), of.sold(cell), now).detected_at
+        if detected is not None and now - detected <= BUY_OUT_WINDOW:
+            bought = detected
+        if now - at <= LISTINGS_FRESH:
+            newest = of.cells.get(cell, {}).get(at)
+            listed, seen = (newest.listings if newest else 0), at
+    return Badges(
+        card.id,
+        card.marketplace_id,
+        bought,
+        listed,
+        seen,
+        held.get(card.marketplace_id),
+    )

@@ -1,0 +1,43 @@
+"""Why a price is held: a reason with its figures comes in, one sentence goes out. The module is
+pure; a further reason is one line of SENTENCES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from cardsync.money import dollars
+
+SENTENCES: Final[Mapping[str, str]] = {
+    "rise": "A rise to {price} is beyond your limit and waits for your review.",
+    "drop": "A drop to {price} is beyond your limit and waits for your review.",
+    "first_price": "Its first price, {price}, waits for your review.",
+    "holdout": "It is in its rule's hold-out until {until}; the rule would ask {price}.",
+    "cap": "Its rule holds moves beyond the cap, so the price stays as it is.",
+}
+# The verdicts of a market gate that let no price through, and that are no ordinary answer.
+_PASSED: Final = ("taken", "not_lower")
+
+
+class Held(NamedTuple):
+    """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out."""
+
+    reason: str
+    price: int | None = None
+    until: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        return SENTENCES[self.reason].format(
+            price="" if self.price is None else dollars(self.price),
+            until="" if self.until is None else self.until.date().isoformat(),
+        )
+
+
+def gate_hold(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence of the market gate that held a price; empty if none did."""
+    gate = next((step for step in steps if step["name"] == "market_gate"), {})
+    verdict = gate.get("verdict")
+    return "" if verdict is None or verdict in _PASSED else str(gate["summary"])

@@ -1,0 +1,45 @@
+"""Why a price is held, as a table: a reason with its figures in, its sentence out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cardsync.recommendations.why_held import SENTENCES, Held, gate_hold
+
+CASES = [
+    (
+        Held("rise", 150_100),
+        "A rise to 15.01 is beyond your limit and waits for your review.",
+    ),
+    (Held("drop", 50_000), "A drop to 5.00 is beyond your limit and waits for your review."),
+    (Held("first_price", 10_000), "Its first price, 1.00, waits for your review."),
+    (
+        Held("holdout", 11_000, datetime(2026, 12, 3, tzinfo=UTC)),
+        "It is in its rule's hold-out until 2026-12-03; the rule would ask 1.10.",
+    ),
+    (Held("cap"), "Its rule holds moves beyond the cap, so the price stays as it is."),
+]
+
+
+@pytest.mark.parametrize(("held", "sentence"), CASES)
+def test_a_reason_has_its_sentence(held, sentence):
+    assert held.sentence == sentence
+
+
+def test_no_reason_is_without_a_case():
+    assert {held.reason for held, _ in CASES} == set(SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [("buy_out", "said"), ("too_few_sales", "said"), ("taken", ""), ("not_lower", ""), (None, "")],
+)
+def test_a_gate_holds_unless_it_passed_or_asked_no_less(verdict, told):
+    step = {"name": "market_gate", "verdict": verdict, "summary": "said"}
+    assert gate_hold([{"name": "formula"}, step]) == told
+
+
+def test_without_a_gate_none_holds():
+    assert gate_hold([]) == ""
