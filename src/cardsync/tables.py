@@ -49,6 +49,8 @@ GLOBAL_BY_SELLER = frozenset(
         "shared_repair_vote",
         "network_seller",
         "network_offer",
+        "network_cell",
+        "network_look",
     }
 )
 

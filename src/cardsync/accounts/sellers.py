@@ -347,7 +347,7 @@ async def delete_seller(
             await session.execute(
                 text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
             )
-        for table in ("network_offer", "network_seller"):
+        for table in ("network_offer", "network_cell", "network_look", "network_seller"):
             await session.execute(
                 text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
             )

@@ -5,12 +5,14 @@ follows in the same transaction, so the next answer obeys it.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
+from cardsync.work.jobs import NETWORK_CELLS, mark_due
 
 # A change of one of these changes what a buyer sees.
 SEEN = frozenset(
@@ -25,6 +27,9 @@ SEEN = frozenset(
         "postage_steps",
     }
 )
+
+
+_EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 
 
 def date_switches(account: Account, now: datetime) -> None:
@@ -50,6 +55,11 @@ async def follow(session: AsyncSession, account: Account, now: datetime) -> None
     paid = is_paid(account.plan, account.trial_ends_at, now)
     until = account.trial_ends_at if on_trial else None if paid else now
     await session.flush()
+    exposed = account.network_consent and account.network_published
+    known = {"seller": account.seller_id}
+    was = await session.scalar(text(_EXPOSED), known)
+    if bool(was) != exposed:
+        await mark_due(session, account.seller_id, NETWORK_CELLS)
     await session.execute(
         text("""
             INSERT INTO network_seller (seller_id, exposed, suspended, paid_until, store_name,
@@ -63,7 +73,7 @@ async def follow(session: AsyncSession, account: Account, now: datetime) -> None
         """),
         {
             "seller": account.seller_id,
-            "exposed": account.network_consent and account.network_published,
+            "exposed": exposed,
             "suspended": account.suspended,
             "until": until,
             "store": account.store_name,

@@ -35,7 +35,7 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
-from cardsync.work.jobs import NETWORK, RECOMMENDATIONS, Work, mark_due
+from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, Work, mark_due
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
 from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
@@ -93,6 +93,7 @@ async def finish(
         await keep_settled(session, upload.seller_id)
         await promote(session, upload.seller_id)
         await mark_due(session, upload.seller_id, NETWORK)
+        await mark_due(session, upload.seller_id, NETWORK_CELLS)
         if not reprice and not in_review:
             await mark_due(session, upload.seller_id, RECOMMENDATIONS)
         await note_shown(session, upload.seller_id, now)

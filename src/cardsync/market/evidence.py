@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 BUY_OUT_WINDOW: Final = timedelta(hours=4)
 SALES_WINDOW: Final = timedelta(days=30)
+SALES_WEEK: Final = timedelta(days=7)
 SALES_FETCHED: Final = timedelta(hours=24)
 LISTINGS_FRESH: Final = timedelta(hours=24)
 SALES_SAMPLE: Final = 25

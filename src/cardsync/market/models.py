@@ -1,6 +1,7 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
 `market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, and `market_cell` the conditions, printings and languages that occur.
+clocks, and `market_cell` the conditions, printings and languages that occur. `network_cell` has what
+each exposed seller of the network offers and sold, `network_look` when that was read.
 
 Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, Index, SmallInteger, Text
+from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import Base, Moment
@@ -70,3 +71,29 @@ class MarketPrice(Base):
     observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
     market: Mapped[int | None] = mapped_column(BigInteger)
     low: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class NetworkCell(Base):
+    """One exposed seller's listings and sales of thirty days in one cell; `low` and `median` are its
+    lowest price and the median of its sales.
+    """
+
+    __tablename__ = "network_cell"
+    __table_args__ = (Index("ix_network_cell_seller", "seller_id"),)
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    listings: Mapped[int] = mapped_column(Integer)
+    low: Mapped[int | None] = mapped_column(BigInteger)
+    sales: Mapped[int] = mapped_column(Integer)
+    sales_week: Mapped[int] = mapped_column(Integer)
+    median: Mapped[int | None] = mapped_column(BigInteger)
+    newest_sold_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class NetworkLook(Base):
+    """When an exposed seller's stock and sales were read the last time."""
+
+    __tablename__ = "network_look"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    seen_at: Mapped[datetime] = mapped_column(Moment)

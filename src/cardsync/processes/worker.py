@@ -22,6 +22,7 @@ from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.discovery.offers import refresh_offers
 from cardsync.inventory.drain import drain_inventory
+from cardsync.market.network import refresh_cells
 from cardsync.orders.ingest import drain_orders
 from cardsync.pricing.rollback.apply_imported_prices import move_prices
 from cardsync.pricing.rollback.prepare import prepare_rollback
@@ -35,7 +36,16 @@ from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
-from cardsync.work.jobs import NETWORK, RECOMMENDATIONS, SALES, Work, WorkDue, jobs, turn_of
+from cardsync.work.jobs import (
+    NETWORK,
+    NETWORK_CELLS,
+    RECOMMENDATIONS,
+    SALES,
+    Work,
+    WorkDue,
+    jobs,
+    turn_of,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +61,7 @@ STREAMS = {
     SALES: begin_sale_runs,
     deletion.STREAM: remove_account,
     NETWORK: refresh_offers,
+    NETWORK_CELLS: refresh_cells,
     RECOMMENDATIONS: generate_recommendations,
 }
 # Each worker looks for expired data this often.

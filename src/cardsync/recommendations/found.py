@@ -18,12 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.models import Account
+from cardsync.market.of_cards import market_of
 from cardsync.pricing.engine import engine
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, read_stock
 from cardsync.recommendations import generation
 from cardsync.recommendations.evidence import digest, evidence_of, key_of
-from cardsync.recommendations.market_read import market_of
 
 UNSOLD: Final = timedelta(days=90)
 # Advice on rules holds until the next syncs say otherwise.

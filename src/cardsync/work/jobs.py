@@ -34,6 +34,9 @@ SALES = "sales"
 # The stream of a seller's offers in the network: due after everything that changes prices or stock
 # (discovery/offers.py).
 NETWORK = "network"
+# The stream of a seller's part of the network's evidence: due after every import, and when the seller
+# shows or hides its shop (market/network.py).
+NETWORK_CELLS = "network_cells"
 # The stream of a seller's recommendations: due after every import and price run
 # (recommendations/generate.py).
 RECOMMENDATIONS = "recommendations"

@@ -87,7 +87,7 @@ async def test_a_posted_rule_has_the_defaults_of_the_specification(a_seller):
         "id": rule["id"], "name": "A rule", "priority": 10, "enabled": True, "state": "draft",
         "query": "",
         "price_source": "market", "fallback_sources": ["market"], "adjust_bp": 0,
-        "adjust_amount": "0.00", "floor": None,
+        "adjust_amount": "0.00", "review": None, "holdout_bp": None, "floor": None,
         "ceiling": None, "never_lower": False, "stale": None, "velocity_boost_enabled": False,
         "cap": None, "market_gate": None, "undercut_up_bp": None,
         "fee_gap_adjustment": False, "rounding": "cent", "warnings": [],
@@ -262,6 +262,7 @@ async def test_settings_are_read_and_changed(a_seller):
     assert (await seller.get(SETTINGS)).json() == {
         "direct_minimum": "0.40", "direct_program": False, "default_rule_enabled": True,
         "minimum_move": "0.01",
+        "review_up_bp": None, "review_down_bp": None, "review_first_price": False,
         "attribution_logging": True, "max_age_hours": 168, "fee_level": "1-4",
         "hard_floor": None, "repricing_scope": "all_games", "shipping_adder": None,
         "recommendations": "review",

@@ -52,6 +52,8 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "listings_count": pl.Int64(),
     "listings_observed_at": TIME,
     "buy_out_detected_at": TIME,
+    "sales_of_network": pl.Boolean(),
+    "listings_of_network": pl.Boolean(),
     "approved_price": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS

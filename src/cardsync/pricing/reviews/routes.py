@@ -90,7 +90,7 @@ async def accept_reviews(
     """Make each price the card's target, in one price run. A price that is not what the caller saw
     is refused by itself; if all are, the answer is the first refusal.
     """
-    return await _decided(caller, database, data, "accepted")
+    return await _decided(database, caller, data, "accepted")
 
 
 @post(
@@ -107,12 +107,12 @@ async def dismiss_reviews(
     """Keep the prices that the cards have. A price within a tenth of a dismissed one does not wait
     again for thirty days.
     """
-    return await _decided(caller, database, data, "dismissed")
+    return await _decided(database, caller, data, "dismissed")
 
 
 async def _decided(
-    caller: Caller,
     database: Database,
+    caller: Caller,
     data: ReviewsDecided,
     answer: Answer,
 ) -> DecidedReviews:

@@ -1,9 +1,10 @@
 """The market of a seller's cards in one reading: cards and the moment come in; a frame of sales,
 listings and buy-outs with their clocks comes out.
 
-It has the columns of `pricing/runs/market_inputs.py`, and the sales of the last week. Cells are
-read as numbers, and only those that the seller holds: a shop of 300,000 cards costs half of it so.
-Tables of the market are read by product ids and joined with no card.
+Cells are read as numbers, and only those that the seller holds: a shop of 300,000 cards costs half
+of it so. Tables of the market are read by product ids and joined with no card. Where no fresh
+observation was imported, the network's evidence stands in; it never tells of a buy-out, because a
+change of the source would look like one. What carries a time in the future is unknown.
 """
 
 from __future__ import annotations
@@ -18,11 +19,19 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.copy import copy_chunks, frame_of, with_values
-from cardsync.market.evidence import SALES_WINDOW, Cell, buy_out
+from cardsync.market.evidence import (
+    LISTINGS_FRESH,
+    SALES_FETCHED,
+    SALES_WEEK,
+    SALES_WINDOW,
+    Cell,
+    buy_out,
+)
 from cardsync.market.stored import SUPPLY_SINCE, recent_supply
-from cardsync.pricing.engine.run_inputs import TIME
 
-WEEK: Final = timedelta(days=7)
+TIME: Final = pl.Datetime("us", "UTC")
+# So many sellers besides the reader stand behind each figure of the network.
+SELLERS: Final = 3
 _KEYS: Final = """
     SELECT c.id, coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
            k.id AS cell
@@ -70,6 +79,33 @@ _FALLEN: Final = """
        AND k.listings_at BETWEEN :supply_since AND :now
        AND coalesce(n.copies, 0) * 5 <= l.copies
 """
+# Each seller counts once: the lowest price of all, and the median of the sellers' medians. A seller
+# that was not read for a day counts no more, and neither does a hidden one.
+_NETWORK: Final = f"""
+    SELECT n.product_id, n.cell,
+           CASE WHEN count(n.low) >= :sellers THEN min(n.low) END,
+           CASE WHEN count(n.low) >= :sellers THEN sum(n.listings)::bigint END,
+           CASE WHEN count(n.low) >= :sellers
+                THEN min({_MICROSECONDS.format("l.seen_at")}) FILTER (WHERE n.low > 0) END,
+           CASE WHEN count(n.median) >= :sellers
+                THEN floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY n.median) + 0.5)::bigint END,
+           CASE WHEN count(n.median) >= :sellers THEN sum(n.sales)::bigint END,
+           CASE WHEN count(n.median) >= :sellers THEN sum(n.sales_week)::bigint END,
+           CASE WHEN count(n.median) >= :sellers
+                THEN {_MICROSECONDS.format("max(n.newest_sold_at)")} END,
+           CASE WHEN count(n.median) >= :sellers
+                THEN min({_MICROSECONDS.format("l.seen_at")}) FILTER (WHERE n.median > 0) END
+      FROM network_cell n
+      JOIN network_seller s ON s.seller_id = n.seller_id
+      JOIN network_look l ON l.seller_id = n.seller_id
+     WHERE n.product_id = ANY (CAST(:products AS bigint[]))
+       AND n.cell = ANY (CAST(:cells AS smallint[]))
+       AND n.seller_id <> :reader AND s.exposed AND NOT s.suspended
+       AND (s.paid_until IS NULL OR s.paid_until > :now)
+       AND l.seen_at BETWEEN :looked_since AND :now
+     GROUP BY n.product_id, n.cell
+    HAVING count(n.low) >= :sellers OR count(n.median) >= :sellers
+"""
 _CELL: Final = ["product_id", "cell"]
 _KEY_TYPES: Final = dict.fromkeys(("id", *_CELL), pl.Int64)
 _LISTING_TYPES: Final = dict.fromkeys(
@@ -88,6 +124,34 @@ _SALE_TYPES: Final = dict.fromkeys(
     pl.Int64,
 )
 
+_OF_NETWORK: Final = (
+    "network_low",
+    "network_listings",
+    "network_listed_at",
+    "network_median",
+    "network_sales",
+    "network_week",
+    "network_newest_at",
+    "network_fetched_at",
+)
+_NETWORK_TYPES: Final = dict.fromkeys((*_CELL, *_OF_NETWORK), pl.Int64)
+_ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
+COLUMNS: Final[dict[str, Any]] = {
+    "id": pl.Int64(),
+    "sales_median": pl.Int64(),
+    "sales_count": pl.Int64(),
+    "sales_newest_at": TIME,
+    "sales_week": pl.Int64(),
+    "sales_fetched_at": TIME,
+    "listings_low": pl.Int64(),
+    "listings_count": pl.Int64(),
+    "listings_observed_at": TIME,
+    "buy_out_detected_at": TIME,
+    # These two say that the figure is the network's.
+    "sales_of_network": pl.Boolean(),
+    "listings_of_network": pl.Boolean(),
+}
+
 
 async def market_of(
     session: AsyncSession,
@@ -95,24 +159,41 @@ async def market_of(
     now: datetime,
     only: str,
 ) -> pl.DataFrame:
-    """Return `id` and the evidence of the cards of whose products anything was observed; `only` is a
-    condition over `card c` without values.
+    """Return COLUMNS of the cards of whose products anything was observed; `only` is a condition
+    over `card c` without values.
     """
+    imported, network = (await session.execute(text(_ANY))).one()
+    if not imported and not network:
+        return pl.DataFrame(schema=COLUMNS)
     keys = await _read(session, _KEYS.format(only=only), {"seller": seller_id}, _KEY_TYPES)
     values = {
         "products": keys["product_id"].unique().to_list(),
         "cells": keys["cell"].unique().to_list(),
         "now": now,
         "since": now - SALES_WINDOW,
-        "week": now - WEEK,
+        "week": now - SALES_WEEK,
         "supply_since": now - SUPPLY_SINCE,
+        "sellers": SELLERS,
+        "reader": seller_id,
+        "looked_since": now - LISTINGS_FRESH,
     }
     listings = await _read(session, _LISTINGS, values, _LISTING_TYPES)
     sales = await _read(session, _SALES, values, _SALE_TYPES)
     named = {name: values[name] for name in ("products", "now", "supply_since")}
     fallen = set((await session.scalars(text(_FALLEN), named)).all())
     bought = await _buy_outs(session, fallen, now)
-    return await asyncio.to_thread(_joined, keys, listings, sales, bought)
+    others = pl.DataFrame(schema=_NETWORK_TYPES)
+    if network:
+        others = await _read(session, _NETWORK, values, _NETWORK_TYPES)
+    return await asyncio.to_thread(
+        _joined,
+        keys,
+        listings,
+        sales,
+        bought,
+        others,
+        now,
+    )
 
 
 async def _read(
@@ -151,24 +232,54 @@ def _joined(
     listings: pl.DataFrame,
     sales: pl.DataFrame,
     bought: pl.DataFrame,
+    others: pl.DataFrame,
+    now: datetime,
 ) -> pl.DataFrame:
     clocks = ["sales_fetched_at", "listings_observed_at"]
     looks = listings.select("product_id", *clocks).unique("product_id")
-    known = keys.join(looks, on="product_id")
-    for frame in (listings.drop(clocks), sales, bought):
+    known = keys.join(looks, on="product_id", how="left")
+    for frame in (listings.drop(clocks), sales, bought, others):
         known = known.join(frame, on=_CELL, how="left")
     # An observation without any row of this cell says that there is none.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
-    return known.select(
-        "id",
-        pl.when(seen_sales).then("sales_median").alias("sales_median"),
-        pl.when(seen_sales).then(pl.col("sales_count").fill_null(0)).alias("sales_count"),
-        pl.when(seen_sales).then("sales_newest_at").cast(TIME).alias("sales_newest_at"),
-        pl.when(seen_sales).then(pl.col("sales_week").fill_null(0)).alias("sales_week"),
-        pl.col("sales_fetched_at").cast(TIME),
-        "listings_low",
-        pl.when(seen_listings).then(pl.col("listings_count").fill_null(0)).alias("listings_count"),
-        pl.col("listings_observed_at").cast(TIME),
-        "buy_out_detected_at",
+    told = known.with_columns(
+        sales_count=pl.when(seen_sales).then(pl.col("sales_count").fill_null(0)),
+        sales_week=pl.when(seen_sales).then(pl.col("sales_week").fill_null(0)),
+        sales_median=pl.when(seen_sales).then("sales_median"),
+        sales_newest_at=pl.when(seen_sales).then("sales_newest_at"),
+        listings_count=pl.when(seen_listings).then(pl.col("listings_count").fill_null(0)),
+        sales_of_network=_stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED),
+        listings_of_network=_stands_in(
+            "listings_observed_at", "network_listed_at", now, LISTINGS_FRESH
+        ),
     )
+    by_network = {
+        "listings_of_network": {
+            "listings_low": "network_low",
+            "listings_count": "network_listings",
+            "listings_observed_at": "network_listed_at",
+        },
+        "sales_of_network": {
+            "sales_median": "network_median",
+            "sales_count": "network_sales",
+            "sales_week": "network_week",
+            "sales_newest_at": "network_newest_at",
+            "sales_fetched_at": "network_fetched_at",
+        },
+    }
+    told = told.with_columns(
+        pl.when(flag).then(other).otherwise(own).alias(own)
+        for flag, pairs in by_network.items()
+        for own, other in pairs.items()
+    )
+    anything = (
+        pl.col("sales_fetched_at").is_not_null() | pl.col("listings_observed_at").is_not_null()
+    )
+    return told.filter(anything).select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
+
+
+def _stands_in(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
+    """Return whether the network's figure is taken: it is known, and no fresh one was imported."""
+    old = pl.col(own) < pl.lit(now - fresh, TIME).cast(pl.Int64)
+    return pl.col(other).is_not_null() & (pl.col(own).is_null() | old)

@@ -1,0 +1,141 @@
+"""Evidence from the network: a seller's stock and sales come in after a sync; its rows of
+`network_cell` that differ go out, and nothing else is written.
+
+Only a seller with both switches of the network on has rows. A figure that is made from them has at
+least three other sellers behind it (`market/of_cards.py`), and each seller counts once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import procrastinate
+import structlog
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.database.session import run
+from cardsync.market.evidence import SALES_WEEK, SALES_WINDOW
+from cardsync.seller_state.state import locked
+from cardsync.work.jobs import NETWORK_CELLS, Work, jobs, work_of
+from cardsync.work.streams import due_of, forget
+
+log = structlog.get_logger(__name__)
+
+_EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
+# Numbers of new cells are few; a conflict must not use them up.
+_CELLS: Final = """
+    INSERT INTO market_cell (condition, printing, language)
+    SELECT DISTINCT c.condition, c.printing, c.language FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.condition IS NOT NULL
+       AND NOT EXISTS (SELECT FROM market_cell k
+                        WHERE (k.condition, k.printing, k.language)
+                            = (c.condition, c.printing, c.language))
+    ON CONFLICT DO NOTHING
+"""
+_CARDS: Final = """
+    CREATE TEMP TABLE own_card ON COMMIT DROP AS
+    SELECT c.marketplace_id, k.id AS cell,
+           coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
+           CASE WHEN NOT c.gone AND c.quantity > 0 AND c.price > 0
+                THEN (c.price * 10000)::bigint END AS price
+      FROM card c
+      JOIN product p ON p.id = c.product_id
+      LEFT JOIN product q ON q.id = p.adopted_by
+      JOIN market_cell k ON k.condition = c.condition AND k.printing = c.printing
+                        AND k.language = c.language
+     WHERE c.seller_id = :seller AND NOT c.custom AND c.contribution IS NULL
+       AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
+"""
+# The middle of two prices is rounded half-up, as `evidence.median` does.
+_OWN: Final = f"""
+    CREATE TEMP TABLE own_cell ON COMMIT DROP AS
+    WITH sold AS (
+        SELECT i.sku_id, (i.unit_price * 10000)::bigint AS price, {PLACED_AT} AS at
+          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+         WHERE orders.seller_id = :seller AND orders.order_date >= :day
+           AND orders.status_group <> 'Cancelled' AND i.unit_price > 0)
+    SELECT product_id, cell, count(price)::integer AS listings, min(price) AS low,
+           0 AS sales, 0 AS sales_week, NULL::bigint AS median, NULL::timestamptz AS newest_sold_at
+      FROM own_card GROUP BY product_id, cell HAVING count(price) > 0
+     UNION ALL
+    SELECT c.product_id, c.cell, 0, NULL, count(*)::integer,
+           (count(*) FILTER (WHERE s.at >= :week))::integer,
+           floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY s.price) + 0.5)::bigint, max(s.at)
+      FROM sold s JOIN own_card c ON c.marketplace_id = s.sku_id
+     WHERE s.at >= :since AND s.at <= :now
+     GROUP BY c.product_id, c.cell
+"""
+_MERGED: Final = """
+    CREATE TEMP TABLE own_evidence ON COMMIT DROP AS
+    SELECT product_id, cell, sum(listings)::integer AS listings, min(low) AS low,
+           sum(sales)::integer AS sales, sum(sales_week)::integer AS sales_week,
+           max(median) AS median, max(newest_sold_at) AS newest_sold_at
+      FROM own_cell GROUP BY product_id, cell
+"""
+_GONE: Final = """
+    DELETE FROM network_cell n
+     WHERE n.seller_id = :seller
+       AND NOT EXISTS (SELECT FROM own_evidence o
+                        WHERE o.product_id = n.product_id AND o.cell = n.cell)
+"""
+_FIGURES: Final = ("listings", "low", "sales", "sales_week", "median", "newest_sold_at")
+_OF_N: Final = ", ".join(f"n.{name}" for name in _FIGURES)
+_OF_O: Final = ", ".join(f"o.{name}" for name in _FIGURES)
+_CHANGED: Final = f"""
+    INSERT INTO network_cell (product_id, cell, seller_id, {", ".join(_FIGURES)})
+    SELECT o.product_id, o.cell, :seller, {_OF_O}
+      FROM own_evidence o
+      LEFT JOIN network_cell n ON n.product_id = o.product_id AND n.cell = o.cell
+                              AND n.seller_id = :seller
+     WHERE n.product_id IS NULL OR ({_OF_N}) IS DISTINCT FROM ({_OF_O})
+     ORDER BY o.product_id, o.cell
+    ON CONFLICT (product_id, cell, seller_id) DO UPDATE
+       SET {", ".join(f"{name} = excluded.{name}" for name in _FIGURES)}
+"""
+_LOOKED: Final = """
+    INSERT INTO network_look (seller_id, seen_at) VALUES (:seller, :now)
+    ON CONFLICT (seller_id) DO UPDATE SET seen_at = excluded.seen_at
+"""
+
+
+@jobs.task(name="market.network_cells", queue="imports", pass_context=True)
+async def refresh_cells(context: procrastinate.JobContext, seller_id: int) -> None:
+    await work_off(work_of(context), seller_id)
+
+
+async def work_off(work: Work, seller_id: int) -> None:
+    """Bring the seller's part of the network's evidence up to date; a second worker waits for the
+    seller's row and finds nothing to do.
+    """
+    async with work.database.tenant(seller_id) as session:
+        await locked(session, seller_id)
+        due = await due_of(session, seller_id, NETWORK_CELLS)
+        now = clock.now()
+        if due is None or due.at > now:
+            return
+        written = await refresh(session, seller_id, now)
+        await forget(session, seller_id, NETWORK_CELLS, due)
+    log.debug("network_cells", seller_id=seller_id, written=written)
+
+
+async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
+    """Write the rows that differ, and return how many; a hidden seller's rows are deleted."""
+    seller = {"seller": seller_id}
+    if not await session.scalar(text(_EXPOSED), seller):
+        await session.execute(text("DELETE FROM network_look WHERE seller_id = :seller"), seller)
+        return await run(session, "DELETE FROM network_cell WHERE seller_id = :seller", seller)
+    since = now - SALES_WINDOW
+    await session.execute(text(_CELLS), seller)
+    await session.execute(text(_CARDS), seller)
+    await session.execute(text("ANALYZE own_card"))
+    sold = {"since": since, "day": since.date(), "now": now, "week": now - SALES_WEEK}
+    await session.execute(text(_OWN), seller | sold)
+    await session.execute(text(_MERGED))
+    await session.execute(text("ANALYZE own_evidence"))
+    written = await run(session, _GONE, seller) + await run(session, _CHANGED, seller)
+    await session.execute(text(_LOOKED), seller | {"now": now})
+    return written
