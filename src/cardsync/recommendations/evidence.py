@@ -38,6 +38,11 @@ _NAMES: Final[Mapping[str, str]] = {
     "sales_newest_at": "newest_sale_at",
     "sales_fetched_at": "fetched_at",
 }
+_FLAGS: Final[Mapping[str, str]] = {
+    "depth_raise": "listings_of_network",
+    "sales_anchor": "sales_of_network",
+    "demand_pulse": "sales_of_network",
+}
 # What the evidence says, and what would change the verdict.
 _TOLD: Final[Mapping[str, tuple[str, str]]] = {
     "depth_raise": (
@@ -69,8 +74,16 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
     figures = {_NAMES.get(name, name): _plain(name, row[name]) for name in _OF_KIND[kind]}
     said, ends = _TOLD[kind]
     words = figures | {"proposed": dollars(row["proposed"])}
+    history = row.get("history")
+    reason = said.format(**words)
+    if history is not None:
+        figures["market_history"] = history.told()
+        if history.verdict.holds:
+            reason = f"{reason} {history.verdict.reason}"
+    if (source := _source(kind, row)) is not None:
+        figures["source"] = source
     return figures | {
-        "reason": said.format(**words),
+        "reason": reason,
         "would_change": ends.format(**words),
         "copies_from": "sales" if row.get("sales_known") else "assumed",
         "competing_signals": [
@@ -82,6 +95,14 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
             for signal in row.get("signals") or []
         ],
     }
+
+
+def _source(kind: str, row: Mapping[str, Any]) -> str | None:
+    """Return where the evidence comes from; what a kind makes of the upload has no source."""
+    flag = _FLAGS.get(kind)
+    if flag is None:
+        return None
+    return "network" if row.get(flag) else "imported"
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -96,7 +117,10 @@ def key_of(row: Mapping[str, Any]) -> str:
     """Return the key of a review's evidence."""
     kind: str = row["kind"]
     figures = [row[name] for name in _OF_KIND[kind] if name not in _CLOCKS]
-    return digest([kind, row["current_price"], row["proposed"], *figures])
+    told = [kind, row["current_price"], row["proposed"], *figures]
+    # The median moves each day; the verdict on it does not.
+    history = row.get("history")
+    return digest([*told, history.verdict.code] if history is not None else told)
 
 
 def digest(parts: list[Any]) -> str:

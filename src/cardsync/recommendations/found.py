@@ -20,10 +20,12 @@ from cardsync import limits
 from cardsync.access.models import Account
 from cardsync.market.of_cards import market_of
 from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, read_stock
 from cardsync.recommendations import generation
 from cardsync.recommendations.evidence import digest, evidence_of, key_of
+from cardsync.recommendations.own_history import histories
 
 UNSOLD: Final = timedelta(days=90)
 # Advice on rules holds until the next syncs say otherwise.
@@ -71,7 +73,46 @@ async def all_found(
         "most": limits.STALE_STOCK,
     }
     unsold = (await session.scalars(text(_UNSOLD), values)).all()
-    return await asyncio.to_thread(_judged, stock, cards, unsold, before, now)
+    best = await _reviews(session, account.seller_id, stock.run, cards, limits.RECOMMENDATIONS)
+    return await asyncio.to_thread(
+        _judged,
+        stock,
+        cards,
+        best,
+        unsold,
+        before,
+        now,
+    )
+
+
+async def _reviews(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    cards: pl.DataFrame,
+    most: int,
+) -> list[dict[str, Any]]:
+    """Return at most so many rows, the best review of each card, judged by the history of the
+    seller's own uploads where a review is made from them.
+    """
+    asked = generation.Limits(run, most)
+    able = generation.eligible(cards, cards["stored_target"])
+    best = await asyncio.to_thread(generation.reviews, able, asked)
+    generic = best.filter(pl.col("kind") == "generic_raise")["id"].to_list()
+    known = await histories(session, seller_id, generic, run.now)
+    leaps = [card_id for card_id, history in known.items() if history.is_a_leap]
+    if leaps:
+        leap = pl.col("id").is_in(leaps)
+        others = able.filter(leap).with_columns(leaps=pl.lit(True))
+        again = await asyncio.to_thread(generation.reviews, others, asked)
+        best = pl.concat([best.filter(~leap), again]).sort(
+            ["expected_value", "id"],
+            descending=[True, False],
+        )
+    return [
+        row | {"history": known.get(row["id"]) if row["kind"] == "generic_raise" else None}
+        for row in best.iter_rows(named=True)
+    ]
 
 
 async def review_of(
@@ -83,9 +124,8 @@ async def review_of(
     """Return whether the card may be recommended anything, and its review at this moment."""
     stock, cards = await _cards(session, account, now, card_id)
     able = generation.eligible(cards, cards["stored_target"])
-    best = generation.reviews(able, generation.Limits(stock.run, 1))
-    rows = [_review(row) for row in best.iter_rows(named=True)]
-    return able.height > 0, rows[0] if rows else None
+    best = await _reviews(session, account.seller_id, stock.run, cards, 1)
+    return able.height > 0, _review(best[0]) if best else None
 
 
 async def _cards(
@@ -126,13 +166,13 @@ def _priced(stock: Stock, seen: pl.DataFrame) -> pl.DataFrame:
 def _judged(
     stock: Stock,
     cards: pl.DataFrame,
+    best: Sequence[dict[str, Any]],
     unsold: Sequence[int],
     before: dict[int, int],
     now: datetime,
 ) -> Found:
     run = stock.run
     able = generation.eligible(cards, cards["stored_target"])
-    best = generation.reviews(able, generation.Limits(run, limits.RECOMMENDATIONS))
     stale = generation.stale_stock(able, unsold, run)
     counted = (
         cards.filter(pl.col("rule_id").is_not_null())
@@ -144,7 +184,7 @@ def _judged(
     )
     governed = dict(zip(counted["rule_id"], counted["cards"], strict=True))
     cheap = dict(zip(counted["rule_id"], counted["cheap"], strict=True))
-    rows = [_review(row) for row in best.iter_rows(named=True)]
+    rows = [_review(row) for row in best]
     rows += [_stale(row) for row in stale.iter_rows(named=True)]
     # A shop without cards says nothing about its rules.
     if governed:
@@ -168,11 +208,17 @@ def _review(row: dict[str, Any]) -> dict[str, Any]:
         proposed_price=row["proposed"],
         expected_value=row["expected_value"],
         worth=row["expected_value"],
-        confidence=row["confidence"],
+        confidence=_confidence(row),
         evidence=evidence_of(row),
         evidence_key=key_of(row),
         expires_at=row["expires_at"],
     )
+
+
+def _confidence(row: dict[str, Any]) -> str:
+    """A market price that has lasted above a stable median is more than one day's figure."""
+    history = row["history"]
+    return "medium" if history is not None and history.verdict.holds else row["confidence"]
 
 
 def _stale(row: dict[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ _KIND: Final = pl.Enum(KINDS)
 _FIGURES: Final = (
     "listings_low", "listings_count", "listings_observed_at", "sales_median", "sales_count",
     "sales_newest_at", "sales_fetched_at", "sales_week", "market", "observed_at",
+    "sales_of_network", "listings_of_network",
 )  # fmt: skip
 
 
@@ -55,8 +56,8 @@ class Limits:
 
 
 def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
-    """Return the cards that may be recommended anything, with `base`, the price that they have or
-    are about to have.
+    """Return the cards that may be recommended anything, with `asked_now`, the price that they have
+    or are about to have. Of cards whose market price `leaps`, it proposes nothing.
 
     A card that is blocked, pinned, on sale or without a price is left out.
     """
@@ -70,7 +71,7 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
             & pl.col("current_price").is_not_null()
             & (pl.col("quantity") > 0)
         )
-        .with_columns(asked_now=base)
+        .with_columns(asked_now=base, leaps=pl.lit(False))
     )
 
 
@@ -162,7 +163,7 @@ def _generic(now: datetime, hours: int) -> _Kind:
     span = timedelta(hours=hours)
     return _Kind(
         "generic_raise",
-        _fresh("observed_at", now, span) & pl.col("market").is_not_null(),
+        _fresh("observed_at", now, span) & pl.col("market").is_not_null() & ~pl.col("leaps"),
         pl.col("market"),
         _until("observed_at", span),
         pl.lit("low"),

@@ -559,3 +559,42 @@ async def test_a_run_that_waits_for_the_seller_goes_first(shop, observed, produc
     assert discarded.status_code == 200, discarded.text
     answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
     assert answer.json()["status"] == "accepted"
+
+
+async def uploads(seller, market, days):
+    """One upload a day, so many days long, until today."""
+    [card] = (await seller.get("/api/cards")).json()["cards"]
+    for day in reversed(range(days)):
+        row = a_row(1, name=card["product_name"], quantity=3, **(CELLS | {"market": market(day)}))
+        await seller.import_csv(a_csv(row))
+        clock.shift(timedelta(days=1 if day else 0))
+
+
+async def test_a_market_price_that_lasts_is_recommended_with_its_history(shop):
+    seller = await shop()
+    await uploads(seller, lambda day: "14.00" if day < 4 else "10.00", 18)
+    await generated(seller)
+    answer = await listed_now(seller)
+    assert prices(answer) == [("generic_raise", "10.00", "14.00")]
+    [one] = answer["recommendations"]
+    assert one["confidence"] == "medium"
+    history = one["evidence"]["market_history"]
+    assert (history["code"], history["median_60d"], history["days_missed"]) == ("spike", "10.00", 0)
+    assert "above its median" in one["evidence"]["reason"]
+
+
+async def test_a_market_price_that_leapt_today_waits_until_it_lasts(shop):
+    seller = await shop()
+    await uploads(seller, lambda day: "14.00" if day < 1 else "10.00", 16)
+    await generated(seller)
+    assert (await listed_now(seller))["recommendations"] == []
+
+
+async def test_a_leap_leaves_the_card_to_other_evidence(shop, observed, product):
+    seller = await shop()
+    await uploads(seller, lambda day: "90.00" if day < 1 else "10.00", 16)
+    await observed(*sales(product, "20.00", "20.00", "20.00"))
+    await generated(seller)
+    answer = await listed_now(seller)
+    assert prices(answer) == [("sales_anchor", "10.00", "20.00")]
+    assert answer["recommendations"][0]["evidence"]["source"] == "imported"

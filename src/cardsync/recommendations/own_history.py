@@ -1,0 +1,126 @@
+"""The market prices of the seller's own uploads over sixty days: card ids come in; for each the
+verdict of `market.evidence.spike` goes out, with the days without an upload.
+
+A price holds from its observation until the next one, but only a day with an upload tells it: what
+happened on a missed day is unknown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.market.evidence import SPIKE_BASE, SPIKE_RISE_BP, Price, Spike, spike
+from cardsync.money import dollars
+
+_WHOLE_BP: Final = 10_000
+# The newest observation stands on the card itself.
+_OBSERVED: Final = """
+    SELECT o.card_id, o.observed_at, (o.market * 10000)::bigint AS market
+      FROM price_observation o
+     WHERE o.seller_id = :seller AND o.card_id = ANY (CAST(:ids AS bigint[]))
+       AND o.observed_at >= :known_since AND o.observed_at <= :now
+     UNION ALL
+    SELECT c.id, c.observed_at, (c.market * 10000)::bigint FROM card c
+     WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[])) AND c.observed_at <= :now
+     ORDER BY 1, 2
+"""
+_LINES: Final = """
+    SELECT c.id, c.product_line FROM card c
+     WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
+"""
+_UPLOADED: Final = """
+    SELECT DISTINCT product_line, (exported_at AT TIME ZONE 'UTC')::date AS day FROM upload
+     WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done'
+       AND exported_at >= :since AND exported_at <= :now
+"""
+
+
+@dataclass(frozen=True)
+class History:
+    """`days` had an upload, and `missed` had none although an earlier day did."""
+
+    verdict: Spike
+    days: int
+    missed: Sequence[date]
+
+    @property
+    def is_a_leap(self) -> bool:
+        """Return whether the price stands far above its base and has not lasted yet: it may be a
+        mistake of one day.
+        """
+        return self.verdict.code == "one_day"
+
+    def told(self) -> dict[str, Any]:
+        """Return the history as a recommendation's evidence tells it."""
+        base = self.verdict.base
+        return {
+            "code": self.verdict.code,
+            "reason": self.verdict.reason,
+            "median_60d": None if base is None else dollars(base),
+            "days": self.days,
+            "days_missed": len(self.missed),
+            "missed_from": self.missed[0].isoformat() if self.missed else None,
+            "missed_to": self.missed[-1].isoformat() if self.missed else None,
+        }
+
+
+def history_of(seen: Sequence[Price], uploaded: Iterable[date], now: datetime) -> History:
+    """Judge one card: `seen` are its observations in their order, `uploaded` the days on which an
+    upload told its price. Pure.
+    """
+    first = max((now - SPIKE_BASE).date(), seen[0].observed_at.date()) if seen else now.date()
+    days = sorted({day for day in uploaded if first <= day <= now.date()})
+    told = [price for day in days if (price := _on(seen, day, now)) is not None]
+    verdict = spike(told, now)
+    if verdict.code == "no_spike" and told and _is_far(told[-1].price, verdict.base):
+        said = "The market price has stood this far above its median for less than three days."
+        verdict = Spike(False, "one_day", said, verdict.base, verdict.rise_bp)
+    known = set(days)
+    span = (days[-1] - days[0]).days + 1 if days else 0
+    missed = [day for n in range(span) if (day := days[0] + timedelta(days=n)) not in known]
+    return History(verdict, len(days), missed)
+
+
+def _is_far(price: int, base: int | None) -> bool:
+    return base is not None and (price - base) * _WHOLE_BP >= base * SPIKE_RISE_BP
+
+
+def _on(seen: Sequence[Price], day: date, now: datetime) -> Price | None:
+    """Return the last price that was seen until the end of a day, or until now."""
+    end = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+    last = next((one for one in reversed(seen) if one.observed_at < end), None)
+    at = min(end - timedelta(microseconds=1), now)
+    return None if last is None else Price(at, last.price)
+
+
+async def histories(
+    session: AsyncSession,
+    seller_id: int,
+    card_ids: Sequence[int],
+    now: datetime,
+) -> dict[int, History]:
+    """Return the history of each of these cards."""
+    if not card_ids:
+        return {}
+    asked = {"seller": seller_id, "ids": list(card_ids)}
+    # An observation before the sixty days may still hold in them.
+    known = asked | {"known_since": now - 2 * SPIKE_BASE, "now": now}
+    seen = defaultdict[int, list[Price]](list)
+    for row in await session.execute(text(_OBSERVED), known):
+        seen[row.card_id].append(Price(row.observed_at, row.market or 0))
+    lines = {row[0]: row[1] for row in await session.execute(text(_LINES), asked)}
+    span = {"seller": seller_id, "since": now - SPIKE_BASE, "now": now}
+    days = defaultdict[str | None, set[date]](set)
+    for row in await session.execute(text(_UPLOADED), span):
+        days[row.product_line].add(row.day)
+    return {
+        card_id: history_of(seen[card_id], days[None] | days[lines.get(card_id)], now)
+        for card_id in card_ids
+    }
