@@ -67,6 +67,19 @@ def test_the_first_run_tells_the_whole_story(ground: tuple[Server, str, float]) 
     key_of(story)
 
 
+def test_the_first_run_shows_the_market_and_what_it_recommends(
+    ground: tuple[Server, str, float],
+) -> None:
+    _, story, _ = ground
+    assert re.search(r"\d+ sales, \d+ listings and 0 prices are new", story), story
+    told = re.search(r"(\d+) prices are recommended:", story)
+    assert told, story
+    assert int(told[1]) > 0
+    waits = re.search(r"(\d+) prices rise further than the limit and wait for a look", story)
+    assert waits, story
+    assert int(waits[1]) > 0
+
+
 def test_the_first_run_tells_what_became_of_the_orders(ground: tuple[Server, str, float]) -> None:
     _, story, _ = ground
     sent = {

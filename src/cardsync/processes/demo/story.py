@@ -36,7 +36,7 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts import sentences
 from cardsync.pricing.rules import rows as store
 from cardsync.processes import bind_address
-from cardsync.processes.demo import cards, network, order_files
+from cardsync.processes.demo import cards, market, network, order_files
 from cardsync.processes.demo import order_texts as orders_of_the_day
 from cardsync.processes.supervisor import (
     Stopped,
@@ -88,6 +88,8 @@ def _story(settings: Settings, *, leave: bool) -> None:
             asyncio.run(_show_prices(ready, demo))
             order_files.show(console, f"http://{ready.bind}", demo.api_key, uploads)
             if demo.is_new:
+                said = asyncio.run(market.observe(ready, demo.seller_id))
+                market.show(console, f"http://{ready.bind}", demo.api_key, said)
                 keys = asyncio.run(network.join(ready, demo.seller_id, LINES))
                 network.show(console, f"http://{ready.bind}", demo.api_key, keys)
             _show_address(ready, demo)
@@ -122,6 +124,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
             )  # fmt: skip
             # The owner of a demo runs it, too, and sees the operator's page.
             await appointed.add(session, made.email, clock.now())
+        await market.set_limits(opened, made.seller_id)
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")
