@@ -51,7 +51,7 @@ def real_prices(folder: Path) -> list[int]:
     """Market prices of a real export, in ten-thousandths."""
     with (folder / "samples" / "pricing_real_864.csv").open(encoding="utf-8", newline="") as file:
         told = [row["TCG Market Price"].replace(",", "") for row in csv.DictReader(file)]
-    found = [int(round(float(price) * 100)) * 100 for price in told if price]
+    found = [round(float(price) * 100) * 100 for price in told if price]
     return [price for price in found if price >= 2_500]
 
 
