@@ -448,3 +448,33 @@ def test_the_first_page_is_light(server: Server, shop: Shop) -> None:
         assert 0 < weights["html"] <= 60_000, weights
         assert 0 < weights["js"] <= 60_000, weights
         assert 0 < weights["css"] <= 25_000, weights
+
+
+def swiped(page: Page, by: int) -> None:
+    """A finger goes over the first row of a queue, by so many pixels."""
+    box = page.locator("tr[data-swipes] td[data-label=Until]").first.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind: str, *points: dict[str, float]) -> None:
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+    send("touchStart", {"x": x, "y": y})
+    for part in range(1, 9):
+        send("touchMove", {"x": x + by * part / 8, "y": y + 2})
+    send("touchEnd")
+
+
+def test_a_price_is_accepted_and_dismissed_by_a_swipe(browser: Browser, shop: Shop) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with a_window(browser, shop, **phone) as page:
+        page.goto("/pricing/reviews")
+        rows = page.locator("tr[data-swipes]")
+        count = rows.count()
+        assert count > 3
+        swiped(page, -60)
+        assert rows.count() == count
+        for by, said in ((-150, "1 price is dismissed."), (150, "1 price is accepted.")):
+            swiped(page, by)
+            page.get_by_text(said).wait_for()
