@@ -130,6 +130,8 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     yield f"{told.priced:,} priced by {by}, {changed.height:,} changed" + (
         f"; kept as they are: {blocked}" if blocked else ""
     )
+    if told.reviewed:
+        yield f"{told.reviewed:,} move further than your review limits, so they stay as they are"
     if not shared.is_empty():
         ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
         yield f"left out, because a custom listing has the same id and the marketplace would refuse the file: {ids}"

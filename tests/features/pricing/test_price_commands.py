@@ -261,3 +261,9 @@ def test_a_name_does_not_steer_the_terminal_and_any_width_is_kept():
         lines = list(terminal.lines(told, width))
         assert max(map(len, lines)) <= max(width, terminal.NARROWEST)
         assert not any(letter in "".join(lines) for letter in "\x1b\u202e\n")
+
+
+def test_moves_beyond_the_review_limits_of_a_file_stay_as_they_are(with_rules):
+    changed, said = with_rules({"rules": [{"adjust_bp": 0}], "settings": {"review_up_bp": 10_000}})
+    assert changed == {1: "2.0000"}
+    assert "1 move further than your review limits, so they stay as they are" in said

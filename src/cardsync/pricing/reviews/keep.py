@@ -60,7 +60,9 @@ _END: Final = """
        AND marketplace_id = ANY (CAST(:ended AS bigint[]))
 """
 _FORGET: Final = """
-    DELETE FROM price_review WHERE seller_id = :seller AND decided_at <= :forgotten
+    DELETE FROM price_review
+     WHERE seller_id = :seller
+       AND (decided_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
 _BACK: Final = """
     INSERT INTO price_review AS r (seller_id, marketplace_id, state, reason, rule_id,
