@@ -38,6 +38,7 @@ import rate_limits
 import read_orders
 import recommendations
 import reprice
+import reprice_by_evidence
 import results
 import search
 import skip_wait
@@ -75,6 +76,10 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),
     "phone_marks": (phone_marks.measure, {"rounds": 20, "phones": 16}),
     "reprice": (reprice.measure, {"rounds": 5}),
+    "reprice_by_evidence": (
+        reprice_by_evidence.measure,
+        {"sales": 5_000_000, "rounds": 5},
+    ),
     "preview": (preview.measure, {"rounds": 5}),
     "price_event": (price_event.measure, {"rounds": 5}),
     "plans": (plans.measure, {"rounds": 5}),

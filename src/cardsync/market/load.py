@@ -24,6 +24,7 @@ from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
 from cardsync.market import daily_prices, observed
 from cardsync.market.observed import MarketFileError
+from cardsync.market.sums import sum_sales
 
 FORMS: Final = ("auto", "csv", "parquet", "mtgjson", "tcgcsv")
 _CELL: Final = ("condition", "printing", "language")
@@ -87,7 +88,13 @@ async def load(
             )
     if report.new:
         async with database.shared() as session:
-            for table in ("market_sale", "market_listing", "market_price", "market_look"):
+            for table in (
+                "market_sale",
+                "market_listing",
+                "market_price",
+                "market_look",
+                "market_sum",
+            ):
                 await session.execute(text(f"ANALYZE {table}"))
     return report
 
@@ -113,6 +120,7 @@ async def _observations(
     report.sales = await run(session, _NEW_SALES, {})
     report.listings = await run(session, _NEW_LISTINGS, {})
     await run(session, _NEW_LOOKS, {"now": clock.now()})
+    await sum_sales(session, "SELECT product_id FROM seen_look WHERE sales_at IS NOT NULL")
 
 
 _INCOMING: Final = (
@@ -256,6 +264,7 @@ async def drop_old(database: Database, before: datetime) -> int:
             deleted += await run(
                 session, f"DELETE FROM {table} WHERE {column} < :before", {"before": before}
             )
+        await run(session, "DELETE FROM market_sum WHERE newest_at < :before", {"before": before})
     return deleted
 
 

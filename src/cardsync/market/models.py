@@ -47,6 +47,21 @@ class MarketSale(Base):
     quantity: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
 
 
+class MarketSum(Base):
+    """The sales of one cell in the thirty days, and in the week, before its product's newest look.
+
+    An import writes it beside the sales, so that a run over all cards sums nothing.
+    """
+
+    __tablename__ = "market_sum"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    median: Mapped[int] = mapped_column(BigInteger)
+    sales: Mapped[int]
+    sales_week: Mapped[int]
+    newest_at: Mapped[datetime] = mapped_column(Moment)
+
+
 class MarketListing(Base):
     """The listings of one cell at one moment. A product's rows of one moment are its snapshot: a
     cell that has no row in it was not on offer.

@@ -22,8 +22,6 @@ from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.market.evidence import (
     LISTINGS_FRESH,
     SALES_FETCHED,
-    SALES_WEEK,
-    SALES_WINDOW,
     Cell,
     buy_out,
 )
@@ -32,17 +30,22 @@ from cardsync.market.stored import SUPPLY_SINCE, recent_supply
 TIME: Final = pl.Datetime("us", "UTC")
 # So many sellers besides the reader stand behind each figure of the network.
 SELLERS: Final = 3
+# The few cells come as values, so that a seller's cards are joined with no table of the market. A
+# card in a cell that nobody observed has cell 0: of a product that was looked at, there is none.
 _KEYS: Final = """
     SELECT c.id, coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
-           k.id AS cell
+           coalesce(k.id, 0)
       FROM card c JOIN product p ON p.id = c.product_id
       LEFT JOIN product q ON q.id = p.adopted_by
-      JOIN market_cell k ON k.condition = c.condition AND k.printing = c.printing
-                        AND k.language = c.language
+      LEFT JOIN unnest(CAST(:ids AS bigint[]), CAST(:conditions AS text[]),
+                       CAST(:printings AS text[]), CAST(:languages AS text[]))
+                AS k (id, condition, printing, language)
+        ON k.condition = c.condition AND k.printing = c.printing AND k.language = c.language
      WHERE c.seller_id = :seller AND {only}
        AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
 """
-_MICROSECONDS: Final = "(extract(epoch FROM {}) * 1000000)::bigint"
+# `extract` would count in numeric, which costs several times as much.
+_MICROSECONDS: Final = "(date_part('epoch', {}) * 1000000)::bigint"
 # The listings of the newest snapshot; a product without any in these cells has one row.
 _LISTINGS: Final = f"""
     SELECT k.product_id,
@@ -55,16 +58,11 @@ _LISTINGS: Final = f"""
                                 AND l.cell = ANY (CAST(:cells AS smallint[]))
      WHERE k.product_id = ANY (CAST(:products AS bigint[]))
 """
-# The middle of two prices is rounded half-up, as `evidence.median` does.
 _SALES: Final = f"""
-    SELECT product_id, cell,
-           floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY price) + 0.5)::bigint,
-           count(*), {_MICROSECONDS.format("max(sold_at)")},
-           count(*) FILTER (WHERE sold_at >= :week)
-      FROM market_sale
+    SELECT product_id, cell, median, sales, {_MICROSECONDS.format("newest_at")}, sales_week
+      FROM market_sum
      WHERE product_id = ANY (CAST(:products AS bigint[]))
-       AND cell = ANY (CAST(:cells AS smallint[])) AND sold_at BETWEEN :since AND :now
-     GROUP BY product_id, cell
+       AND cell = ANY (CAST(:cells AS smallint[]))
 """
 # The products of which some cell holds at most a fifth of what it held lately. `evidence.buy_out`
 # judges them.
@@ -165,13 +163,19 @@ async def market_of(
     imported, network = (await session.execute(text(_ANY))).one()
     if not imported and not network:
         return pl.DataFrame(schema=COLUMNS)
-    keys = await _read(session, _KEYS.format(only=only), {"seller": seller_id}, _KEY_TYPES)
+    cells = await _cells(session)
+    asked = {
+        "seller": seller_id,
+        "ids": list(cells.values()),
+        "conditions": [cell.condition for cell in cells],
+        "printings": [cell.printing for cell in cells],
+        "languages": [cell.language for cell in cells],
+    }
+    keys = await _read(session, _KEYS.format(only=only), asked, _KEY_TYPES)
     values = {
         "products": keys["product_id"].unique().to_list(),
         "cells": keys["cell"].unique().to_list(),
         "now": now,
-        "since": now - SALES_WINDOW,
-        "week": now - SALES_WEEK,
         "supply_since": now - SUPPLY_SINCE,
         "sellers": SELLERS,
         "reader": seller_id,
@@ -181,10 +185,10 @@ async def market_of(
     sales = await _read(session, _SALES, values, _SALE_TYPES)
     named = {name: values[name] for name in ("products", "now", "supply_since")}
     fallen = set((await session.scalars(text(_FALLEN), named)).all())
-    bought = await _buy_outs(session, fallen, now)
+    bought = await _buy_outs(session, fallen, cells, now)
     others = pl.DataFrame(schema=_NETWORK_TYPES)
-    if network:
-        others = await _read(session, _NETWORK, values, _NETWORK_TYPES)
+    if network and (lacking := _without_fresh(keys, listings, now)):
+        others = await _read(session, _NETWORK, values | {"products": lacking}, _NETWORK_TYPES)
     return await asyncio.to_thread(
         _joined,
         keys,
@@ -207,13 +211,27 @@ async def _read(
     return await asyncio.to_thread(frame_of, data, schema)
 
 
-async def _buy_outs(session: AsyncSession, products: set[int], now: datetime) -> pl.DataFrame:
-    cells: dict[Cell, int] = {}
-    if products:
-        rows = await session.execute(
-            text("SELECT id, condition, printing, language FROM market_cell")
-        )
-        cells = {Cell(*texts): number for number, *texts in rows}
+def _without_fresh(keys: pl.DataFrame, listings: pl.DataFrame, now: datetime) -> list[int]:
+    """Return the products of which not both sales and listings were imported lately."""
+    fresh = listings.filter(
+        (pl.col("sales_fetched_at") >= pl.lit(now - SALES_FETCHED, TIME).cast(pl.Int64))
+        & (pl.col("listings_observed_at") >= pl.lit(now - LISTINGS_FRESH, TIME).cast(pl.Int64))
+    )
+    lacking = keys.join(fresh, on="product_id", how="anti")
+    return lacking["product_id"].unique().to_list()
+
+
+async def _cells(session: AsyncSession) -> dict[Cell, int]:
+    rows = await session.execute(text("SELECT id, condition, printing, language FROM market_cell"))
+    return {Cell(*texts): number for number, *texts in rows}
+
+
+async def _buy_outs(
+    session: AsyncSession,
+    products: set[int],
+    cells: dict[Cell, int],
+    now: datetime,
+) -> pl.DataFrame:
     supplied = await recent_supply(session, products, now)
 
     def found() -> Iterator[tuple[int, int, datetime]]:

@@ -12,10 +12,9 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.market.coverage import clearing_coverage
+from cardsync.market.read_ids import Ids, read_ids
 from cardsync.market.shown import ClearingCoverage, coverage_body
 from cardsync.web.request import BEHIND_A_KEY, problems
-
-Ids = list[str] | None
 
 
 async def clearing_coverage_of(
@@ -42,20 +41,6 @@ async def clearing_coverage_of(
                 clock.now(),
             )
         )
-
-
-def read_ids(name: str, given: Ids) -> list[int]:
-    """Return ids that are repeated or separated by commas. Raises InvalidPayload."""
-    found: list[int] = []
-    for said in ",".join(given or []).split(","):
-        digits = said.strip()
-        if not digits:
-            continue
-        plain = digits.removeprefix("-")
-        if not (plain.isascii() and plain.isdigit() and len(plain) < 19):
-            raise errors.InvalidPayload(f"{name} must be an integer, not {digits[:40]!r}")
-        found.append(int(digits))
-    return list(dict.fromkeys(found))
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:

@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardPage, read_page
 from cardsync.database.session import Database
-from cardsync.market.routes import read_ids
+from cardsync.market.read_ids import read_ids
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.holds import market_depth_holds

@@ -1,0 +1,21 @@
+"""Ids of cards in an address: texts come in, integers go out."""
+
+from __future__ import annotations
+
+from cardsync import errors
+
+Ids = list[str] | None
+
+
+def read_ids(name: str, given: Ids) -> list[int]:
+    """Return ids that are repeated or separated by commas. Raises InvalidPayload."""
+    found: list[int] = []
+    for said in ",".join(given or []).split(","):
+        digits = said.strip()
+        if not digits:
+            continue
+        plain = digits.removeprefix("-")
+        if not (plain.isascii() and plain.isdigit() and len(plain) < 19):
+            raise errors.InvalidPayload(f"{name} must be an integer, not {digits[:40]!r}")
+        found.append(int(digits))
+    return list(dict.fromkeys(found))
