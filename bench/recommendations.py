@@ -1,6 +1,5 @@
 """`python bench/recommendations.py [--rows 300000] [--sales 5000000] [--rounds 3]`: generating the
-recommendations of a shop, the first page of 5,000 that wait, and a repricing of all cards with
-every kind of evidence in force beside one without any.
+recommendations of a shop, and the first page of 5,000 that wait.
 
 Floor: one aggregate scan of the same sales (count and median by product and cell in thirty days);
 and the bare SELECT of a page, over a connection at hand.
@@ -11,10 +10,9 @@ from __future__ import annotations
 import resource
 import statistics
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
 
-import orjson
 import psycopg
 
 import ground
@@ -26,7 +24,7 @@ from cardsync.limits import CARDS_PER_PAGE, RECOMMENDATIONS
 from cardsync.market.sums import sum_sales
 from cardsync.recommendations.found import all_found
 from cardsync.recommendations.generate import write_found
-from ground import Client, Ground, Reader, Report, spread
+from ground import Ground, Reader, Report, spread
 
 _PRODUCTS = """
     INSERT INTO product ({names}) SELECT {values} FROM generate_series(1, %(rows)s) n
@@ -127,7 +125,6 @@ def _generated(made: Ground, seller: int) -> tuple[float, int]:
 def measure(data: Path, rows: int, sales: int, rounds: int) -> Report:
     report = Report("Recommendations")
     times: dict[str, list[float]] = {"scan": [], "generation": [], "page": [], "select": []}
-    times |= {"plain run": [], "evidence run": []}
     with ground.ground(data, 1_000, catalogs=False) as made:
         created = made.new_seller()
         seller = created.seller_id
@@ -149,7 +146,6 @@ def measure(data: Path, rows: int, sales: int, rounds: int) -> Report:
             most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
             report.note(f"{rows:,} cards, {sales:,} sales: {count:,} recommendations; {most} MB")
             _pages(made, created.api_key, connection, seller, times)
-            _repricings(made, created.api_key, connection, rounds, times)
     for name, values in times.items():
         report.note(f"{name:<10} {spread(values)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
@@ -157,8 +153,6 @@ def measure(data: Path, rows: int, sales: int, rounds: int) -> Report:
     report.at_most("memory of the process", most, 500, "MB")
     report.at_least("recommendations that wait", count, min(RECOMMENDATIONS, rows), "rows")
     report.at_most("first page / bare SELECT", middle["page"] / middle["select"], 3)
-    ratio = middle["evidence run"] / middle["plain run"]
-    report.at_most("repricing with all evidence / without", ratio, 1.25)
     return report
 
 
@@ -180,67 +174,6 @@ def _pages(
             status, body = client.get("/api/recommendations")
             times["page"].append(perf_counter() - started)
             assert status == 200, body[:300]
-
-
-_PLAIN: dict[str, Any] = {
-    "price_source": "market",
-    "fallback_sources": ["market"],
-    "market_gate": None,
-    "undercut_up_bp": None,
-}
-_EVIDENCE: dict[str, Any] = {
-    "price_source": "sales_anchor",
-    "fallback_sources": ["market"],
-    "market_gate": {
-        "min_listings": 3,
-        "min_sales_30d": 3,
-        "max_age_hours": 48,
-        "undercut_bp": 100,
-    },
-    "undercut_up_bp": 100,
-}
-
-
-def _repricings(
-    made: Ground,
-    key: str,
-    connection: psycopg.Connection[Any],
-    rounds: int,
-    times: dict[str, list[float]],
-) -> None:
-    """All cards are asked another price in each run: its cents alternate."""
-    with ground.service(made, workers=1):
-        client = Client(made.settings.bind, key)
-
-        def call(method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-            given = None if method == "GET" else orjson.dumps(body or {})
-            json = "application/json"
-            status, _, answer = client.request(method, path, given, Content_Type=json)
-            assert status < 300, answer[:300]
-            told: dict[str, Any] = orjson.loads(answer)
-            return told
-
-        rule = call(
-            "POST", "/api/pricing/rules", {"name": "R", "priority": 1, "state": "published"}
-        )
-        for turn in range(2 * rounds + 2):
-            kind = turn % 2
-            fields = (_PLAIN, _EVIDENCE)[kind] | {"adjust_amount": f"0.{turn % 9 + 1}7"}
-            call("PATCH", f"/api/pricing/rules/{rule['id']}", fields)
-            _idle(connection)
-            made.settle()
-            started = perf_counter()
-            run = call("POST", "/api/pricing/reprice")["run_id"]
-            while call("GET", f"/api/pricing/runs/{run}")["state"] == "running":
-                sleep(0.02)
-            if turn > 1:
-                times[("plain run", "evidence run")[kind]].append(perf_counter() - started)
-
-
-def _idle(connection: psycopg.Connection[Any]) -> None:
-    """Wait until the generation behind a run is over."""
-    while connection.execute("SELECT 1 FROM work_due").fetchall():
-        sleep(0.05)
 
 
 if __name__ == "__main__":
