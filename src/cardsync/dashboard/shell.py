@@ -50,7 +50,7 @@ NAVIGATION = [
     Place("/orders", "Orders", "package", "o"),
     Place("/pulls", "Pulls", "hand", "p"),
     Place("/pricing", "Pricing", "tag", "r"),
-    Place("/recommendations", "Recommendations", "trending-up", "m"),
+    Place("/recommendations", "Advice", "trending-up", "m"),
     Place("/lists", "Lists", "list", "l"),
     Place("/shelves", "Shelves", "box", "h"),
     Place("/print", "Print", "printer", "i"),

@@ -167,8 +167,8 @@ async def test_a_removal_that_was_broken_off_goes_on_and_cannot_be_taken_back(
         await removed(service, seller.id)
     monkeypatch.setattr(deletion, "_remove_some", real)
     left = rows_of(owner_url, seller.id)
-    # Its offers in the network and its recommendations were due, too.
-    assert (left["account_deletion"], left["work_due"]) == (1, 3)
+    # Its offers, its evidence for the network and its recommendations were due, too.
+    assert (left["account_deletion"], left["work_due"]) == (1, 4)
     assert (await late.send("DELETE", PATH)).status_code == 401
     credentials = {"email": seller.email, "password": seller.password}
     refused = await service.client().post("/api/session", json=credentials)

@@ -85,26 +85,26 @@ async def test_the_page_shows_the_figures_of_its_json_reads(a_seller):
 async def test_every_next_step_leads_to_a_page(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
+    some = (
+        "to_pull", "held", "reviews", "recommended", "price_file", "failed_cycles",
+        "rejected_listings", "unanswered_listings", "plans", "dropped",
+    )  # fmt: skip
     facts = Facts(
         clock.now(),
-        Some(1),
-        Waiting(1, None),
-        Waiting(1, None),
-        Some(1),
-        Some(1),
-        (FailedTask("refresh_orders", None),),
-        clock.now() - timedelta(days=2),
-        *[Some(1)] * 4,
+        upload_in_review=Waiting(1, None),
+        run_in_review=Waiting(1, None),
+        failed_tasks=(FailedTask("refresh_orders", None),),
+        agent_seen_at=clock.now() - timedelta(days=2),
         broken_rules=("a",),
         idle_rules=("b",),
-        dropped=Some(1),
         unpaid=True,
         past_due=True,
         no_consent=True,
         pauses=("auto_sync", "automatic_pricing"),
+        **dict.fromkeys(some, Some(1)),
     )
     found = conditions(facts, owner=True)
-    assert len(found) == 19
+    assert len(found) == 21
     for one in found:
         answer = await browser.get(one.path)
         assert answer.status_code == 200, one.path

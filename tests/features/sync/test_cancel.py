@@ -168,7 +168,7 @@ async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     assert (
         await seller.service.sql(
             seller.id,
-            "SELECT 1 FROM work_due WHERE seller_id = :id AND stream NOT IN ('network', 'recommendations')",
+            "SELECT 1 FROM work_due WHERE seller_id = :id AND stream NOT IN ('network', 'network_cells', 'recommendations')",
             id=seller.id,
         )
         == []
