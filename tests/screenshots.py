@@ -64,6 +64,8 @@ def main() -> None:
             ("orders", "/orders"),
             ("pull", f"/pulls/{shop.session_id}"),
             ("pricing", f"/pricing/rules/{rule}"),
+            ("advice", "/recommendations"),
+            ("reviews", "/pricing/reviews"),
             ("shelves", "/shelves"),
             ("sales", "/sales?by=day"),
             ("labels", "/print/labels"),
