@@ -85,7 +85,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
-    "market_import": (market_import.measure, {"rows": 5_000_000, "rounds": 1}),
+    "market_import": (market_import.measure, {"observed": 5_000_000, "rounds": 1}),
     "recommendations": (recommendations.measure, {"sales": 5_000_000, "rounds": 3}),
     "catalog": (catalog.measure, {"rounds": 3}),
     "discovery": (

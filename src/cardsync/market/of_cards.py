@@ -256,7 +256,7 @@ def _joined(
     clocks = ["sales_fetched_at", "listings_observed_at"]
     looks = listings.select("product_id", *clocks).unique("product_id")
     known = keys.join(looks, on="product_id", how="left")
-    for frame in (listings.drop(clocks), sales, bought, others):
+    for frame in (listings.drop(clocks), sales, bought):
         known = known.join(frame, on=_CELL, how="left")
     # An observation without any row of this cell says that there is none.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
@@ -267,34 +267,48 @@ def _joined(
         sales_median=pl.when(seen_sales).then("sales_median"),
         sales_newest_at=pl.when(seen_sales).then("sales_newest_at"),
         listings_count=pl.when(seen_listings).then(pl.col("listings_count").fill_null(0)),
-        sales_of_network=_stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED),
-        listings_of_network=_stands_in(
-            "listings_observed_at", "network_listed_at", now, LISTINGS_FRESH
-        ),
     )
-    by_network = {
-        "listings_of_network": {
-            "listings_low": "network_low",
-            "listings_count": "network_listings",
-            "listings_observed_at": "network_listed_at",
-        },
-        "sales_of_network": {
-            "sales_median": "network_median",
-            "sales_count": "network_sales",
-            "sales_week": "network_week",
-            "sales_newest_at": "network_newest_at",
-            "sales_fetched_at": "network_fetched_at",
-        },
-    }
-    told = told.with_columns(
-        pl.when(flag).then(other).otherwise(own).alias(own)
-        for flag, pairs in by_network.items()
-        for own, other in pairs.items()
-    )
+    if others.is_empty():
+        own = pl.lit(False)
+        told = told.with_columns(sales_of_network=own, listings_of_network=own)
+    else:
+        told = _with_network(told, others, now)
     anything = (
         pl.col("sales_fetched_at").is_not_null() | pl.col("listings_observed_at").is_not_null()
     )
     return told.filter(anything).select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
+
+
+# The figures that the network's take the place of, by the flag that says so.
+_BY_NETWORK: Final = {
+    "listings_of_network": {
+        "listings_low": "network_low",
+        "listings_count": "network_listings",
+        "listings_observed_at": "network_listed_at",
+    },
+    "sales_of_network": {
+        "sales_median": "network_median",
+        "sales_count": "network_sales",
+        "sales_week": "network_week",
+        "sales_newest_at": "network_newest_at",
+        "sales_fetched_at": "network_fetched_at",
+    },
+}
+
+
+def _with_network(told: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl.DataFrame:
+    """Let the network's figures stand in where no fresh one was imported."""
+    sold = _stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
+    listed = _stands_in("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
+    joined = told.join(others, on=_CELL, how="left").with_columns(
+        sales_of_network=sold,
+        listings_of_network=listed,
+    )
+    return joined.with_columns(
+        pl.when(flag).then(other).otherwise(own).alias(own)
+        for flag, pairs in _BY_NETWORK.items()
+        for own, other in pairs.items()
+    )
 
 
 def _stands_in(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
