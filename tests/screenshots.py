@@ -33,7 +33,7 @@ def main() -> None:
     Path(os.environ["CARDSYNC_TEST_DIR"]).chmod(0o755)
     from playwright.sync_api import sync_playwright
     from tests.system.processes import Server, a_folder
-    from tests.system.shop_with_pages import a_shop_with_pages
+    from tests.system.shop_with_pages import a_shop_with_pages, recommended
 
     with a_folder() as folder, Server(folder) as server, sync_playwright() as playwright:
         shop = a_shop_with_pages(server, hostile=False)
@@ -57,6 +57,7 @@ def main() -> None:
         ]
         rule = page.request.get("/api/pricing/rules").json()["rules"][0]["id"]
         _shelve(page, moved[:4])
+        recommended(shop)
         for name, path in (
             ("today", "/today"),
             ("cards", "/cards?search=game:magic&sort=price&direction=desc"),

@@ -47,7 +47,7 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
         if not days:
             # What rises far waits for a look, so that its page has rows.
             with seller.http() as http:
-                limits = {"review_up_bp": 300}
+                limits = {"review_up_bp": 1_500}
                 assert http.patch("/api/pricing/settings", json=limits).status_code == 200
         exported_at = (NOW - timedelta(days=days, minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
         upload_id = seller.upload(_as_of(rows, days), exported_at)
@@ -63,6 +63,21 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
         ended = {"status": "success", "steps": [{"name": "inventory", "status": "success"}]}
         http.post("/api/v1/sync/log", json=ended)
     return Shop(seller, name, email, made["password"], upload_id, opened["id"])
+
+
+def recommended(shop: Shop) -> None:
+    """Let a rule ask the own prices of a game, so that the market price recommends some."""
+    rule = {
+        "name": "Pokemon as it is",
+        "query": "game:pokemon",
+        "price_source": "current",
+        "state": "published",
+        "priority": 1,
+    }
+    with shop.seller.http() as http:
+        assert http.post("/api/pricing/rules", json=rule).status_code == 201
+        assert http.post("/api/pricing/reprice").status_code == 202
+        eventually(lambda: http.get("/api/recommendations").json()["total"] > 2, "advice")
 
 
 def _a_pull(http: httpx.Client) -> dict[str, Any]:

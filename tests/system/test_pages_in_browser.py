@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.system.processes import Server, a_folder
-from tests.system.shop_with_pages import Shop, a_shop_with_pages
+from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
 from pages import built
 
@@ -59,7 +59,9 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def shop(server: Server) -> Shop:
-    return a_shop_with_pages(server)
+    made = a_shop_with_pages(server)
+    recommended(made)
+    return made
 
 
 @contextmanager

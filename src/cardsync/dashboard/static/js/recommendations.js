@@ -20,7 +20,10 @@ function tell() {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-CSRF-Token": token },
     body: JSON.stringify({ observations }),
-  }).catch(() => {});
+  })
+    // An answer that nobody reads would keep its connection open.
+    .then((answer) => answer.text())
+    .catch(() => {});
 }
 
 function soon() {
