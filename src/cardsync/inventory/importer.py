@@ -42,6 +42,8 @@ from cardsync.pricing.export import on_sale
 from cardsync.pricing.receipts.archive import keep
 from cardsync.pricing.rules import rows as rule_rows
 from cardsync.pricing.rules.decided import Decided, decided_of
+from cardsync.pricing.runs.cards_to_price import ON_SALE
+from cardsync.pricing.runs.market_inputs import market_inputs
 from cardsync.pricing.runs.price_history import Past, past_of
 from cardsync.seller_state.lease import boundary
 from cardsync.seller_state.state import Lease
@@ -56,7 +58,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     CancelRequested at slab boundaries.
     """
     account, run, decided = await read_rules(work, upload)
-    parsed, (stored, past) = await at_once(
+    parsed, (stored, past, seen) = await at_once(
         parse_file(work, upload, account),
         read_known(work, account, run),
     )
@@ -65,7 +67,9 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
         await boundary(work.database, lease)
         absent = absent_cards(parsed, rows, stored, upload)
-        priced = await asyncio.to_thread(price_rows, rows, past, decided, run, upload.exported_at)
+        priced = await asyncio.to_thread(
+            price_rows, rows, past, seen, decided, run, upload.exported_at
+        )
         verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
         prices = prices_of(priced, run, verdict, logged=account.attribution_logging)
         held_back, sold = prices.held_back, prices.sold
@@ -132,11 +136,22 @@ def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed
         raise errors.InvalidCsv(f"the file is damaged gzip: {e}") from e
 
 
-async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFrame, Past]:
-    """Return the stored cards, and what the run wants to know of their past."""
-    stored = await read_stored(work, account.seller_id)
-    async with work.database.tenant(account.seller_id) as session:
-        return stored, await past_of(session, account.seller_id, run, account.time_zone)
+async def read_known(
+    work: Work,
+    account: Account,
+    run: Run,
+) -> tuple[pl.DataFrame, Past, pl.DataFrame | None]:
+    """Return the stored cards, what the run wants to know of their past, and the market's evidence
+    of them, if there is any. A run over the stored cards reads its own.
+    """
+    seller_id = account.seller_id
+    stored = await read_stored(work, seller_id)
+    async with work.database.tenant(seller_id) as session:
+        past = await past_of(session, seller_id, run, account.time_zone)
+        seen = None
+        if run.reads_market and not run.asks_database:
+            seen = await market_inputs(session, seller_id, run.now, ON_SALE, None)
+        return stored, past, seen if seen is not None and seen.height else None
 
 
 def absent_cards(

@@ -42,6 +42,7 @@ class Prices:
 def price_rows(
     rows: pl.DataFrame,
     past: Past,
+    seen: pl.DataFrame | None,
     decided: Decided,
     run: Run,
     observed_at: datetime,
@@ -61,6 +62,10 @@ def price_rows(
     )  # fmt: skip
     cards = cards.with_columns(**past.columns(rows, observed_at))
     cards = cards.with_columns(**decided.columns())
+    if seen is not None:
+        # A card that is new has no evidence before its product is known.
+        found = rows.select("id").join(seen, on="id", how="left", maintain_order="left")
+        cards = cards.hstack(found.drop("id"))
     return engine.price(cards, run.rules, run.seller, run.now, run.sales)
 
 

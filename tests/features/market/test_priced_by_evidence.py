@@ -104,3 +104,20 @@ async def test_a_rule_warns_only_while_nothing_was_imported(listed, observed, pr
     rule = await ruled(seller, **fields)
     assert NO_SALES not in rule["warnings"]
     assert NO_LISTINGS not in rule["warnings"]
+
+
+async def test_an_undercut_without_a_gate_rises_to_fresh_listings(listed, observed, product):
+    seller = await listed()
+    await ruled(seller, undercut_up_bp=500, priority=1)
+    name = await name_of(seller)
+    assert (await priced(seller, name))["target_price"] == "10.00"
+    await observed(listing(product, "20.00", ago(hours=1)))
+    told = await priced(seller, name)
+    assert told["target_price"] == "19.00"
+    assert step(told, "undercut")["listing_source"] == "listings"
+    # The import itself priced the card, and its receipt froze the evidence.
+    assert told["historical_breakdown"]["inputs"]["listings_low"] == "20.00"
+    assert step(told["historical_breakdown"], "undercut") == step(told, "undercut")
+    clock.shift(timedelta(hours=24))
+    told = await priced(seller, name)
+    assert (told["target_price"], step(told, "undercut")["listing_source"]) == ("10.00", "low")

@@ -108,6 +108,13 @@ class Run:
         return self.gated or "sales_anchor" in self.sources
 
     @property
+    def reads_market(self) -> bool:
+        """Return whether some step looks at market evidence where there is any: the undercut does so,
+        and otherwise takes the upload's low price.
+        """
+        return self.evidenced or self.undercut
+
+    @property
     def asks_database(self) -> bool:
         """Return whether only a run over the stored cards can price them: queries and market
         evidence are asked of the database.

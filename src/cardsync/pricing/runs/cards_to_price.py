@@ -142,7 +142,7 @@ async def read_stock(
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     decided = await decided_of(session, account.seller_id, chosen.run)
     cards = _cards(rows.with_columns(**inputs), decided)
-    if chosen.run.evidenced:
+    if chosen.run.reads_market:
         seen = await market_inputs(
             session,
             account.seller_id,
