@@ -44,11 +44,6 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
     seller = Seller(server, made["seller_id"], made["api_key"])
     rows = _stock(hostile)
     for days in (9, 6, 3, 0):
-        if not days:
-            # What rises far waits for a look, so that its page has rows.
-            with seller.http() as http:
-                limits = {"review_up_bp": 1_500}
-                assert http.patch("/api/pricing/settings", json=limits).status_code == 200
         exported_at = (NOW - timedelta(days=days, minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
         upload_id = seller.upload(_as_of(rows, days), exported_at)
         report = seller.finished(upload_id)
@@ -66,7 +61,9 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
 
 
 def recommended(shop: Shop) -> None:
-    """Let a rule ask the own prices of a game, so that the market price recommends some."""
+    """Let a rule ask the own prices of a game, so that the market price recommends some; of the
+    others, what rises far waits for a look.
+    """
     rule = {
         "name": "Pokemon as it is",
         "query": "game:pokemon",
@@ -74,10 +71,13 @@ def recommended(shop: Shop) -> None:
         "state": "published",
         "priority": 1,
     }
+    limits = {"review_up_bp": 1_500}
     with shop.seller.http() as http:
+        assert http.patch("/api/pricing/settings", json=limits).status_code == 200
         assert http.post("/api/pricing/rules", json=rule).status_code == 201
         assert http.post("/api/pricing/reprice").status_code == 202
         eventually(lambda: http.get("/api/recommendations").json()["total"] > 2, "advice")
+        eventually(lambda: http.get("/api/pricing/reviews").json()["total"] > 3, "reviews")
 
 
 def _a_pull(http: httpx.Client) -> dict[str, Any]:

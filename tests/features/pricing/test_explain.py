@@ -282,6 +282,7 @@ async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_ru
 ):
     with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
         connection.execute("DELETE FROM market_look")
+        connection.execute("DELETE FROM network_cell")
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
     rule = await made(seller, name="Anchored", price_source="sales_anchor", market_gate=GATE)

@@ -101,10 +101,13 @@ def _bought_out(price: Decimal, now: datetime) -> Iterator[_Row]:
 def _calm(place: int, price: Decimal, now: datetime) -> Iterator[_Row]:
     seen = now - timedelta(hours=2)
     rise = Decimal(1) + Decimal(place % 3 + 1) / 10
-    for listing in range(2 if place % 3 == 0 else 5):
+    # The undercut follows listings by itself, so what only sells for more is recommended.
+    if place % 2:
+        for sale in range(5):
+            yield price * rise, 1, now - timedelta(days=3 + sale), seen
+        return
+    for listing in range(2 if place % 4 == 0 else 5):
         yield price * rise + listing, 1, None, seen
-    for sale in range(4 if place % 2 else 1):
-        yield price * rise, 1, now - timedelta(days=3 + sale), seen
 
 
 def show(console: Console, server: str, api_key: str, said: str) -> None:
