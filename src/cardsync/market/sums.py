@@ -56,7 +56,7 @@ async def sum_sales(session: AsyncSession, products: str) -> int:
     """
     await session.execute(
         text(
-            f"CREATE TEMP TABLE seen_product ON COMMIT DROP AS SELECT DISTINCT * FROM ({products})"
+            f"CREATE TEMP TABLE seen_product ON COMMIT DROP AS SELECT DISTINCT * FROM ({products}) AS seen"
         )
     )
     await session.execute(text("ANALYZE seen_product"))
