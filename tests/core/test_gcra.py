@@ -97,8 +97,9 @@ class Table:
         self.tat = float("-inf")
 
     def exchange(self, bucket: Bucket, now: float) -> None:
-        self.tat = max(self.tat, now) + bucket.say() * bucket.limit.emission
-        bucket.learn(now, self.tat - now)
+        said = bucket.unsaid
+        self.tat = max(self.tat, now) + said * bucket.limit.emission
+        bucket.learn(now, self.tat - now, said)
 
 
 def ask(bucket: Bucket, table: Table, now: float) -> bool:
@@ -152,13 +153,13 @@ def test_under_saturation_any_number_of_processes_admits_the_configured_rate(cou
     assert configured * 0.99 - 1 <= admitted <= configured * 1.01 + count
 
 
-def test_what_a_failed_exchange_did_not_tell_is_told_by_the_next():
-    table, bucket = Table(), Bucket("general", Limit(60, 10), "k1")
-    assert [ask(bucket, table, START) for _ in range(10)] == [True] * 10
-    before = table.tat
-    bucket.take_back(bucket.say())
-    assert table.tat == before
-    table.exchange(bucket, START)
-    assert table.tat == pytest.approx(START + 10)
-    assert not ask(bucket, table, START + 0.9)
-    assert ask(bucket, table, START + 1)
+def test_requests_count_as_unsaid_until_the_answer_to_their_report_is_here():
+    bucket = Bucket("general", Limit(60, 16), "k1")
+    for _ in range(2):
+        assert bucket.verdict(START) is Verdict.ADMIT
+        bucket.admit(START)
+    # Whether their report is on its way or has failed: no more is admitted on this knowledge.
+    assert bucket.verdict(START) is Verdict.TELL_FIRST
+    bucket.learn(START, 16, said=2)
+    assert bucket.verdict(START) is Verdict.REFUSE
+    assert bucket.verdict(START + 1) is Verdict.ADMIT

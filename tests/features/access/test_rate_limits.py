@@ -388,6 +388,25 @@ async def test_a_process_that_comes_later_knows_what_was_spent(a_seller, a_servi
         assert given.count(200) <= 2
 
 
+async def test_nothing_more_is_admitted_while_a_report_is_on_its_way(a_seller, a_service, service):
+    seller = await a_seller()
+    async with a_service(general=f"{SLOW}:16") as first:
+        assert set(await statuses(through(seller, first), 16)) == {200}
+    url = libpq_url(service.settings.migration_database_url, role=None)
+    async with (
+        a_service(general=f"{SLOW}:16") as later,
+        await psycopg.AsyncConnection.connect(url) as holder,
+    ):
+        door = through(seller, later)
+        await holder.execute("LOCK TABLE rate_limit IN EXCLUSIVE MODE")
+        asked = [asyncio.create_task(statuses(door, 4)) for _ in range(3)]
+        await asyncio.sleep(0.5)  # ten times the time between two reports
+        assert not any(task.done() for task in asked)
+        await holder.commit()
+        given = [status for answers in await asyncio.gather(*asked) for status in answers]
+        assert given.count(200) <= 2
+
+
 async def test_an_ordinary_agent_adds_no_statement_to_its_requests(a_seller, a_service):
     async with a_service(general="300/min:100") as service:
         door = through(await a_seller(), service)

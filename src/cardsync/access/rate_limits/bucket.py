@@ -47,20 +47,14 @@ class Bucket:
         self.tat = gcra.after_one(self.limit, self.tat, now)
         self.unsaid += 1
 
-    def say(self) -> int:
-        """Return how many requests to report; they count as reported from now on."""
-        said = self.unsaid
-        self.unsaid = 0
-        return said
+    def learn(self, asked_at: float, ahead: float, said: int) -> None:
+        """Take in the database's answer to a report of `said` requests: it was read at `asked_at`
+        or later, and its arrival time then lay `ahead` seconds ahead.
 
-    def take_back(self, said: int) -> None:
-        """Take a report back because it failed."""
-        self.unsaid += said
-
-    def learn(self, asked_at: float, ahead: float) -> None:
-        """Take in the database's value: it was read at `asked_at` or later, and its arrival time
-        then lay `ahead` seconds ahead.
+        Until this answer the requests count as unsaid: a process that admits more while it
+        asks would not know of the others yet.
         """
+        self.unsaid -= said
         self.tat = max(self.tat, asked_at + ahead + self.unsaid * self.limit.emission)
 
     def state(self, now: float) -> str:

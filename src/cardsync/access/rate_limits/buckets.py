@@ -129,7 +129,7 @@ class Buckets:
     async def _exchange(self) -> None:
         batch = self._asked
         self._asked = {}
-        said = [bucket.say() for bucket in batch.values()]
+        said = [bucket.unsaid for bucket in batch.values()]
         spent = [
             times * bucket.limit.emission
             for times, bucket in zip(said, batch.values(), strict=True)
@@ -143,12 +143,12 @@ class Buckets:
                     await connection.execute(EXCHANGE_SQL, (list(batch), spent))
                 ).fetchall()
         except BaseException:
-            for times, bucket in zip(said, batch.values(), strict=True):
-                bucket.take_back(times)
+            for bucket in batch.values():
                 self.note(bucket)
             raise
-        for name, ahead in rows:
-            batch[name].learn(asked_at, ahead)
+        answered = dict(rows)
+        for times, (name, bucket) in zip(said, batch.items(), strict=True):
+            bucket.learn(asked_at, answered[name], times)
 
     @asynccontextmanager
     async def exchanging(self, every: float) -> AsyncIterator[None]:
