@@ -2,6 +2,7 @@
 blocked or pinned card has one, and the order of the cards changes nothing.
 """
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -169,18 +170,25 @@ def test_each_kind_over_its_edge(evidence, kind):
 
 
 def test_the_expected_value_is_the_gain_of_the_copies_that_may_sell():
+    def in_cents(units):
+        return math.floor(units / 100 + 0.5) * 100
+
     def gain(proposed):
         level = RUN.seller.fee_level
         asked = [net(price, RUN.schedule, level, direct=False) for price in (proposed, 100_000)]
         return asked[0] // 10_000 - asked[1] // 10_000
 
     sold = {"sales_median": 120_000, "sales_count": 3, "sales_fetched_at": NOW}
-    assert reviewed(frame([CARD | sold]), RUN)["expected_value"].to_list() == [3 * gain(120_000)]
+    assert reviewed(frame([CARD | sold]), RUN)["expected_value"].to_list() == [
+        in_cents(3 * gain(120_000))
+    ]
     many = sold | {"sales_count": 30}
-    assert reviewed(frame([CARD | many]), RUN)["expected_value"].to_list() == [4 * gain(120_000)]
+    assert reviewed(frame([CARD | many]), RUN)["expected_value"].to_list() == [
+        in_cents(4 * gain(120_000))
+    ]
     unknown = {"market": 120_000}
     best = reviewed(frame([CARD | unknown]), RUN)
-    assert best["expected_value"].to_list() == [gain(120_000) // 4]
+    assert best["expected_value"].to_list() == [in_cents(gain(120_000) / 4)]
     none = {"market": 120_000, "sales_count": 0, "sales_fetched_at": NOW}
     assert reviewed(frame([CARD | none]), RUN).is_empty()
 

@@ -120,7 +120,9 @@ async def _observations(
     report.sales = await run(session, _NEW_SALES, {})
     report.listings = await run(session, _NEW_LISTINGS, {})
     await run(session, _NEW_LOOKS, {"now": clock.now()})
-    await sum_sales(session, "SELECT product_id FROM seen_look WHERE sales_at IS NOT NULL")
+    # Without a new sale only a moved look moves the thirty days.
+    looked = "seen_look WHERE sales_at IS NOT NULL" if report.sales else "moved_look"
+    await sum_sales(session, f"SELECT product_id FROM {looked}")
 
 
 _INCOMING: Final = (
@@ -131,6 +133,7 @@ _INCOMING: Final = (
        ON COMMIT DROP""",
     """CREATE TEMP TABLE seen_look (product_id bigint, sales_at timestamptz,
                                     listings_at timestamptz) ON COMMIT DROP""",
+    "CREATE TEMP TABLE moved_look (product_id bigint) ON COMMIT DROP",
     # The sorts of millions of rows would go over the disk in small pieces otherwise.
     "SELECT set_config('work_mem', '128MB', true)",
 )
@@ -152,17 +155,23 @@ _NEW_LISTINGS: Final = """
            IS DISTINCT FROM (excluded.listings, excluded.copies, excluded.low)
 """
 # A clock in the future is unknown. It ends with the next import that brings a better one.
-_NEW_LOOKS: Final = """
-    INSERT INTO market_look AS k (product_id, sales_at, listings_at)
-    SELECT product_id, max(sales_at), max(listings_at) FROM seen_look
-     GROUP BY product_id ORDER BY product_id
-    ON CONFLICT (product_id) DO UPDATE
-       SET sales_at = CASE WHEN k.sales_at > CAST(:now AS timestamptz)
-                           THEN coalesce(excluded.sales_at, k.sales_at)
-                           ELSE greatest(k.sales_at, excluded.sales_at) END,
-           listings_at = CASE WHEN k.listings_at > CAST(:now AS timestamptz)
-                              THEN coalesce(excluded.listings_at, k.listings_at)
-                              ELSE greatest(k.listings_at, excluded.listings_at) END
+_LATER: Final = """
+    CASE WHEN k.{0} > CAST(:now AS timestamptz) THEN coalesce(excluded.{0}, k.{0})
+         ELSE greatest(k.{0}, excluded.{0}) END
+"""
+_SALES_AT: Final = _LATER.format("sales_at")
+_LISTINGS_AT: Final = _LATER.format("listings_at")
+_NEW_LOOKS: Final = f"""
+    WITH written AS (
+        INSERT INTO market_look AS k (product_id, sales_at, listings_at)
+        SELECT product_id, max(sales_at), max(listings_at) FROM seen_look
+         GROUP BY product_id ORDER BY product_id
+        ON CONFLICT (product_id) DO UPDATE
+           SET sales_at = {_SALES_AT}, listings_at = {_LISTINGS_AT}
+         WHERE k.sales_at IS DISTINCT FROM {_SALES_AT}
+            OR k.listings_at IS DISTINCT FROM {_LISTINGS_AT}
+        RETURNING product_id)
+    INSERT INTO moved_look SELECT product_id FROM written
 """
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.market.evidence import ANCHOR_SALES, BUY_OUT_WINDOW, SALES_FETCHED
-from cardsync.money import dollars
+from cardsync.money import UNITS_PER_CENT, dollars
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.expressions import cents, moment, scaled, true, within
 from cardsync.pricing.engine.fees import net
@@ -242,7 +242,7 @@ def _valued(proposals: pl.DataFrame, run: Run) -> pl.DataFrame:
     copies that thirty days may sell.
 
     Those are the sales of the card's cell in thirty days, at most the stock; a quarter of a copy
-    where sales are unknown.
+    where sales are unknown. An estimate is no finer than a cent, so it is rounded half-up.
     """
     raised = proposals.filter(_worth_it(pl.col("proposed"), pl.col("asked_now")))
     gains = _nets(pl.col("proposed"), run, raised, "net") - _nets(
@@ -257,7 +257,11 @@ def _valued(proposals: pl.DataFrame, run: Run) -> pl.DataFrame:
     return raised.with_columns(
         gain=gains,
         sales_known=known,
-    ).with_columns(expected_value=pl.col("gain") * quarters // 4)
+    ).with_columns(
+        expected_value=(pl.col("gain") * quarters + 2 * UNITS_PER_CENT)
+        // (4 * UNITS_PER_CENT)
+        * UNITS_PER_CENT,
+    )
 
 
 def _best(valued: pl.DataFrame, limits: Limits) -> pl.DataFrame:

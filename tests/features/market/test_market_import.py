@@ -22,7 +22,9 @@ def moment(day, hour=10):
     return datetime(2026, 11, day, hour, tzinfo=UTC)
 
 
-def test_a_sale_counts_once_and_a_second_import_writes_nothing(run, stored, written, product):
+def test_a_sale_counts_once_and_a_second_import_writes_nothing(
+    run, stored, written, product, owner_url
+):
     lines = [
         f"{product},NM,Normal,English,1.50,2,2026-11-19T10:00:00Z,{AT},",
         f"{product},near mint,normal,en,$1.50,2,2026-11-19 10:00:00,{AT},",
@@ -36,8 +38,16 @@ def test_a_sale_counts_once_and_a_second_import_writes_nothing(run, stored, writ
         ("LP", moment(19), 12_345_679, 1),
         ("NM", moment(19), 15_000, 2),
     ]
-    again = run(path)
-    assert "0 sales, 0 listings and 0 prices are new" in again.stdout
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+        versions = (
+            "SELECT xmin::text FROM market_look WHERE product_id = %(product)s"
+            " UNION ALL SELECT xmin::text FROM market_sum WHERE product_id = %(product)s"
+        )
+        before = owner.execute(versions, {"product": product}).fetchall()
+        again = run(path)
+        assert "0 sales, 0 listings and 0 prices are new" in again.stdout
+        assert len(before) == 3
+        assert owner.execute(versions, {"product": product}).fetchall() == before
 
 
 def test_listings_of_a_moment_are_counted(run, stored, written, product):

@@ -106,7 +106,7 @@ async def test_listings_above_the_price_recommend_a_raise(shop, observed, produc
     assert one["evidence"]["listings_observed_at"] == seen
     assert one["evidence"]["competing_signals"] == []
     # Two sales in thirty days: two copies net (14.85 - 10.00) x (1 - 13.25 %) each.
-    assert one["expected_value"] == answer["expected_value"] == "8.4146"
+    assert one["expected_value"] == answer["expected_value"] == "8.41"
     assert len(one["revision"]) == len("2026-11-21T08:00:00.000000Z")
     assert (answer["total"], answer["revision"]) == (1, one["revision"])
     until = clock.read_moment(seen) + timedelta(hours=24)
