@@ -146,7 +146,7 @@ class Buckets:
             for bucket in batch.values():
                 self.note(bucket)
             raise
-        answered = dict(rows)
+        answered: dict[str, float] = dict(rows)
         for times, (name, bucket) in zip(said, batch.items(), strict=True):
             bucket.learn(asked_at, answered[name], times)
 
