@@ -27,7 +27,7 @@ from cardsync.cards.exported import fingerprint
 from cardsync.credits import ledger
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import Database
-from cardsync.processes.worker import run_worker
+from cardsync.processes.worker import opened, run_worker, sweep
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
@@ -102,6 +102,16 @@ class Seller:
         await self.service.run_jobs()
         await self.fingerprint_is_right()
         return await self.report(answer.json()["upload_id"])
+
+    async def sweep(self) -> int:
+        """Let the sweep come by. A turn takes a thousand streams, so the work that earlier tests of
+        the process left waiting is forgotten first.
+        """
+        async with self.service.database.shared() as session:
+            others = text("DELETE FROM work_due WHERE seller_id <> :id")
+            await session.execute(others, {"id": self.id})
+        async with opened(self.service.database):
+            return await sweep(self.service.work)
 
     async def fingerprint_is_right(self) -> None:
         """Check that the cards say at the end what the run computed from its frames."""

@@ -30,7 +30,6 @@ from hypothesis.stateful import (
 import soak
 from builders import SellerBuilder, a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.processes.worker import opened, sweep
 from tasks_builder import TASKS, claim, end, told
 
 pytestmark = pytest.mark.slow
@@ -75,8 +74,7 @@ class AgentWork(RuleBasedStateMachine):
 
     async def worked(self) -> None:
         service = self.seller.service
-        async with opened(service.database):
-            await sweep(service.work)
+        await self.seller.sweep()
         await service.run_jobs()
 
     @rule(market=MARKETS)

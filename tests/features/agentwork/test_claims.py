@@ -13,7 +13,6 @@ from browsers import joined, signed_in
 from builders import poll
 from cardsync import clock
 from cardsync.agentwork.kinds import KINDS, REQUESTED, ROUTINE
-from cardsync.processes.worker import opened, sweep
 from cardsync.seller_state import state
 from rollbacks_builder import a_pushed_run, read, ready
 from stopped_workers import WAITING
@@ -311,8 +310,7 @@ async def test_while_a_rollback_waits_its_own_task_is_handed_out_and_no_other_pr
     await end(seller, task, "failed")
     await seller.service.run_jobs()
     clock.shift(timedelta(seconds=30))
-    async with opened(seller.service.database):
-        await sweep(seller.service.work)
+    await seller.sweep()
     await seller.service.run_jobs()
     assert await told(seller)
     kinds = {task["kind"] for task in await claim(seller, limit=10)}
@@ -333,8 +331,7 @@ async def test_a_rollback_whose_task_fails_for_good_is_over(a_seller, way):
             clock.shift(LATE)
         assert await claim(seller) == []
     clock.shift(timedelta(seconds=30))
-    async with opened(seller.service.database):
-        await sweep(seller.service.work)
+    await seller.sweep()
     await seller.service.run_jobs()
     shown = await read(seller, rollback["id"])
     assert shown["state"] == "failed"

@@ -9,7 +9,6 @@ import pytest
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
 from cardsync.clock import rfc3339
-from cardsync.processes.worker import opened, sweep
 
 pytestmark = pytest.mark.slow
 
@@ -426,8 +425,7 @@ async def swept(seller):
     """A worker sweeps and works off what is due."""
     # A review that is due now is left to its own job for some seconds.
     clock.shift(timedelta(seconds=10))
-    async with opened(seller.service.database):
-        await sweep(seller.service.work)
+    await seller.sweep()
     await seller.service.run_jobs()
 
 

@@ -32,7 +32,6 @@ import soak
 from browsers import A_PASSWORD, Browser, joined, signed_in
 from builders import Seller, SellerBuilder, a_csv, a_row, an_order, read_csv
 from cardsync import clock
-from cardsync.processes.worker import opened, sweep
 from pricing_model import CARDS, Model, Prices
 
 pytestmark = pytest.mark.slow
@@ -229,8 +228,7 @@ class Real:
 
     async def minute(self) -> None:
         clock.shift(timedelta(minutes=1))
-        async with opened(self.seller.service.database):
-            await sweep(self.seller.service.work)
+        await self.seller.sweep()
         await self.seller.service.run_jobs()
 
     async def browser(self, role: str) -> Browser:

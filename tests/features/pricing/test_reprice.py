@@ -13,7 +13,6 @@ from sqlalchemy import text
 from builders import a_csv, a_row
 from cards_builder import a_list, card_ids, found
 from cardsync import clock
-from cardsync.processes.worker import opened, sweep
 
 RULES = "/api/pricing/rules"
 
@@ -201,8 +200,7 @@ async def test_a_run_whose_job_was_lost_is_found_by_the_sweep(a_seller):
             text("DELETE FROM procrastinate_jobs WHERE task_name = 'pricing.reprice'")
         )
     clock.shift(timedelta(minutes=10))
-    async with opened(seller.service.database):
-        await sweep(seller.service.work)
+    await seller.sweep()
     await seller.service.run_jobs()
     assert (await seller.get(f"/api/pricing/runs/{run_id}")).json()["state"] == "completed"
     assert await targets(seller) == {1: "2.2000"}

@@ -16,7 +16,6 @@ from cardsync import clock
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import note_due
 from cardsync.pricing.rollback.prepare import work_off_one
-from cardsync.processes.worker import opened, sweep
 from cardsync.seller_state.state import locked
 from rollbacks_builder import (
     ROLLBACKS,
@@ -253,9 +252,8 @@ async def test_a_rollback_expires_after_a_day_and_loses_nothing(a_seller, served
     clock.shift(timedelta(seconds=2))
     assert await exported(seller) == dict.fromkeys((1, 2, 3), "2.9700")
     assert (await read(seller, rollback["id"]))["state"] == "expired"
-    async with opened(seller.service.database):
-        clock.shift(timedelta(minutes=1))
-        await sweep(seller.service.work)
+    clock.shift(timedelta(minutes=1))
+    await seller.sweep()
     await seller.service.run_jobs()
     [row] = await seller.service.sql(
         seller.id, "SELECT state, finished_at FROM price_rollback WHERE id = :id", id=rollback["id"]
@@ -316,8 +314,7 @@ async def test_one_that_met_a_sync_is_prepared_when_the_sync_is_done(a_seller):
     await seller.service.run_jobs()
     assert (await read(seller, rollback["id"]))["state"] == "requested"
     clock.shift(timedelta(minutes=1))
-    async with opened(seller.service.database):
-        assert await sweep(seller.service.work) >= 1
+    assert await seller.sweep() >= 1
     await seller.service.run_jobs()
     assert (await read(seller, rollback["id"]))["state"] == "ready"
 
@@ -401,8 +398,7 @@ async def claimed(seller, seconds=600):
 
 async def swept_in(seller, **later):
     clock.shift(timedelta(**later))
-    async with opened(seller.service.database):
-        await sweep(seller.service.work)
+    await seller.sweep()
     await seller.service.run_jobs()
 
 

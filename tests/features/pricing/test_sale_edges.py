@@ -12,7 +12,6 @@ from builders import a_csv, a_row, read_csv
 from cardsync import clock
 from cardsync.pricing.runs.reprice import work_off_one
 from cardsync.pricing.runs.sale_runs import work_off
-from cardsync.processes.worker import opened, sweep
 from stopped_workers import killed, stopped
 
 SALES = "/api/pricing/sales"
@@ -45,8 +44,7 @@ async def a_sale(seller, starts=-HOUR, ends=HOUR, **fields):
 async def minutes_pass(seller, time=timedelta(minutes=1)):
     """A worker sweeps and works off what is due."""
     clock.shift(time)
-    async with opened(seller.service.database):
-        await sweep(seller.service.work)
+    await seller.sweep()
     await seller.service.run_jobs()
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from builders import a_png
 from cardsync import clock, limits
-from cardsync.processes.worker import opened, sweep
 
 PAGE = """
 <main><section class="pricing-tools"><h2>Pricing</h2><div class="toolbar">
@@ -217,8 +216,7 @@ async def test_a_screenshot_is_kept_as_long_as_its_request(a_seller, service, st
     clock.shift(timedelta(days=service.settings.screenshot_retention_days - 1))
     await healed(seller, **step)
     clock.shift(timedelta(days=1, minutes=1))
-    async with opened(service.database):
-        await sweep(service.work)
+    await seller.sweep()
     await service.run_jobs()
     assert [row["screenshot_key"] for row in await rows(seller, "workflow_heal")] == [None]
     assert (await confirm(seller, heal_id=told["id"])).status_code == 404

@@ -13,7 +13,6 @@ from builders import a_png, log
 from cardsync import clock
 from cardsync.accounts import sellers
 from cardsync.processes.retention import tidy
-from cardsync.processes.worker import opened, sweep
 from cardsync.storage import ObjectMissing
 from cardsync.tables import tenant_tables
 
@@ -195,11 +194,10 @@ async def test_without_a_key_nothing_is_read(service):
         assert (await http.post("/api/v1/sync/debug", content=b"{")).status_code == 401
 
 
-async def work_off(service) -> None:
+async def work_off(seller) -> None:
     """Sweep as a worker does sooner or later."""
-    async with opened(service.database):
-        await sweep(service.work)
-    await service.run_jobs()
+    await seller.sweep()
+    await seller.service.run_jobs()
 
 
 @pytest.mark.slow
@@ -210,10 +208,10 @@ async def test_screenshots_go_after_fourteen_days_row_and_object(a_seller, servi
     clock.shift(timedelta(days=13))
     await keep(seller, step_name="new")
     clock.shift(timedelta(days=2))
-    await work_off(service)
+    await work_off(seller)
     assert [row["step_name"] for row in await kept(seller)] == ["new"]
     clock.shift(timedelta(days=13))
-    await work_off(service)
+    await work_off(seller)
     assert await kept(seller) == []
     assert (await tidy(service.work))["screenshots"] >= 2
     assert await objects_of(seller) == 0
@@ -227,7 +225,7 @@ async def test_young_screenshots_are_left_alone(a_seller, service):
     seller = await a_seller()
     await keep(seller, sync_cycle_id="c1")
     clock.shift(timedelta(days=13))
-    await work_off(service)
+    await work_off(seller)
     await tidy(service.work)
     [row] = await kept(seller)
     assert await service.work.store.exists(row["storage_key"])

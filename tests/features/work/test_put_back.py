@@ -23,7 +23,7 @@ from cardsync.orders import ingest
 from cardsync.pricing.rollback import apply_imported_prices, prepare
 from cardsync.pricing.runs import reprice
 from cardsync.processes.worker import STREAMS as TASKS
-from cardsync.processes.worker import opened, sweep
+from cardsync.processes.worker import opened
 from cardsync.seller_state.state import release_lease, take_lease
 from cardsync.storage import LocalStore
 from cardsync.work import runner, streams
@@ -185,8 +185,7 @@ async def begun(seller, begin):
 async def swept(seller):
     """Work off what the sweep nudges now, and return what the log says of this seller's work."""
     with capture_logs() as logs:
-        async with opened(seller.service.database):
-            await sweep(seller.service.work)
+        await seller.sweep()
         await seller.service.run_jobs()
     return about_work(seller, logs)
 

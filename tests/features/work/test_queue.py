@@ -8,7 +8,6 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.processes.worker import opened, sweep
 
 ORDER = {
     "order_number": "1A2B-3C",
@@ -62,9 +61,8 @@ async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
     await asyncio.gather(
         *(uploaded(seller) for _ in range(8)), *(uploaded(seller, "orders") for _ in range(8))
     )
-    async with opened(seller.service.database):
-        clock.shift(timedelta(seconds=6))
-        await sweep(seller.service.work)
+    clock.shift(timedelta(seconds=6))
+    await seller.sweep()
     assert await turns(seller) == 2
     await seller.service.run_jobs()
     assert None not in await finished(seller)
