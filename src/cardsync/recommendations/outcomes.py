@@ -169,7 +169,8 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
 
     def left(row: Any) -> int:
         one = net(row.price, schedule, level, direct=False)
-        return one * (row.quantity or 1) * row.kept // WHOLE_BP**2
+        whole: int = one * (row.quantity or 1) * row.kept // WHOLE_BP**2
+        return whole
 
     reviews = _reviews(rows, left)
     kinds = sorted({row.kind for row in counted})
