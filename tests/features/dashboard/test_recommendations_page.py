@@ -79,6 +79,15 @@ async def test_chosen_prices_are_looked_at_and_accepted(shop):
     assert targets == ["10.0000", "15.0000", "16.0000"]
 
 
+async def test_a_chosen_price_is_found_wherever_the_queue_has_it_by_now(shop):
+    _, browser = shop
+    first, *_ = await listed(browser)
+    query = {"take": take(first), "page": 2}
+    page = (await browser.get(f"{PATH}/accept", params=query)).text
+    assert re.findall(r'name="take" value="([^"]*)"', page) == [take(first)]
+    assert "have changed" not in page
+
+
 async def test_one_row_is_snoozed_or_dismissed(shop):
     _, browser = shop
     first, second, third = await listed(browser)
