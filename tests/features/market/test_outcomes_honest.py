@@ -34,6 +34,16 @@ async def test_a_refunded_sale_brought_nothing(a_seller):
     assert (by_kind["net_per_card"], by_kind["cards_sold"]) == ("2.5275", 1)
 
 
+async def test_a_cancelled_order_brought_nothing(a_seller):
+    seller = await a_seller()
+    cards = await stocked(seller, 3)
+    await reviewed(seller, cards[1], "accepted", days=40)
+    await reviewed(seller, cards[2], "expired", days=40)
+    await change_order(seller, await sold(seller, 1, 12, days=30), status="Canceled")
+    by_kind = (await told(seller))["outcomes"][0]
+    assert (by_kind["net_per_card"], by_kind["cards_sold"]) == ("0.00", 0)
+
+
 async def test_a_price_that_is_accepted_again_and_again_is_one_card(a_seller):
     seller = await a_seller()
     cards = await stocked(seller, 3)

@@ -320,6 +320,17 @@ async def test_an_accepted_review_keeps_the_floor_that_was_raised_since(a_seller
     assert await exported(seller) == {}
 
 
+async def test_a_card_whose_price_changed_since_is_refused(shop):
+    seller = await shop()
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    await seller.service.sql(
+        seller.id, "UPDATE card SET price = 11 WHERE seller_id = :id", id=seller.id
+    )
+    answer = await said(seller, "accept", one)
+    assert (answer.status_code, answer.json()["code"]) == (409, "revision_conflict")
+
+
 async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
     seller = await shop()
     await imported(seller, card(1, "10.00"), card(2, "40.00"))
