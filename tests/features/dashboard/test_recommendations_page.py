@@ -59,6 +59,15 @@ async def test_the_queue_shows_the_apis_figures_and_evidence(shop):
     assert (await browser.get(f"{PATH}?page=9")).text.count("There are not so many pages") == 1
 
 
+async def test_estimates_are_told_in_whole_cents(shop):
+    _, browser = shop
+    first, *_ = await listed(browser)
+    assert len(first["expected_value"].partition(".")[2]) == 4
+    query = {"take": take(first)}
+    for page in (await browser.get(PATH), await browser.get(f"{PATH}/accept", params=query)):
+        assert not re.search(r"\$\d+\.\d{3}", page.text)
+
+
 async def test_chosen_prices_are_looked_at_and_accepted(shop):
     seller, browser = shop
     first, second, third = await listed(browser)
