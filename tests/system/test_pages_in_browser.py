@@ -452,6 +452,38 @@ def test_the_first_page_is_light(server: Server, shop: Shop) -> None:
         assert 0 < weights["css"] <= 25_000, weights
 
 
+HIDDEN = "Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' })"
+BEHIND = "document.hasFocus = () => false"
+
+
+@pytest.mark.parametrize("script", [HIDDEN, BEHIND, ""])
+def test_only_rows_that_were_seen_in_front_are_told(
+    browser: Browser, shop: Shop, script: str
+) -> None:
+    small = {"viewport": {"width": 360, "height": 740}}
+    with a_window(browser, shop, **small) as page:
+        page.add_init_script(script)
+        told: list[str] = []
+
+        def note(request: Any) -> None:
+            if request.url.endswith("/recommendations/shown"):
+                told.extend(str(one["id"]) for one in request.post_data_json["observations"])
+
+        page.on("request", note)
+        page.goto("/recommendations")
+        page.wait_for_timeout(1_500)
+        rows = page.locator("tr[data-shown]")
+        ids = [row.get_attribute("data-shown") for row in rows.all()]
+        assert len(ids) > 2
+        # The third row is below the screen.
+        assert ids[2] not in told
+        assert told == [] if script else told[:1] == ids[:1]
+        rows.nth(2).evaluate("row => row.scrollIntoView({ block: 'center' })")
+        page.wait_for_timeout(1_500)
+        assert (ids[2] in told) == (not script)
+        assert len(set(told)) == len(told)
+
+
 def swiped(page: Page, by: int) -> None:
     """A finger goes over the first row of a queue, by so many pixels."""
     box = page.locator("tr[data-swipes] td[data-label=Until]").first.bounding_box()

@@ -55,6 +55,12 @@ class Reader:
         sign = "−" if value < 0 else ""
         return f"{sign}${self.number(abs(value), places)}"
 
+    def estimate(self, amount: Decimal | str | None) -> str:
+        """Return whole cents of an amount that is estimated or a mean: more places would claim
+        what nobody knows.
+        """
+        return self.money(None if amount is None else Decimal(amount).quantize(_CENT))
+
     def change(self, before: Decimal | str | None, after: Decimal | str | None) -> Change | None:
         """Return how an amount changes; None if either is not known or nothing changes."""
         if before is None or after is None:

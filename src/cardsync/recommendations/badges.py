@@ -45,9 +45,11 @@ _HELD: Final = """
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = 'pending' AND expires_at > :now
      UNION ALL
-    SELECT marketplace_id, 'holdout', (asked * 10000)::bigint FROM price_holdout
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND part = :part AND held
+    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint FROM price_holdout h
+      JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.rule_id
+     WHERE h.seller_id = :seller AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
+       AND h.part = :part AND h.held
+       AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
      UNION ALL
     SELECT marketplace_id, 'cap', NULL FROM held_price
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))

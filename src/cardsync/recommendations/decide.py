@@ -91,6 +91,7 @@ async def accept(
             "card": row.card_id,
             "was": before,
             "became": dollars(proposed),
+            "recommendation": row.id,
         },
     )
     return Decision("accepted", row.revision, run_id)
@@ -186,6 +187,18 @@ _OPEN_AGAIN: Final = """
     UPDATE recommendation r SET state = 'pending', settled_at = NULL, settled_by = NULL
      WHERE r.seller_id = :seller AND r.id = :id AND r.state = :became
 """
+# Where a newer review of the card is open already, that one waits.
+_UNACCEPT: Final = """
+    UPDATE recommendation r
+       SET state = CASE WHEN newer.open THEN 'expired' ELSE 'pending' END,
+           settled_at = CASE WHEN newer.open THEN CAST(:now AS timestamptz) END, settled_by = NULL
+      FROM (SELECT EXISTS (
+                   SELECT FROM recommendation o
+                     JOIN recommendation u ON u.seller_id = :seller AND u.id = :id
+                    WHERE o.seller_id = :seller AND o.slot = u.slot
+                      AND o.state IN ('pending', 'snoozed', 'dismissed')) AS open) AS newer
+     WHERE r.seller_id = :seller AND r.id = :id AND r.state = 'accepted'
+"""
 
 
 async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | None:
@@ -199,7 +212,9 @@ async def put_target_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Give the card the target that it had. Raises ChangedSince, MutexHeld."""
+    """Give the card the target that it had, and let the recommendation wait again: what was taken
+    back at once is no outcome. Raises ChangedSince, MutexHeld.
+    """
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
     must_be_free(state, now)
@@ -213,6 +228,9 @@ async def put_target_back(
     if not await run(session, _PUT_BACK, values):
         raise errors.ChangedSince(f"the target of card {undo['card']} was changed since")
     await run(session, _UNPIN, values)
+    if "recommendation" in undo:  # older entries lack it
+        opened = {"seller": caller.seller_id, "id": undo["recommendation"], "now": now}
+        await run(session, _UNACCEPT, opened)
     state.export_fingerprint = await fingerprint(session, caller.seller_id)
     await session.flush()
     await push_prices(session, caller.seller_id, now)

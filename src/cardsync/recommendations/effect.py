@@ -2,15 +2,18 @@
 comes in; the difference with its interval, or that the sales do not suffice, goes out. Pure.
 
 A value is the net of a card's sales after fees, in ten-thousandths. The mean difference between a
-card and the mean of its matched cards has a 95 % interval (normal, from the differences' spread).
+card and the mean of its matched cards has a 95 % interval (normal, from the spread of both groups).
+A matched card may stand beside many: it is counted once, and the interval knows how often it was
+used, because ten comparisons with one card are no more than one card.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Verdict = Literal["more", "less", "no_difference", "not_enough_sales"]
 LEAST_CARDS: Final = 10
@@ -21,21 +24,21 @@ _REASONS: Final[dict[Verdict, str]] = {
     "less": "Cards with the recommended price brought less than the cards left alone.",
     "no_difference": "The interval holds zero: no difference is shown.",
     "not_enough_sales": (
-        "There are not enough sales to say: ten matched cards and ten that sold are needed."
+        "There are not enough sales to say: ten cards, ten matched ones and ten that sold are needed."
     ),
 }
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A card with an applied review, and the cards that were left alone; a card brought zero if none
-    of it was sold.
+    """A card with an applied review, and what each card that was left alone brought, by its id; a
+    card brought zero if none of it was sold.
     """
 
     brought: int
     sold: bool
-    alone: Sequence[int]
-    alone_sold: int
+    alone: Mapping[int, int]
+    alone_sold: AbstractSet[int]
 
 
 @dataclass(frozen=True)
@@ -58,26 +61,26 @@ class Effect:
 def effect_of(pairs: Sequence[Pair]) -> Effect:
     """Compare; a card without any matched card is left out."""
     matched = [pair for pair in pairs if pair.alone]
-    sold = sum(pair.sold for pair in matched)
-    others = sum(len(pair.alone) for pair in matched)
-    others_sold = sum(pair.alone_sold for pair in matched)
     if not matched:
         return _told("not_enough_sales", (0, 0, 0, 0), (None, None, None, None, None))
+    others = _weighed(matched)
+    sold = sum(pair.sold for pair in matched)
+    others_sold = len(frozenset[int]().union(*(pair.alone_sold for pair in matched)))
     count = len(matched)
-    counts = (count, sold, others, others_sold)
-    beside = [Decimal(sum(pair.alone)) / len(pair.alone) for pair in matched]
+    counts = (count, sold, len(others), others_sold)
     net = Decimal(sum(pair.brought for pair in matched)) / count
-    control = sum(beside, Decimal(0)) / count
-    differences = [pair.brought - mean for pair, mean in zip(matched, beside, strict=True)]
-    if count < LEAST_CARDS or sold + others_sold < LEAST_SOLD:
+    control = sum((one.weight * one.brought for one in others), Decimal(0))
+    if min(count, len(others)) < LEAST_CARDS or sold + others_sold < LEAST_SOLD:
         return _told(
             "not_enough_sales",
             counts,
             (round(net), round(control), None, None, None),
         )
     difference = net - control
-    spread = sum(((one - difference) ** 2 for one in differences), Decimal(0)) / (count - 1)
-    half = _Z * (spread / count).sqrt()
+    spread = _spread([Decimal(pair.brought) for pair in matched]) / count
+    used = sum((one.weight**2 for one in others), Decimal(0))
+    spread += _spread([one.brought for one in others]) * used
+    half = _Z * spread.sqrt()
     low, high = difference - half, difference + half
     verdict: Verdict = "more" if low > 0 else "less" if high < 0 else "no_difference"
     return _told(
@@ -85,6 +88,32 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
         counts,
         (round(net), round(control), round(difference), round(low), round(high)),
     )
+
+
+class _Other(NamedTuple):
+    """A matched card: its part of the mean of all that were left alone, and what it brought; the
+    mean, where the days of several reviews were looked at.
+    """
+
+    weight: Decimal
+    brought: Decimal
+
+
+def _weighed(matched: Sequence[Pair]) -> list[_Other]:
+    weights = dict[int, Decimal]()
+    sums = dict[int, Decimal]()
+    for pair in matched:
+        weight = Decimal(1) / (len(matched) * len(pair.alone))
+        for card, brought in pair.alone.items():
+            weights[card] = weights.get(card, Decimal(0)) + weight
+            sums[card] = sums.get(card, Decimal(0)) + weight * brought
+    return [_Other(weight, sums[card] / weight) for card, weight in weights.items()]
+
+
+def _spread(values: Sequence[Decimal]) -> Decimal:
+    """Return the variance of a sample of two or more."""
+    mean = sum(values, Decimal(0)) / len(values)
+    return sum(((one - mean) ** 2 for one in values), Decimal(0)) / (len(values) - 1)
 
 
 _HELD_REASONS: Final[dict[Verdict, str]] = {
@@ -135,8 +164,7 @@ def _mean(group: Sequence[Brought]) -> tuple[Decimal, Decimal]:
     mean = Decimal(sum(one.net for one in group)) / len(group)
     if len(group) == 1:
         return mean, Decimal(0)
-    spread = sum(((one.net - mean) ** 2 for one in group), Decimal(0)) / (len(group) - 1)
-    return mean, spread / len(group)
+    return mean, _spread([Decimal(one.net) for one in group]) / len(group)
 
 
 def _rounded(value: Decimal) -> int | None:

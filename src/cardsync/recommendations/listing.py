@@ -6,10 +6,13 @@ A recommendation whose evidence has expired is not shown, even before the next g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.caller import Caller
@@ -74,6 +77,11 @@ _APART: Final = Planned(
     """,
     {"seller": "bigint", "now": "timestamptz", "apart": "bigint"},
 )
+_CHOSEN: Final = f"""
+    SELECT {_COLUMNS} FROM recommendation r {_OF_CARD}
+     WHERE {_PENDING} AND r.family = 'price' AND r.id = ANY (CAST(:ids AS bigint[]))
+     ORDER BY r.worth DESC, r.id
+"""
 # The index alone answers this one.
 _COUNTED: Final = Planned(
     "pending_counted",
@@ -123,3 +131,15 @@ async def recommendations(
         [row for row in advice if row.family == "account"],
         *counted,
     )
+
+
+async def chosen(
+    session: AsyncSession,
+    caller: Caller,
+    ids: Collection[int],
+    now: datetime,
+) -> Recommended:
+    """Return those of some price reviews that are pending, wherever the list has them by now."""
+    values = {"seller": caller.seller_id, "now": now, "ids": list(ids)}
+    found = (await session.execute(text(_CHOSEN), values)).all()
+    return Recommended([Pending._make(row) for row in found], [], [], len(found), None, Decimal(0))

@@ -3,8 +3,10 @@ rule, what the applied prices brought beside matched cards goes out.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
-and without cancelled orders; a younger decision waits. A rule with a hold-out is judged by it, too:
-chance drew the cards that kept their price and those that followed.
+and refunds and without cancelled orders; a younger decision waits, and one that follows another of
+its card within thirty days is part of that one. A rule with a hold-out is judged by it, too: chance
+drew the cards that kept their price and those that followed. Their sales are counted until the
+draw's thirty days end, because after that both follow.
 """
 
 from __future__ import annotations
@@ -39,13 +41,33 @@ _COUNTED: Final = """
        AND r.settled_at >= :since
      GROUP BY r.kind, r.rule_id
 """
-_SOLD: Final = """
+# The part of a sale that no refund took back, in basis points; a refund of an unknown order took all.
+_KEPT: Final = f"""
+    {WHOLE_BP} - CASE WHEN o.refund_amt > 0
+                      THEN round({WHOLE_BP} * coalesce(least(1,
+                           o.refund_amt / nullif(coalesce(o.total_amt, o.product_amt), 0)), 1))
+                      ELSE 0 END::bigint
+"""
+_SALE: Final = f"""
+    SELECT (i.unit_price * 10000)::bigint AS price, i.quantity, ({_KEPT})::bigint AS kept
+      FROM order_item i
+      JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+     WHERE i.seller_id = :seller AND o.status_group <> 'Cancelled' AND i.unit_price IS NOT NULL
+       AND ({_KEPT}) > 0
+"""
+_SOLD: Final = f"""
     WITH applied AS MATERIALIZED (
         SELECT r.id, r.kind, r.rule_id, r.card_id, r.current_price, r.settled_at,
                (r.settled_at AT TIME ZONE 'UTC')::date AS day
           FROM recommendation r
          WHERE r.seller_id = :seller AND r.state IN ('accepted', 'auto_applied')
            AND r.settled_at BETWEEN :since AND :until
+           AND NOT EXISTS (
+               SELECT FROM recommendation b
+                WHERE b.seller_id = :seller AND b.card_id = r.card_id
+                  AND b.state IN ('accepted', 'auto_applied')
+                  AND (b.settled_at, b.id) < (r.settled_at, r.id)
+                  AND b.settled_at > r.settled_at - CAST(:window AS interval))
          ORDER BY r.settled_at DESC, r.id LIMIT :most
     ), alone AS MATERIALIZED (
         SELECT r.kind, r.card_id, r.current_price, r.revision
@@ -69,32 +91,24 @@ _SOLD: Final = """
         SELECT id, day, card_id, true AS own FROM applied
          UNION ALL
         SELECT id, day, card_id, false FROM matched)
-    SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, s.price, s.quantity
+    SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, s.price, s.quantity, s.kept
       FROM looked_at l JOIN applied t ON t.id = l.id
       JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
       LEFT JOIN LATERAL (
-           SELECT (i.unit_price * 10000)::bigint AS price, i.quantity
-             FROM order_item i
-             JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
-            WHERE i.seller_id = :seller AND i.sku_id = c.marketplace_id
-              AND o.order_date > l.day AND o.order_date <= l.day + 30
-              AND o.status_group <> 'Cancelled' AND i.unit_price IS NOT NULL) s ON true
+           {_SALE} AND i.sku_id = c.marketplace_id
+              AND o.order_date > l.day AND o.order_date <= l.day + 30) s ON true
      ORDER BY l.id, l.own DESC, l.card_id
 """
 
 
-_DRAWN: Final = """
-    SELECT h.rule_id, h.part, h.marketplace_id, h.held, s.price, s.quantity
+_DRAWN: Final = f"""
+    SELECT h.rule_id, h.part, h.marketplace_id, h.held, s.price, s.quantity, s.kept
       FROM (SELECT * FROM price_holdout
              WHERE seller_id = :seller AND since BETWEEN :since AND :until) h
       LEFT JOIN LATERAL (
-           SELECT (i.unit_price * 10000)::bigint AS price, i.quantity
-             FROM order_item i
-             JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
-            WHERE i.seller_id = :seller AND i.sku_id = h.marketplace_id
+           {_SALE} AND i.sku_id = h.marketplace_id
               AND o.order_date > (h.since AT TIME ZONE 'UTC')::date
-              AND o.order_date <= (h.since AT TIME ZONE 'UTC')::date + 30
-              AND o.status_group <> 'Cancelled' AND i.unit_price IS NOT NULL) s ON true
+              AND o.order_date < DATE '1970-01-01' + (h.part + 1) * 30) s ON true
 """
 _STILL_DRAWN: Final = """
     SELECT rule_id, count(*) FROM price_holdout
@@ -147,13 +161,16 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
         "near_since": now - LOOKED_BACK - _NEAR,
         "most": _REVIEWS_MOST,
         "matches": _MATCHES,
+        "window": WINDOW,
     }
     rows = (await session.execute(text(_SOLD), values | further)).all()
     level = seller_pricing(account).fee_level
     schedule = schedule_at(now)
 
-    def left(price: int, quantity: int) -> int:
-        return net(price, schedule, level, direct=False) * quantity // WHOLE_BP
+    def left(row: Any) -> int:
+        one = net(row.price, schedule, level, direct=False)
+        whole: int = one * (row.quantity or 1) * row.kept // WHOLE_BP**2
+        return whole
 
     reviews = _reviews(rows, left)
     kinds = sorted({row.kind for row in counted})
@@ -170,7 +187,7 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
 async def _drawn(
     session: AsyncSession,
     seller_id: int,
-    left: Callable[[int, int], int],
+    left: Callable[[Any], int],
     now: datetime,
 ) -> list[Drawn]:
     values = {"seller": seller_id, "until": now - WINDOW}
@@ -183,7 +200,7 @@ async def _drawn(
         key = (row.part, row.marketplace_id, row.held)
         one = cards.get(key, Brought(0, sold=False))
         if row.price is not None:
-            one = Brought(one.net + left(row.price, row.quantity or 1), sold=True)
+            one = Brought(one.net + left(row), sold=True)
         cards[key] = one
     return [
         Drawn(rule_id, waiting.get(rule_id, 0), _effect_of(groups.get(rule_id, {})))
@@ -209,14 +226,14 @@ class _Review:
 
     @property
     def pair(self) -> Pair:
-        return Pair(self.brought, self.sold, list(self.alone.values()), len(self.alone_sold))
+        return Pair(self.brought, self.sold, self.alone, self.alone_sold)
 
 
-def _reviews(rows: Iterable[Any], left: Callable[[int, int], int]) -> list[_Review]:
+def _reviews(rows: Iterable[Any], left: Callable[[Any], int]) -> list[_Review]:
     found: dict[int, _Review] = {}
     for row in rows:
         review = found.setdefault(row.id, _Review(row.kind, row.rule_id))
-        brought = 0 if row.price is None else left(row.price, row.quantity or 1)
+        brought = 0 if row.price is None else left(row)
         if row.own:
             review.brought += brought
             review.sold |= row.price is not None

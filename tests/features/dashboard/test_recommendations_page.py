@@ -59,6 +59,15 @@ async def test_the_queue_shows_the_apis_figures_and_evidence(shop):
     assert (await browser.get(f"{PATH}?page=9")).text.count("There are not so many pages") == 1
 
 
+async def test_estimates_are_told_in_whole_cents(shop):
+    _, browser = shop
+    first, *_ = await listed(browser)
+    assert len(first["expected_value"].partition(".")[2]) == 4
+    query = {"take": take(first)}
+    for page in (await browser.get(PATH), await browser.get(f"{PATH}/accept", params=query)):
+        assert not re.search(r"\$\d+\.\d{3}", page.text)
+
+
 async def test_chosen_prices_are_looked_at_and_accepted(shop):
     seller, browser = shop
     first, second, third = await listed(browser)
@@ -77,6 +86,15 @@ async def test_chosen_prices_are_looked_at_and_accepted(shop):
     assert [one["id"] for one in await listed(browser)] == [third["id"]]
     targets = sorted(str(card["target_price"]) for card in await seller.cards())
     assert targets == ["10.0000", "15.0000", "16.0000"]
+
+
+async def test_a_chosen_price_is_found_wherever_the_queue_has_it_by_now(shop):
+    _, browser = shop
+    first, *_ = await listed(browser)
+    query = {"take": take(first), "page": 2}
+    page = (await browser.get(f"{PATH}/accept", params=query)).text
+    assert re.findall(r'name="take" value="([^"]*)"', page) == [take(first)]
+    assert "have changed" not in page
 
 
 async def test_one_row_is_snoozed_or_dismissed(shop):

@@ -11,6 +11,7 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.pricing.engine.holdout_draw import window
 from orders_builder import an_item, an_order
 
 BADGES = "/api/market_depth/badges"
@@ -101,6 +102,7 @@ async def test_a_cap_that_holds_and_a_hold_out_are_told(listed):
     seller = await listed(**CELLS)
     cap = {"mode": "hold", "up_bp": 1_000, "down_bp": 1_000, "period": "day"}
     rule = {"name": "At market", "state": "published", "priority": 1, "cap": cap}
+    rule["holdout_bp"] = 1
     made = (await seller.post("/api/pricing/rules", json=rule)).json()
     [card] = (await seller.get("/api/cards")).json()["cards"]
     row = a_row(1, name=card["product_name"], **(CELLS | {"market": "20.00"}))
@@ -115,6 +117,24 @@ async def test_a_cap_that_holds_and_a_hold_out_are_told(listed):
     await seller.service.sql(seller.id, sql, id=seller.id, rule=made["id"], part=part)
     held = (await badge(seller))["held"]
     assert (held["reason"], held["price"]) == ("holdout", "11.00")
+
+
+async def test_a_hold_out_that_was_switched_off_holds_no_price(listed):
+    seller = await listed(**CELLS)
+    rule = {"name": "At market", "state": "published", "priority": 1, "holdout_bp": 2_000}
+    made = (await seller.post("/api/pricing/rules", json=rule)).json()
+    sql = """
+        INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked,
+                                   since)
+        VALUES (:id, :rule, :part, 1, true, 10, 11, now())
+    """
+    await seller.service.sql(
+        seller.id, sql, id=seller.id, rule=made["id"], part=window(clock.now())
+    )
+    assert (await badge(seller))["held"]["reason"] == "holdout"
+    answer = await seller.http.patch(f"/api/pricing/rules/{made['id']}", json={"holdout_bp": None})
+    assert answer.status_code == 200, answer.text
+    assert (await badge(seller))["held"] is None
 
 
 async def test_other_shops_cards_and_too_many_are_left_out(a_seller, listed):

@@ -6,6 +6,7 @@ from decimal import Decimal
 from browsers import joined
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.pricing.engine.holdout_draw import begin_of, window
 from orders_builder import an_item, an_order
 
 OUTCOMES = "/api/recommendations/outcomes"
@@ -44,6 +45,7 @@ async def sold(seller, marketplace_id, price, days):
     day = (clock.now() - timedelta(days=days)).date()
     order = await an_order(seller, order_date=day, status="Completed - Paid")
     await an_item(seller, order, sku_id=marketplace_id, unit_price=price)
+    return order
 
 
 async def told(seller):
@@ -88,7 +90,7 @@ async def test_applied_prices_that_bring_more_are_told_with_an_interval(a_seller
         await reviewed(seller, cards[number], "expired", days=42)
         await sold(seller, number, 10, days=20)
     by_kind = (await told(seller))["outcomes"][0]
-    assert (by_kind["cards"], by_kind["control_cards"]) == (12, 120)
+    assert (by_kind["cards"], by_kind["control_cards"]) == (12, 10)
     assert by_kind["verdict"] == "more"
     assert by_kind["control_per_card"] == "8.375"
     low, high = by_kind["interval"]
@@ -113,19 +115,26 @@ async def test_outcomes_are_the_owners(a_seller):
     assert (answer.status_code, answer.json()["code"]) == (403, "owner_required")
 
 
-async def drawn(seller, marketplace_ids, days, *, held, rule=7):
+def days_of(part_ago):
+    """The number of such thirty days of a hold-out, and how many days ago they began."""
+    part = window(clock.now()) - part_ago
+    return part, (clock.now() - begin_of(part)).days
+
+
+async def drawn(seller, marketplace_ids, days, *, held, rule=7, part=600):
     """Cards that a rule's hold-out drew so many days ago."""
     await seller.service.sql(
         seller.id,
         """
         INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked,
                                    since)
-        SELECT :seller, :rule, 600, id, :held, 10, 12, :at
+        SELECT :seller, :rule, :part, id, :held, 10, 12, :at
           FROM unnest(CAST(:ids AS bigint[])) AS of_cards (id)
         """,
         seller=seller.id,
         rule=rule,
         held=held,
+        part=part,
         ids=list(marketplace_ids),
         at=clock.now() - timedelta(days=days),
     )
@@ -134,15 +143,16 @@ async def drawn(seller, marketplace_ids, days, *, held, rule=7):
 async def test_a_rules_hold_out_says_what_the_rule_brings(a_seller):
     seller = await a_seller()
     await stocked(seller, 61)
-    await drawn(seller, range(1, 21), 40, held=True)
-    await drawn(seller, range(21, 41), 40, held=False)
+    part, began = days_of(2)
+    await drawn(seller, range(1, 21), began, held=True, part=part)
+    await drawn(seller, range(21, 41), began, held=False, part=part)
     await drawn(seller, range(41, 44), 3, held=True)
     for number in range(21, 36):
-        await sold(seller, number, 12, days=30)
-    await sold(seller, 1, 10, days=30)
+        await sold(seller, number, 12, days=began - 10)
+    await sold(seller, 1, 10, days=began - 29)
     # Sales after the thirty days, and those of cards that nobody drew, count nowhere.
-    await sold(seller, 2, 10, days=5)
-    await sold(seller, 60, 10, days=30)
+    await sold(seller, 2, 10, days=began - 30)
+    await sold(seller, 60, 10, days=began - 10)
     [one] = (await told(seller))["holdouts"]
     assert (one["rule_id"], one["waiting"], one["cards"], one["held_cards"]) == (7, 3, 20, 20)
     assert (one["cards_sold"], one["held_sold"]) == (15, 1)

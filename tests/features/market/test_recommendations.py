@@ -284,6 +284,17 @@ async def test_an_accepted_price_is_taken_back(shop, observed, product):
     assert await targets(seller) == before
 
 
+async def test_an_undone_acceptance_is_no_outcome(shop, observed, product):
+    seller, one = await pending(shop, observed, product)
+    answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
+    assert answer.status_code == 200, answer.text
+    [entry, *_] = (await seller.get("/api/v1/agent/activity")).json()["activity"]
+    answer = await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo")
+    assert answer.status_code == 200, answer.text
+    assert (await seller.get(f"{LIST}/outcomes")).json()["outcomes"] == []
+    assert (await seller.get(LIST)).json()["total"] == 1
+
+
 async def test_an_accepted_price_stays_until_its_evidence_expires(shop, observed, product):
     seller, one = await pending(shop, observed, product)
     answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))

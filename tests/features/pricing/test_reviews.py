@@ -308,6 +308,29 @@ async def test_a_review_expires_with_its_evidence(shop):
     assert await exported(seller) == {}
 
 
+async def test_an_accepted_review_keeps_the_floor_that_was_raised_since(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000, review_down_bp=2_000)
+    await imported(seller, card(1, "5.00"))
+    [one] = (await waiting(seller))["reviews"]
+    await limited(seller, hard_floor="9.00")
+    answer = await said(seller, "accept", one)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_eligible")
+    assert await exported(seller) == {}
+
+
+async def test_a_card_whose_price_changed_since_is_refused(shop):
+    seller = await shop()
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    await seller.service.sql(
+        seller.id, "UPDATE card SET price = 11 WHERE seller_id = :id", id=seller.id
+    )
+    answer = await said(seller, "accept", one)
+    assert (answer.status_code, answer.json()["code"]) == (409, "revision_conflict")
+
+
 async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
     seller = await shop()
     await imported(seller, card(1, "10.00"), card(2, "40.00"))

@@ -18,7 +18,7 @@ from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentenc
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.recommendations.decide import accept, settle
-from cardsync.recommendations.listing import recommendations
+from cardsync.recommendations.listing import Recommended, chosen, recommendations
 from cardsync.recommendations.outcomes import outcomes
 from cardsync.recommendations.shown import outcomes_body, recommendations_body
 from cardsync.settings import Settings
@@ -60,6 +60,10 @@ async def _listed(request: PageRequest, caller: Caller, page: int) -> Any:
     """Return a page of the JSON answer, as the API gives it."""
     async with reading(request) as reads:
         found = await recommendations(reads, caller, page, PER_PAGE, clock.now())
+    return _decoded(found, page)
+
+
+def _decoded(found: Recommended, page: int) -> Any:
     return msgspec.json.decode(msgspec.json.encode(recommendations_body(found, page, PER_PAGE)))
 
 
@@ -72,17 +76,15 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
 
 
 @get(f"{PATH}/accept", opt=BY_FORM)
-async def diff_page(request: PageRequest, caller: Caller) -> Template:
+async def diff_page(request: PageRequest, caller: Caller, database: Database) -> Template:
     """Show the chosen prices beside those of now, before they are accepted."""
     caller.must_be_owner()
-    given = request.query_params.dict()
-    page, _ = read_page(given)
-    told = await _listed(request, caller, page)
-    chosen = set(given.get("take", []))
-    rows = [
-        one for one in told["recommendations"] if Taken(one["id"], one["revision"]).text in chosen
-    ]
-    gone = len(chosen) - len(rows)
+    asked = {_taken(text) for text in request.query_params.dict().get("take", [])[:PER_PAGE]}
+    ids = {one.id for one in asked}
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        told = _decoded(await chosen(session, caller, ids, clock.now()), 1)
+    rows = [one for one in told["recommendations"] if Taken(one["id"], one["revision"]) in asked]
+    gone = len(asked) - len(rows)
     return show(request, caller, "recommendations_diff.html", rows=rows, gone=gone, names=NAMES)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import text
@@ -91,6 +92,7 @@ async def decide(
     """
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
+    floor: Decimal | None = None
     if answer == "accepted":
         account = await session.get_one(Account, caller.seller_id, populate_existing=True)
         holds = account.entitlements(now).holds
@@ -99,13 +101,14 @@ async def decide(
         must_be_free(state, now)
         if await review_waits(session, state):
             raise errors.NotEligible("prices wait for your review; confirm or discard them first")
+        floor = account.hard_floor
     values = {"seller": caller.seller_id, "ids": [one.marketplace_id for one in asked]}
     rows = await session.execute(text(_ASKED), values | {"now": now})
     stored = {row.marketplace_id: row for row in rows}
     refused, taken = list[Refused](), dict[int, Any]()
     for one in asked:
         row = stored.get(one.marketplace_id)
-        problem = _refusal(one, row, answer, now)
+        problem = _refusal(one, row, answer, now, floor)
         if problem is not None:
             refused.append(Refused(one.marketplace_id, problem))
         else:
@@ -143,6 +146,7 @@ def _refusal(
     row: Any,
     answer: Answer,
     now: datetime,
+    floor: Decimal | None,
 ) -> errors.Problem | None:
     card = f"card {one.marketplace_id}"
     if row is None:
@@ -160,6 +164,10 @@ def _refusal(
     if row.card_id is None or row.pinned:
         return errors.NotEligible(
             f"{card} is {'pinned' if row.pinned else 'not in stock any more'}"
+        )
+    if floor is not None and row.proposed_price < floor:
+        return errors.NotEligible(
+            f"the price of {card} is below your hard floor; the next run prices it anew"
         )
     if row.price != row.current_price:
         return errors.RevisionConflict(f"the price of {card} changed since the last run")
