@@ -35,6 +35,7 @@ def upgrade() -> None:
         number("rule_id", nullable=True),
         money("current_price", nullable=True),
         money("proposed_price"),
+        money("regular_price"),
         money("result"),
         number("worth"),
         moment("revision"),
@@ -42,6 +43,8 @@ def upgrade() -> None:
         moment("expires_at"),
         moment("decided_at", nullable=True),
         sa.Column("decided_by", sa.Text()),
+        money("accepted_price", nullable=True),
+        moment("accepted_at", nullable=True),
         sa.PrimaryKeyConstraint("seller_id", "marketplace_id", name=op.f("pk_price_review")),
     )
     op.create_index(

@@ -106,7 +106,7 @@ def expected(
     group = hold_out(card, rule, price, kept, sale, now)
     found["after_holdout"] = price = current if group == "held" and current is not None else price
     review = waits(card, rule, seller, price, sale)
-    found["after_review"] = price = current if review else price
+    found["after_review"] = price = stays_at(card, price, kept, sale) if review else price
     return result(
         rule=rule,
         source=source,
@@ -374,10 +374,9 @@ def hold_out(
 ) -> str | None:
     """The part of a rule's hold-out that draws the card: murmur's last step over 64 bits."""
     current = dollars_of(card["current_price"])
-    lowest, highest, direct_minimum = kept
     if rule.holdout_bp is None or current is None or sale is not None:
         return None
-    if not max(lowest, direct_minimum) <= current <= highest or current % CENT:
+    if not keeps_limits(current, kept):
         return None
     days = (now - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=30)
     mixed = int.from_bytes(hashlib.sha256(f"{rule.id}:{days}".encode()).digest()[:8], "big")
@@ -397,7 +396,7 @@ def waits(
     limits = rule.review or ReviewLimits(
         seller.review_up_bp, seller.review_down_bp, seller.review_first_price
     )
-    current, approved = dollars_of(card["current_price"]), dollars_of(card.get("approved_price"))
+    current, approved = dollars_of(card["current_price"]), accepted(card, sale)
     not_above = approved is not None and price <= approved * Decimal("1.1")
     not_below = approved is not None and price >= approved * Decimal("0.9")
     if current is None:
@@ -411,10 +410,45 @@ def waits(
         return None if not_above else "rise"
     if limits.down_bp is None:
         return None
-    lowest = current * (1 - Decimal(limits.down_bp) / 10_000)
+    regular = current
     if sale is not None:
-        lowest = tenths(tenths(lowest) * (1 + Decimal(sale.adjust_bp) / 10_000))
-    return "drop" if price < lowest and not not_below else None
+        cut = 1 + Decimal(sale.adjust_bp) / 10_000
+        known = dollars_of(card.get("approved_price"))
+        # The card stands at the sale's price if it is nearer to that than to the regular price.
+        if known is not None and current < (known + known * cut) / 2:
+            regular = known
+    lowest = regular * (1 - Decimal(limits.down_bp) / 10_000)
+    if sale is not None:
+        lowest = tenths(tenths(lowest) * cut)
+    return "drop" if price < min(lowest, current) and not not_below else None
+
+
+def accepted(card: Card, sale: Sale | None) -> Decimal | None:
+    """The price that the seller accepted; during a sale the regular one, with the sale's cut."""
+    price = dollars_of(card.get("approved_price"))
+    if price is None or sale is None:
+        return price
+    return tenths(price * (1 + Decimal(sale.adjust_bp) / 10_000))
+
+
+def stays_at(
+    card: Card,
+    price: Decimal,
+    kept: tuple[Decimal, Decimal, Decimal],
+    sale: Sale | None,
+) -> Decimal | None:
+    """The price now, or the accepted one if the move goes beyond it."""
+    current, approved = dollars_of(card["current_price"]), dollars_of(card.get("approved_price"))
+    if approved is None or sale is not None or not keeps_limits(approved, kept):
+        return current
+    if current is None or min(current, price) < approved < max(current, price):
+        return approved
+    return current
+
+
+def keeps_limits(price: Decimal, kept: tuple[Decimal, Decimal, Decimal]) -> bool:
+    lowest, highest, direct_minimum = kept
+    return max(lowest, direct_minimum) <= price <= highest and not price % CENT
 
 
 def changed_price(

@@ -122,8 +122,10 @@ class PriceReview(Base):
     """A card's price that waits for the seller's word, or the word that was given.
 
     `state` is pending, accepted or dismissed, `reason` is rise, drop, first_price, or sale: the way
-    back from a sale, which counts as accepted. `result` is what the rule asked before its cap, and
-    `worth` is the move times the copies, in ten-thousandths.
+    back from a sale, which counts as accepted. `regular_price` is the proposed price without the
+    sale's cut, and `result` what the rule asked before its cap. `worth` is the move times the
+    copies, in ten-thousandths. The regular price that was accepted last stays in `accepted_price`
+    while a further one waits.
     """
 
     __tablename__ = "price_review"
@@ -143,6 +145,7 @@ class PriceReview(Base):
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
     current_price: Mapped[Decimal | None] = mapped_column(Money)
     proposed_price: Mapped[Decimal] = mapped_column(Money)
+    regular_price: Mapped[Decimal] = mapped_column(Money)
     result: Mapped[Decimal] = mapped_column(Money)
     worth: Mapped[int] = mapped_column(BigInteger)
     revision: Mapped[datetime] = mapped_column(Moment)
@@ -150,6 +153,8 @@ class PriceReview(Base):
     expires_at: Mapped[datetime] = mapped_column(Moment)
     decided_at: Mapped[datetime | None] = mapped_column(Moment)
     decided_by: Mapped[str | None] = mapped_column(Text)
+    accepted_price: Mapped[Decimal | None] = mapped_column(Money)
+    accepted_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
 class PriceHoldout(Base):

@@ -316,8 +316,33 @@ async def test_an_accepted_review_keeps_the_floor_that_was_raised_since(a_seller
     [one] = (await waiting(seller))["reviews"]
     await limited(seller, hard_floor="9.00")
     answer = await said(seller, "accept", one)
-    assert (answer.status_code, answer.json()["code"]) == (409, "not_eligible")
+    assert (answer.status_code, answer.json()["code"]) == (409, "revision_conflict")
+    assert "your rules ask 9.00 for card" in answer.json()["error"]
     assert await exported(seller) == {}
+
+
+async def test_a_price_is_accepted_only_while_the_rules_still_ask_it(a_seller):
+    seller = await a_seller()
+    rule = await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "20.00"), card(2, "30.00"))
+    one, other = sorted((await waiting(seller))["reviews"], key=lambda r: r["marketplace_id"])
+
+    async def changed(**fields):
+        answer = await seller.http.patch(f"{RULES}/{rule['id']}", json=fields)
+        assert answer.status_code == 200, answer.text
+
+    await changed(ceiling="25.00")
+    answer = await said(seller, "accept", one, other)
+    assert answer.status_code == 200, answer.text
+    [refused] = answer.json()["refused"]
+    assert (refused["marketplace_id"], refused["code"]) == (2, "revision_conflict")
+    assert await exported(seller) == {1: "20.00"}
+    await changed(enabled=False)
+    await limited(seller, default_rule_enabled=False)
+    answer = await said(seller, "accept", other)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_eligible")
+    assert await exported(seller) == {1: "20.00"}
 
 
 async def test_a_card_whose_price_changed_since_is_refused(shop):
@@ -426,3 +451,37 @@ async def test_a_receipt_with_reviews_and_hold_outs_prices_itself_again(shop):
     frame, _ = columns.unpack(data)
     assert set(frame["review"].drop_nulls()) == {"rise"}
     assert set(frame["holdout"].drop_nulls()) == {"held", "twin"}
+
+
+async def test_a_dearer_review_does_not_take_an_accepted_price_back(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", one)).status_code == 200
+    # The agent has not uploaded it yet, and the market goes on.
+    await imported(seller, card(1, "23.00"))
+    assert await prices(seller) == [(1, "rise", "10.00", "23.00")]
+    assert await exported(seller) == {1: "20.00"}
+
+
+async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_down_bp=2_000)
+    now = clock.now()
+    sale = {
+        "name": "Half off",
+        "adjust_bp": -5000,
+        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
+        "ends_at": clock.rfc3339(now + timedelta(days=9)),
+    }
+    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await imported(seller, card(1, "10.00"))
+    assert await exported(seller) == {1: "5.00"}
+    # The marketplace shows the sale's price, and then the market loses 55 %.
+    await imported(seller, card(1, "10.00", "5.00"))
+    await imported(seller, card(1, "4.50", "5.00"))
+    assert await prices(seller) == [(1, "drop", "5.00", "2.25")]
+    assert await exported(seller) == {}

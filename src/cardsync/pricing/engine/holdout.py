@@ -31,17 +31,25 @@ def _part(seed: pl.Expr) -> pl.Expr:
     return (mixed ^ (mixed // 2**33)) % WHOLE_BP
 
 
+def keeps_limits(price: pl.Expr, run: Run) -> pl.Expr:
+    """Return whether a price that no step made, of a card that is not on sale, is one of whole cents
+    within the limits.
+    """
+    kept = (price >= pl.col("_low")) & (price <= pl.col("_high"))
+    kept &= price % UNITS_PER_CENT == 0
+    if run.on_sale:
+        kept &= pl.col("sale_id").is_null()
+    if run.seller.direct_program:
+        kept &= pl.col("direct_low").is_null() | (price >= run.seller.direct_minimum)
+    return kept
+
+
 def holdout(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Keep the price of the cards that are held out. A card on sale, without a price, or with one
     that breaks the limits is not drawn.
     """
     current = pl.col("current_price")
-    inside = (current >= pl.col("_low")) & (current <= pl.col("_high"))
-    drawn = price.is_not_null() & inside & (current % UNITS_PER_CENT == 0)
-    if run.on_sale:
-        drawn &= pl.col("sale_id").is_null()
-    if run.seller.direct_program:
-        drawn &= pl.col("direct_low").is_null() | (current >= run.seller.direct_minimum)
+    drawn = price.is_not_null() & keeps_limits(current, run)
     part = where(true(drawn), _part(pl.col("_holdout_seed")))
     share = pl.col("_holdout")
     held = true(part < share)

@@ -1,7 +1,9 @@
 """The step `review`: rounded prices come in; a move beyond the seller's review limits goes out as
 the price that the card has, with the reason. The module is pure.
 
-A price that the seller accepted passes, and so does each price on the way to it.
+A price that the seller accepted passes, and so does each price on the way to it. A move beyond it
+goes as far as it and waits there. While a sale holds the card, an accepted price is the regular
+one, and the sale's cut is taken from it before anything is compared.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import polars as pl
 from cardsync.money import UNITS_PER_CENT
 from cardsync.pricing.engine.breaker import CONFIRMED_BP
 from cardsync.pricing.engine.expressions import first, scaled, true, where
+from cardsync.pricing.engine.holdout import keeps_limits
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import Run
 
@@ -21,11 +24,11 @@ REASON: Final = pl.Enum(["rise", "drop", "first_price"])
 
 
 def review(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Leave the price as it is where the move has to be looked at. A card that has no price stays
-    without one.
+    """Leave the price as it is, or at the accepted one on its way, where the move has to be looked
+    at. A card that has neither stays without a price.
     """
     current = pl.col("current_price")
-    approved = pl.col("approved_price")
+    approved = _approved(run)
     # No marketplace could show a price under a cent, so there is nothing to stay at.
     shown = current >= UNITS_PER_CENT
     moves = shown & ((price - current).abs() >= max(run.seller.minimum_move, 1))
@@ -33,25 +36,54 @@ def review(price: pl.Expr, run: Run) -> list[pl.Expr]:
     reasons = [
         ("first_price", pl.col("_review_first") & current.is_null() & ~_near(price, approved)),
         ("rise", moves & rises & ~_up_to(price, approved)),
-        ("drop", moves & _drops(price, run) & ~_down_to(price, approved)),
+        ("drop", moves & (price < current) & _drops(price, run) & ~_down_to(price, approved)),
     ]
     reason = first([(true(holds), pl.lit(name, REASON)) for name, holds in reasons], REASON)
     found = where(price.is_not_null(), reason)
     return [
-        pl.when(found.is_not_null()).then(current).otherwise(price).alias("after_review"),
+        pl.when(found.is_not_null())
+        .then(_stays(price, run))
+        .otherwise(price)
+        .alias("after_review"),
         found.alias("review"),
     ]
 
 
+def _approved(run: Run) -> pl.Expr:
+    approved = pl.col("approved_price")
+    if not run.on_sale:
+        return approved
+    at_sale = scaled(approved, pl.col("_sale_factor"))
+    return pl.when(pl.col("sale_id").is_null()).then(approved).otherwise(at_sale)
+
+
+def _stays(price: pl.Expr, run: Run) -> pl.Expr:
+    """Return the price that a card keeps while a further one waits: an accepted price that lies on
+    the way and within the limits of now. A sale prices its cards anew in each run.
+    """
+    current = pl.col("current_price")
+    approved = pl.col("approved_price")
+    rising = (current < approved) & (approved < price)
+    falling = (price < approved) & (approved < current)
+    goes = (current.is_null() | rising | falling) & keeps_limits(approved, run)
+    return pl.when(true(goes)).then(approved).otherwise(current)
+
+
 def _drops(price: pl.Expr, run: Run) -> pl.Expr:
     """Return whether the price falls too far. The seller made the sale, so a sale's own cut is no
-    drop.
+    drop: the regular price is compared, which is the accepted one if the card stands at the sale's
+    price already.
     """
     current = pl.col("current_price")
     drops = (current - price) * WHOLE_BP > current * pl.col("_review_down")
     if not run.on_sale:
         return drops
-    lowest = scaled(scaled(current, WHOLE_BP - pl.col("_review_down")), pl.col("_sale_factor"))
+    factor = pl.col("_sale_factor")
+    approved = pl.col("approved_price")
+    # Rounding moves a price away from the exact cut, so the nearer of the two counts.
+    at_sale = true(current * 2 * WHOLE_BP < approved * (WHOLE_BP + factor))
+    regular = pl.when(at_sale).then(approved).otherwise(current)
+    lowest = scaled(scaled(regular, WHOLE_BP - pl.col("_review_down")), factor)
     return pl.when(pl.col("sale_id").is_null()).then(drops).otherwise(price < lowest)
 
 

@@ -47,7 +47,7 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
             continue
         # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
-        if step.output == "after_review" and row["review"] == "first_price":
+        if step.output == "after_review" and row["review"] and row["after_review"] is None:
             after = None
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
         told.append(
@@ -559,7 +559,8 @@ def _tell_review(
         "approved_price": money(row["approved_price"]),
     }
     if reason == "first_price":
-        said = f"{money(before)} would be the card's first price; it waits for your review."
+        said = f"{money(before)} would be the card's first price; it waits for your review"
+        said += f", so the price is {money(after)}." if after is not None else "."
     elif reason is not None:
         bp = limits.up_bp if reason == "rise" else limits.down_bp
         told = _REVIEWED[reason].format(percent(bp or 0), money(after))

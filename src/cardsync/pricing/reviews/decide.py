@@ -7,11 +7,12 @@ price is the card's target at once, and later runs let it pass for thirty days.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
+import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,7 +22,10 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
-from cardsync.money import to_units
+from cardsync.money import dollars, to_units
+from cardsync.pricing.engine import engine
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.runs.push_task import push_prices
 from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, must_be_free, review_waits
 from cardsync.seller_state.state import locked
@@ -54,6 +58,7 @@ class Decided(NamedTuple):
     run_id: int | None
 
 
+_CARDS: Final = f"{ON_SALE} AND c.marketplace_id = ANY (CAST(:ids AS bigint[]))"
 _ASKED: Final = """
     SELECT r.marketplace_id, r.state, r.revision, r.expires_at, r.rule_id, r.current_price,
            r.proposed_price, c.id AS card_id, c.price, p.price IS NOT NULL AS pinned
@@ -66,7 +71,12 @@ _ASKED: Final = """
        FOR UPDATE OF r
 """
 _SETTLE: Final = """
-    UPDATE price_review SET state = :answer, decided_at = :now, decided_by = :actor
+    UPDATE price_review
+       SET state = :answer, decided_at = :now, decided_by = :actor,
+           accepted_price = CASE WHEN :answer = 'accepted' THEN regular_price
+                                 ELSE accepted_price END,
+           accepted_at = CASE WHEN :answer = 'accepted' THEN CAST(:now AS timestamptz)
+                              ELSE accepted_at END
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
 """
 # What the seller accepted does not count as a leap in later runs (pricing.runs.confirmed).
@@ -88,31 +98,40 @@ async def decide(
 ) -> Decided:
     """Decide each review that still is as it was seen; the others are told with their reasons.
 
-    Raises OwnerRequired, NotEligible, MutexHeld, and the one reason if nothing could be decided.
+    A price is accepted only if the live rules still ask it. Raises OwnerRequired, NotEligible,
+    MutexHeld, and the one reason if nothing could be decided.
     """
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
-    floor: Decimal | None = None
+    account = await session.get_one(Account, caller.seller_id, populate_existing=True)
     if answer == "accepted":
-        account = await session.get_one(Account, caller.seller_id, populate_existing=True)
         holds = account.entitlements(now).holds
         if holds:
             raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
         must_be_free(state, now)
         if await review_waits(session, state):
             raise errors.NotEligible("prices wait for your review; confirm or discard them first")
-        floor = account.hard_floor
     values = {"seller": caller.seller_id, "ids": [one.marketplace_id for one in asked]}
     rows = await session.execute(text(_ASKED), values | {"now": now})
     stored = {row.marketplace_id: row for row in rows}
     refused, taken = list[Refused](), dict[int, Any]()
     for one in asked:
         row = stored.get(one.marketplace_id)
-        problem = _refusal(one, row, answer, now, floor)
+        problem = _refusal(one, row, answer, now)
         if problem is not None:
             refused.append(Refused(one.marketplace_id, problem))
         else:
             taken[one.marketplace_id] = row
+    if answer == "accepted" and taken:
+        asks = await _asked_now(session, account, list(taken), now)
+        changed = [
+            Refused(number, problem)
+            for number, row in taken.items()
+            if (problem := _unasked(row, asks.get(number))) is not None
+        ]
+        refused += changed
+        for one_changed in changed:
+            del taken[one_changed.marketplace_id]
     if not taken:
         if refused:
             raise refused[0].problem
@@ -146,7 +165,6 @@ def _refusal(
     row: Any,
     answer: Answer,
     now: datetime,
-    floor: Decimal | None,
 ) -> errors.Problem | None:
     card = f"card {one.marketplace_id}"
     if row is None:
@@ -165,12 +183,44 @@ def _refusal(
         return errors.NotEligible(
             f"{card} is {'pinned' if row.pinned else 'not in stock any more'}"
         )
-    if floor is not None and row.proposed_price < floor:
-        return errors.NotEligible(
-            f"the price of {card} is below your hard floor; the next run prices it anew"
-        )
     if row.price != row.current_price:
         return errors.RevisionConflict(f"the price of {card} changed since the last run")
+    return None
+
+
+async def _asked_now(
+    session: AsyncSession,
+    account: Account,
+    ids: list[int],
+    now: datetime,
+) -> dict[int, int | None]:
+    """Return the price that the live rules ask for each card at this moment, before any review."""
+    stock = await read_stock(session, account, await run_of(session, account, now), _CARDS, ids=ids)
+    of = stock.run
+    priced = await asyncio.to_thread(
+        engine.price,
+        stock.cards,
+        of.rules,
+        of.seller,
+        of.now,
+        of.sales,
+    )
+    asked = pl.coalesce("after_holdout", "after_rounding")
+    rows = priced.select("marketplace_id", pl.when(pl.col("blockers") == 0).then(asked))
+    return dict(rows.iter_rows())
+
+
+def _unasked(row: Any, asked: int | None) -> errors.Problem | None:
+    """Return why a price is not taken over that the rules do not ask any more: a rule, a setting or
+    the market has changed since the run.
+    """
+    card = f"card {row.marketplace_id}"
+    if asked is None:
+        return errors.NotEligible(f"your rules do not price {card} now; its explanation says why")
+    if asked != to_units(row.proposed_price):
+        return errors.RevisionConflict(
+            f"your rules ask {dollars(asked)} for {card} by now; the next run offers that price"
+        )
     return None
 
 
@@ -183,7 +233,10 @@ _PUT_BACK: Final = """
        AND c.target_price = r.proposed_price AND c.price IS NOT DISTINCT FROM r.current_price
 """
 _WAIT_AGAIN: Final = """
-    UPDATE price_review SET state = 'pending', decided_at = NULL, decided_by = NULL
+    UPDATE price_review
+       SET state = 'pending', decided_at = NULL, decided_by = NULL,
+           accepted_price = CASE WHEN :answer = 'dismissed' THEN accepted_price END,
+           accepted_at = CASE WHEN :answer = 'dismissed' THEN accepted_at END
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = :answer AND decided_at = :at
 """

@@ -23,6 +23,7 @@ WAITING: Final[dict[str, pl.DataType]] = {
     "rule_id": pl.Int64(),
     "current_price": pl.Int64(),
     "proposed_price": pl.Int64(),
+    "regular_price": pl.Int64(),
     "result": pl.Int64(),
     "worth": pl.Int64(),
     "expires_at": TIME,
@@ -68,6 +69,10 @@ def _waiting(waits: pl.DataFrame, run: Run) -> pl.DataFrame:
         "rule_id",
         "current_price",
         proposed.alias("proposed_price"),
+        pl.when(pl.col("sale_id").is_null())
+        .then(proposed)
+        .otherwise(_regular())
+        .alias("regular_price"),
         pl.col("after_bounds").alias("result"),
         worth.alias("worth"),
         _expires(run, listings_for).alias("expires_at"),
@@ -99,11 +104,15 @@ def _expires(run: Run, listings_hours: pl.Expr) -> pl.Expr:
 
 def _ways_back(priced: pl.DataFrame) -> pl.DataFrame:
     """Return the cards at a sale's price: the seller made the sale, and so accepted its end."""
-    # A run without caps leaves no `after_cap`.
-    regular = pl.coalesce("after_cap", "after_bounds")
+    regular = _regular()
     return priced.filter(
         pl.col("sale_id").is_not_null() & pl.col("review").is_null() & (pl.col("target") < regular)
     ).select("marketplace_id", "rule_id", price=regular, result="after_bounds")
+
+
+def _regular() -> pl.Expr:
+    # A run without caps leaves no `after_cap`.
+    return pl.coalesce("after_cap", "after_bounds")
 
 
 def _drawn(priced: pl.DataFrame, run: Run) -> pl.DataFrame:

@@ -1,8 +1,9 @@
 """The end of a run: prices that wait, ways back from sales and drawn cards come in; the seller's
 rows of `price_review` and `price_holdout` are brought up to date in the run's last transaction.
 
-A review whose price no run asks any more is deleted. A dismissed one stays dismissed while the
-proposed price stays within a tenth of it, for thirty days.
+A review whose price no run asks any more ends; a price that the seller accepted before it is
+remembered on. A dismissed one stays dismissed while the proposed price stays within a tenth of it,
+for thirty days.
 """
 
 from __future__ import annotations
@@ -25,23 +26,24 @@ _NEAR: Final = f"""
 """
 _SAME: Final = """
     (r.state = 'pending' AND r.reason = excluded.reason
-     AND r.proposed_price = excluded.proposed_price
+     AND r.proposed_price = excluded.proposed_price AND r.regular_price = excluded.regular_price
      AND r.current_price IS NOT DISTINCT FROM excluded.current_price)
 """
 _WAIT: Final = f"""
     INSERT INTO price_review AS r (seller_id, marketplace_id, state, reason, rule_id, current_price,
-                                   proposed_price, result, worth, revision, created_at, expires_at)
+                                   proposed_price, regular_price, result, worth, revision,
+                                   created_at, expires_at)
     SELECT :seller, g.id, 'pending', g.reason, g.rule, g.current / 10000.0, g.proposed / 10000.0,
-           g.result / 10000.0, g.worth, :now, :now, g.expires
+           g.regular / 10000.0, g.result / 10000.0, g.worth, :now, :now, g.expires
       FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[]), CAST(:rules AS bigint[]),
                   CAST(:currents AS bigint[]), CAST(:proposed AS bigint[]),
-                  CAST(:results AS bigint[]), CAST(:worths AS bigint[]),
-                  CAST(:expires AS timestamptz[]))
-           AS g (id, reason, rule, current, proposed, result, worth, expires)
+                  CAST(:regulars AS bigint[]), CAST(:results AS bigint[]),
+                  CAST(:worths AS bigint[]), CAST(:expires AS timestamptz[]))
+           AS g (id, reason, rule, current, proposed, regular, result, worth, expires)
     ON CONFLICT (seller_id, marketplace_id) DO UPDATE
        SET state = 'pending', reason = excluded.reason, rule_id = excluded.rule_id,
            current_price = excluded.current_price, proposed_price = excluded.proposed_price,
-           result = excluded.result, worth = excluded.worth, expires_at = excluded.expires_at,
+           regular_price = excluded.regular_price, result = excluded.result, worth = excluded.worth, expires_at = excluded.expires_at,
            revision = CASE WHEN {_SAME} THEN r.revision ELSE excluded.revision END,
            created_at = CASE WHEN r.state = 'pending' THEN r.created_at
                              ELSE excluded.created_at END,
@@ -54,29 +56,41 @@ _PENDING: Final = """
     SELECT coalesce(array_agg(marketplace_id), '{}') FROM price_review
      WHERE seller_id = :seller AND state = 'pending'
 """
+# A review that waits no more gives way to the price that was accepted before it.
 _END: Final = """
+    UPDATE price_review
+       SET state = 'accepted', proposed_price = accepted_price, regular_price = accepted_price,
+           worth = 0, decided_at = accepted_at
+     WHERE seller_id = :seller AND state = 'pending' AND accepted_at > :forgotten
+       AND marketplace_id = ANY (CAST(:ended AS bigint[]))
+"""
+_DELETE: Final = """
     DELETE FROM price_review
      WHERE seller_id = :seller AND state = 'pending'
        AND marketplace_id = ANY (CAST(:ended AS bigint[]))
 """
 _FORGET: Final = """
     DELETE FROM price_review
-     WHERE seller_id = :seller
+     WHERE seller_id = :seller AND (accepted_at IS NULL OR accepted_at <= :forgotten)
        AND (decided_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
 _BACK: Final = """
     INSERT INTO price_review AS r (seller_id, marketplace_id, state, reason, rule_id,
-                                   proposed_price, result, worth, revision, created_at, expires_at,
-                                   decided_at, decided_by)
-    SELECT :seller, g.id, 'accepted', 'sale', g.rule, g.price / 10000.0, g.result / 10000.0, 0,
-           :now, :now, CAST(:now AS timestamptz) + :remembered, :now, 'pricing'
+                                   proposed_price, regular_price, result, worth, revision,
+                                   created_at, expires_at, decided_at, decided_by,
+                                   accepted_price, accepted_at)
+    SELECT :seller, g.id, 'accepted', 'sale', g.rule, g.price / 10000.0, g.price / 10000.0,
+           g.result / 10000.0, 0, :now, :now, CAST(:now AS timestamptz) + :remembered, :now,
+           'pricing', g.price / 10000.0, :now
       FROM unnest(CAST(:ids AS bigint[]), CAST(:rules AS bigint[]), CAST(:prices AS bigint[]),
                   CAST(:results AS bigint[])) AS g (id, rule, price, result)
     ON CONFLICT (seller_id, marketplace_id) DO UPDATE
        SET state = 'accepted', reason = 'sale', rule_id = excluded.rule_id, current_price = NULL,
-           proposed_price = excluded.proposed_price, result = excluded.result, worth = 0,
-           revision = excluded.revision, expires_at = excluded.expires_at,
-           decided_at = excluded.decided_at, decided_by = excluded.decided_by
+           proposed_price = excluded.proposed_price, regular_price = excluded.regular_price,
+           result = excluded.result, worth = 0, revision = excluded.revision,
+           expires_at = excluded.expires_at, decided_at = excluded.decided_at,
+           decided_by = excluded.decided_by, accepted_price = excluded.accepted_price,
+           accepted_at = excluded.accepted_at
      WHERE r.state <> 'accepted' OR r.proposed_price <> excluded.proposed_price
         OR r.decided_at < CAST(:now AS timestamptz) - interval '1 day'
 """
@@ -101,9 +115,10 @@ async def keep_found(
     values = {"seller": seller_id, "now": now, "forgotten": now - breaker.REMEMBERED}
     pending = await session.scalar(text(_PENDING), {"seller": seller_id})
     ended = _ended(pending or [], found)
-    if ended:
-        await session.execute(text(_END), {"seller": seller_id, "ended": ended})
     known = {name: values[name] for name in ("seller", "forgotten")}
+    if ended:
+        await session.execute(text(_END), known | {"ended": ended})
+        await session.execute(text(_DELETE), {"seller": seller_id, "ended": ended})
     await session.execute(text(_FORGET), known)
     if found.waiting.height:
         await session.execute(text(_WAIT), values | _waiting(found.waiting))
@@ -134,6 +149,7 @@ def _waiting(rows: pl.DataFrame) -> dict[str, Any]:
         "rules": "rule_id",
         "currents": "current_price",
         "proposed": "proposed_price",
+        "regulars": "regular_price",
         "results": "result",
         "worths": "worth",
         "expires": "expires_at",

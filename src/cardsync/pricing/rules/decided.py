@@ -18,8 +18,8 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.rows import pins_of
 
 _ACCEPTED: Final = """
-    SELECT marketplace_id, (proposed_price * 10000)::bigint FROM price_review
-     WHERE seller_id = :seller AND state = 'accepted' AND decided_at > :since
+    SELECT marketplace_id, (accepted_price * 10000)::bigint FROM price_review
+     WHERE seller_id = :seller AND accepted_price IS NOT NULL AND accepted_at > :since
 """
 
 
