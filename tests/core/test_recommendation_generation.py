@@ -15,6 +15,7 @@ from cardsync.pricing.engine.fees import net
 from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.recommendations import generation
+from cardsync.recommendations.evidence import evidence_of
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DAY = timedelta(hours=24)
@@ -191,6 +192,35 @@ def test_the_expected_value_is_the_gain_of_the_copies_that_may_sell():
     assert best["expected_value"].to_list() == [in_cents(gain(120_000) / 4)]
     none = {"market": 120_000, "sales_count": 0, "sales_fetched_at": NOW}
     assert reviewed(frame([CARD | none]), RUN).is_empty()
+
+
+def test_a_card_that_a_hold_out_draws_is_not_recommended():
+    rule = Rule(id=1, name="Own", priority=1, state="published", holdout_bp=2_000)
+    run = Run([rule], SellerPricing(), NOW)
+    stock = frame([CARD | {"market": 120_000, "quantity": 1}] * 300)
+    groups = engine.price(stock, run.rules, run.seller, NOW)["holdout"]
+    assert set(groups) == {"held", "twin", None}
+    free = stock.filter(groups.is_null())["id"]
+    assert 0 < len(free) < 300
+    cut = reviewed(stock.with_columns(listings_low=150_000, listings_count=5,
+                                      listings_observed_at=pl.lit(NOW)), run, most=1_000)  # fmt: skip
+    assert set(cut["id"]) == set(free)
+
+
+def test_a_capped_raise_ends_only_below_what_is_worth_a_look():
+    told = evidence_of(
+        {
+            "kind": "sales_anchor",
+            "proposed": 110_000,
+            "current_price": 100_000,
+            "asked_now": 100_000,
+            "sales_median": 150_000,
+            "sales_count": 4,
+            "sales_newest_at": NOW,
+            "sales_fetched_at": NOW,
+        }
+    )
+    assert told["would_change"].startswith("A median below 10.30,")
 
 
 def test_the_reviews_that_are_worth_the_most_are_kept():

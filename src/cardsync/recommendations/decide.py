@@ -68,7 +68,9 @@ async def accept(
         raise errors.NotEligible("prices wait for your review; confirm or discard them first")
     able, found = await review_of(session, account, row.card_id, now)
     if not able:
-        raise errors.NotEligible("the card is pinned, blocked, on sale or not in stock")
+        raise errors.NotEligible(
+            "the card is pinned, blocked, on sale, held out by its rule or not in stock"
+        )
     if found is None or found["evidence_key"] != row.evidence_key:
         return await _revise(session, row, found, now)
     proposed = to_units(row.proposed_price)

@@ -14,6 +14,8 @@ import orjson
 
 from cardsync.clock import rfc3339
 from cardsync.money import dollars
+from cardsync.pricing.engine.rules import WHOLE_BP
+from cardsync.recommendations.generation import DEPTH_UNDERCUT_BP, LEAST_RISE, LEAST_RISE_BP
 
 _MONEY: Final = ("listings_low", "sales_median", "market")
 _CLOCKS: Final = (
@@ -47,15 +49,15 @@ _FLAGS: Final[Mapping[str, str]] = {
 _TOLD: Final[Mapping[str, tuple[str, str]]] = {
     "depth_raise": (
         "The lowest of {condition_listings} listings in the condition is {lowest_listing}.",
-        "A listing below {proposed}, or fewer than three listings, would end this.",
+        "A listing below {least}, or fewer than three listings, would end this.",
     ),
     "sales_anchor": (
         "The median of {sales_30d} sales in thirty days is {median_sale}.",
-        "A median below {proposed}, or fewer than three sales, would end this.",
+        "A median below {least}, or fewer than three sales, would end this.",
     ),
     "generic_raise": (
         "The market price of the last upload is {market}.",
-        "A market price below {proposed} would end this.",
+        "A market price below {least} would end this.",
     ),
     "demand_pulse": (
         "{sales_7d} of the {sales_30d} sales in thirty days were in the last seven.",
@@ -73,7 +75,7 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
     kind: str = row["kind"]
     figures = {_NAMES.get(name, name): _plain(name, row[name]) for name in _OF_KIND[kind]}
     said, ends = _TOLD[kind]
-    words = figures | {"proposed": dollars(row["proposed"])}
+    words = figures | {"least": dollars(_least(kind, row))}
     history = row.get("history")
     reason = said.format(**words)
     if history is not None:
@@ -95,6 +97,18 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
             for signal in row.get("signals") or []
         ],
     }
+
+
+def _least(kind: str, row: Mapping[str, Any]) -> int:
+    """Return the lowest figure whose raise is still worth a look; a cap or a rounding style of the
+    rule may ask for a little more.
+    """
+    base: int = row.get("asked_now") or row["current_price"]
+    least = max(base + LEAST_RISE, (base * (WHOLE_BP + LEAST_RISE_BP) + WHOLE_BP // 2) // WHOLE_BP)
+    if kind != "depth_raise":
+        return least
+    # The proposal stands that much below the lowest listing.
+    return -(-least * WHOLE_BP // (WHOLE_BP - DEPTH_UNDERCUT_BP))
 
 
 def _source(kind: str, row: Mapping[str, Any]) -> str | None:

@@ -59,7 +59,8 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
     """Return the cards that may be recommended anything, with `asked_now`, the price that they have
     or are about to have. Of cards whose market price `leaps`, it proposes nothing.
 
-    A card that is blocked, pinned, on sale, in review or without a price is left out.
+    A card that is blocked, pinned, on sale, in review or without a price is left out, and so is
+    one that a hold-out draws, because its rule alone should make the difference.
     """
     base = pl.max_horizontal("current_price", "target", "stored_target")
     return (
@@ -70,6 +71,7 @@ def eligible(priced: pl.DataFrame, stored_target: pl.Series) -> pl.DataFrame:
             & pl.col("sale_id").is_null()
             # Its rise waits for the seller's word already.
             & pl.col("review").is_null()
+            & pl.col("holdout").is_null()
             & pl.col("current_price").is_not_null()
             & (pl.col("quantity") > 0)
         )

@@ -11,9 +11,10 @@ draw's thirty days end, because after that both follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
@@ -31,6 +32,7 @@ LOOKED_BACK: Final = timedelta(days=365)
 _NEAR: Final = timedelta(days=15)
 _REVIEWS_MOST: Final = 2_000
 _MATCHES: Final = 10
+REVIEWS_SHOWN: Final = 50
 
 _COUNTED: Final = """
     SELECT r.kind, r.rule_id, count(*) FILTER (WHERE r.state = 'accepted') AS accepted,
@@ -57,8 +59,8 @@ _SALE: Final = f"""
 """
 _SOLD: Final = f"""
     WITH applied AS MATERIALIZED (
-        SELECT r.id, r.kind, r.rule_id, r.card_id, r.current_price, r.settled_at,
-               (r.settled_at AT TIME ZONE 'UTC')::date AS day
+        SELECT r.id, r.kind, r.rule_id, r.card_id, r.state, r.current_price, r.proposed_price,
+               r.settled_at, (r.settled_at AT TIME ZONE 'UTC')::date AS day
           FROM recommendation r
          WHERE r.seller_id = :seller AND r.state IN ('accepted', 'auto_applied')
            AND r.settled_at BETWEEN :since AND :until
@@ -91,7 +93,8 @@ _SOLD: Final = f"""
         SELECT id, day, card_id, true AS own FROM applied
          UNION ALL
         SELECT id, day, card_id, false FROM matched)
-    SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, s.price, s.quantity, s.kept
+    SELECT l.id, l.own, l.card_id, t.kind, t.rule_id, t.state, t.settled_at, t.current_price,
+           t.proposed_price, c.product_name, s.price, s.quantity, s.kept
       FROM looked_at l JOIN applied t ON t.id = l.id
       JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
       LEFT JOIN LATERAL (
@@ -116,34 +119,60 @@ _STILL_DRAWN: Final = """
 """
 
 
+_NAMES: Final = "SELECT id, name FROM pricing_rule WHERE seller_id = :seller"
+
+
 class Drawn(NamedTuple):
     """The effect of one rule by its hold-outs; `waiting` cards were drawn within thirty days."""
 
     rule_id: int
+    rule_name: str | None
     waiting: int
     effect: Effect
 
 
 class Outcome(NamedTuple):
-    """`kind` or `rule_id` says what the outcome is of; `waiting` decisions are younger than thirty
-    days.
+    """`kind` or `rule_id` says what the outcome is of; a deleted rule has no name. `waiting`
+    decisions are younger than thirty days.
     """
 
     kind: str | None
     rule_id: int | None
+    rule_name: str | None
     accepted: int
     auto_applied: int
     waiting: int
     effect: Effect
 
 
+class Applied(NamedTuple):
+    """One applied review, what its card brought within thirty days, and what each matched card that
+    was left alone brought in the same days on average; net, in ten-thousandths.
+    """
+
+    id: int
+    kind: str
+    rule_id: int | None
+    state: str
+    card_id: int
+    product_name: str
+    settled_at: datetime
+    current_price: Decimal
+    proposed_price: Decimal
+    net: int
+    sold: bool
+    control: int | None
+    control_cards: int
+
+
 class Outcomes(NamedTuple):
     """`reviewed` has the outcome of each kind, then that of each rule; `drawn` the effect of each rule
-    that held cards out.
+    that held cards out. `newest` are single reviews, the latest first.
     """
 
     reviewed: list[Outcome]
     drawn: list[Drawn]
+    newest: list[Applied]
 
 
 async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outcomes:
@@ -175,12 +204,18 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
     reviews = _reviews(rows, left)
     kinds = sorted({row.kind for row in counted})
     rules = sorted({row.rule_id for row in counted if row.rule_id is not None})
+    names: dict[int, str] = {
+        row.id: row.name
+        for row in await session.execute(text(_NAMES), {"seller": caller.seller_id})
+    }
+    newest = sorted(reviews, key=lambda one: (one.first.settled_at, one.first.id), reverse=True)
     return Outcomes(
         [
-            *(_outcome("kind", kind, counted, reviews) for kind in kinds),
-            *(_outcome("rule_id", rule, counted, reviews) for rule in rules),
+            *(_outcome("kind", kind, counted, reviews, names) for kind in kinds),
+            *(_outcome("rule_id", rule, counted, reviews, names) for rule in rules),
         ],
-        await _drawn(session, caller.seller_id, left, now),
+        await _drawn(session, caller.seller_id, left, names, now),
+        [one.told for one in newest[:REVIEWS_SHOWN]],
     )
 
 
@@ -188,6 +223,7 @@ async def _drawn(
     session: AsyncSession,
     seller_id: int,
     left: Callable[[Any], int],
+    names: Mapping[int, str],
     now: datetime,
 ) -> list[Drawn]:
     values = {"seller": seller_id, "until": now - WINDOW}
@@ -203,7 +239,12 @@ async def _drawn(
             one = Brought(one.net + left(row), sold=True)
         cards[key] = one
     return [
-        Drawn(rule_id, waiting.get(rule_id, 0), _effect_of(groups.get(rule_id, {})))
+        Drawn(
+            rule_id,
+            names.get(rule_id),
+            waiting.get(rule_id, 0),
+            _effect_of(groups.get(rule_id, {})),
+        )
         for rule_id in sorted(waiting.keys() | groups.keys())
     ]
 
@@ -215,8 +256,9 @@ def _effect_of(cards: dict[tuple[int, int, bool], Brought]) -> Effect:
 
 @dataclass
 class _Review:
-    """`alone` has what each matched card brought, by its id."""
+    """`first` is one of its rows; `alone` has what each matched card brought, by its id."""
 
+    first: Any
     kind: str
     rule_id: int | None
     brought: int = 0
@@ -228,11 +270,32 @@ class _Review:
     def pair(self) -> Pair:
         return Pair(self.brought, self.sold, self.alone, self.alone_sold)
 
+    @property
+    def told(self) -> Applied:
+        count = len(self.alone)
+        row = self.first
+        return Applied(
+            row.id,
+            self.kind,
+            self.rule_id,
+            row.state,
+            row.card_id,
+            row.product_name,
+            row.settled_at,
+            row.current_price,
+            row.proposed_price,
+            self.brought,
+            self.sold,
+            round(Decimal(sum(self.alone.values())) / count) if count else None,
+            count,
+        )
+
 
 def _reviews(rows: Iterable[Any], left: Callable[[Any], int]) -> list[_Review]:
     found: dict[int, _Review] = {}
     for row in rows:
-        review = found.setdefault(row.id, _Review(row.kind, row.rule_id))
+        # The card's own rows come first.
+        review = found.setdefault(row.id, _Review(row, row.kind, row.rule_id))
         brought = 0 if row.price is None else left(row)
         if row.own:
             review.brought += brought
@@ -249,11 +312,13 @@ def _outcome(
     value: Any,
     counted: Iterable[Any],
     reviews: Iterable[_Review],
+    names: Mapping[int, str],
 ) -> Outcome:
     own = [row for row in counted if getattr(row, by) == value]
     return Outcome(
         value if by == "kind" else None,
         value if by == "rule_id" else None,
+        names.get(value) if by == "rule_id" else None,
         sum(row.accepted for row in own),
         sum(row.auto_applied for row in own),
         sum(row.waiting for row in own),

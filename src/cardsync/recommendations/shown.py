@@ -18,7 +18,7 @@ from cardsync.recommendations.decide import Decision
 from cardsync.recommendations.effect import Effect
 from cardsync.recommendations.holds import Hold, Holds
 from cardsync.recommendations.listing import Recommended
-from cardsync.recommendations.outcomes import WINDOW, Outcome, Outcomes
+from cardsync.recommendations.outcomes import WINDOW, Applied, Outcome, Outcomes
 from cardsync.recommendations.why_held import Held
 
 
@@ -86,6 +86,7 @@ class OutcomeShown(msgspec.Struct):
 
     kind: str | None
     rule_id: int | None
+    rule_name: str | None
     accepted: int
     auto_applied: int
     waiting: int
@@ -107,6 +108,7 @@ class HoldoutShown(msgspec.Struct):
     """
 
     rule_id: int
+    rule_name: str | None
     waiting: int
     cards: int
     cards_sold: int
@@ -120,17 +122,62 @@ class HoldoutShown(msgspec.Struct):
     reason: str
 
 
+class AppliedShown(msgspec.Struct):
+    """One applied review: the net that its card brought within thirty days, and the mean of the
+    matched cards that were left alone. One card alone proves nothing, so it has no verdict.
+    """
+
+    id: int
+    kind: str
+    rule_id: int | None
+    state: Literal["accepted", "auto_applied"]
+    card_id: int
+    product_name: str
+    settled_at: str
+    current_price: str
+    proposed_price: str
+    sold: bool
+    net: str | None
+    control_per_card: str | None
+    control_cards: int
+
+
 class OutcomesShown(msgspec.Struct):
+    """`reviews` are the latest applied reviews whose thirty days have ended."""
+
     window_days: int
     outcomes: list[OutcomeShown]
     holdouts: list[HoldoutShown]
+    reviews: list[AppliedShown]
 
 
 def outcomes_body(found: Outcomes) -> OutcomesShown:
     return OutcomesShown(
         WINDOW.days,
         [_outcome(one) for one in found.reviewed],
-        [HoldoutShown(one.rule_id, one.waiting, *_effect(one.effect)) for one in found.drawn],
+        [
+            HoldoutShown(one.rule_id, one.rule_name, one.waiting, *_effect(one.effect))
+            for one in found.drawn
+        ],
+        [_applied(one) for one in found.newest],
+    )
+
+
+def _applied(one: Applied) -> AppliedShown:
+    return AppliedShown(
+        one.id,
+        one.kind,
+        one.rule_id,
+        "accepted" if one.state == "accepted" else "auto_applied",
+        one.card_id,
+        one.product_name,
+        clock.rfc3339(one.settled_at),
+        dollars(to_units(one.current_price)),
+        dollars(to_units(one.proposed_price)),
+        one.sold,
+        signed(one.net),
+        signed(one.control),
+        one.control_cards,
     )
 
 
@@ -138,6 +185,7 @@ def _outcome(one: Outcome) -> OutcomeShown:
     return OutcomeShown(
         one.kind,
         one.rule_id,
+        one.rule_name,
         one.accepted,
         one.auto_applied,
         one.waiting,

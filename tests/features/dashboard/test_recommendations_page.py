@@ -62,7 +62,7 @@ async def test_the_queue_shows_the_apis_figures_and_evidence(shop):
 async def test_estimates_are_told_in_whole_cents(shop):
     _, browser = shop
     first, *_ = await listed(browser)
-    assert len(first["expected_value"].partition(".")[2]) == 4
+    assert len(first["expected_value"].partition(".")[2]) == 2
     query = {"take": take(first)}
     for page in (await browser.get(PATH), await browser.get(f"{PATH}/accept", params=query)):
         assert not re.search(r"\$\d+\.\d{3}", page.text)

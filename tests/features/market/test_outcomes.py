@@ -56,7 +56,8 @@ async def told(seller):
 
 async def test_without_reviews_there_is_no_outcome(a_seller):
     seller = await a_seller()
-    assert await told(seller) == {"window_days": 30, "outcomes": [], "holdouts": []}
+    nothing = {"window_days": 30, "outcomes": [], "holdouts": [], "reviews": []}
+    assert await told(seller) == nothing
 
 
 async def test_young_decisions_wait_and_few_sales_say_nothing(a_seller):
@@ -66,7 +67,17 @@ async def test_young_decisions_wait_and_few_sales_say_nothing(a_seller):
     await reviewed(seller, cards[2], "auto_applied", days=40)
     await reviewed(seller, cards[3], "dismissed", days=41)
     await sold(seller, 2, 12, days=30)
-    by_kind, by_rule = (await told(seller))["outcomes"]
+    answer = await told(seller)
+    by_kind, by_rule = answer["outcomes"]
+    [one] = answer["reviews"]
+    assert (one["state"], one["card_id"], one["product_name"]) == (
+        "auto_applied",
+        cards[2],
+        "Card 2",
+    )
+    assert (one["current_price"], one["proposed_price"]) == ("10.00", "12.00")
+    assert (one["sold"], one["net"], one["control_per_card"]) == (True, "10.11", "0.00")
+    assert one["control_cards"] == 1
     assert (by_kind["kind"], by_kind["rule_id"]) == ("depth_raise", None)
     assert (by_rule["kind"], by_rule["rule_id"]) == (None, 7)
     assert (by_kind["accepted"], by_kind["auto_applied"], by_kind["waiting"]) == (1, 1, 1)

@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 
 from builders import a_csv, a_row, read_csv
+from cards_builder import found
 from cardsync import clock
 from cardsync.pricing.receipts import columns
 
@@ -437,6 +438,24 @@ async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop
     assert (await exported(seller)).keys() == changed.keys()
 
 
+async def test_a_draw_that_is_broken_off_is_forgotten(shop):
+    seller = await shop(holdout_bp=2_000)
+    rows = [card(n, "11.00") for n in range(1, 101)]
+    await imported(seller, *rows)
+    sql = "SELECT marketplace_id, held FROM price_holdout WHERE seller_id = :id"
+    drawn = await seller.service.sql(seller.id, sql, id=seller.id)
+    assert {row["held"] for row in drawn} == {True, False}
+    [rule] = [one for one in (await seller.get(RULES)).json()["rules"] if one["holdout_bp"]]
+    # With a tenth of the share, nearly all of them follow the rule from now on.
+    answer = await seller.http.patch(f"{RULES}/{rule['id']}", json={"holdout_bp": 200})
+    assert answer.status_code == 200, answer.text
+    await imported(seller, *rows)
+    left = await seller.service.sql(seller.id, sql, id=seller.id)
+    assert len(left) < len(drawn) / 2
+    kept = {row["marketplace_id"] for row in left if row["held"]}
+    assert (await exported(seller)).keys() == set(range(1, 101)) - kept
+
+
 async def test_a_receipt_with_reviews_and_hold_outs_prices_itself_again(shop):
     seller = await shop(holdout_bp=2_000)
     await imported(
@@ -461,8 +480,9 @@ async def test_a_dearer_review_does_not_take_an_accepted_price_back(a_seller):
     [one] = (await waiting(seller))["reviews"]
     assert (await said(seller, "accept", one)).status_code == 200
     # The agent has not uploaded it yet, and the market goes on.
-    await imported(seller, card(1, "23.00"))
+    await imported(seller, card(1, "23.00"), card(2))
     assert await prices(seller) == [(1, "rise", "10.00", "23.00")]
+    assert await found(seller, "is:held") == [1]
     assert await exported(seller) == {1: "20.00"}
 
 

@@ -33,13 +33,15 @@ WAITING: Final[dict[str, pl.DataType]] = {
 @dataclass(frozen=True)
 class Found:
     """`priced` are the ids of all cards of the run. `back` are cards at a sale's price with the
-    price that they go back to, `drawn` the cards of hold-outs for which a rule asks another price.
+    price that they go back to, `drawn` the cards of hold-outs for which a rule asks another price,
+    and `groups` the part of a hold-out, if any, of each card that is priced.
     """
 
     priced: pl.Series
     waiting: pl.DataFrame
     back: pl.DataFrame
     drawn: pl.DataFrame
+    groups: pl.DataFrame
     part: int
 
 
@@ -50,6 +52,7 @@ def found_in(priced: pl.DataFrame, run: Run) -> Found:
         _waiting(waits, run),
         _ways_back(priced if run.reviewed and run.on_sale else priced.clear()),
         _drawn(priced if run.held_out else priced.clear(), run),
+        priced.filter(pl.col("after_rounding").is_not_null()).select("marketplace_id", "holdout"),
         window(run.now),
     )
 

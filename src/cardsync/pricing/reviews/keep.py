@@ -8,6 +8,7 @@ for thirty days.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -102,6 +103,16 @@ _DRAW: Final = """
            AS g (id, rule, held, price, asked)
     ON CONFLICT DO NOTHING
 """
+_IN_DRAW: Final = """
+    SELECT marketplace_id, CASE WHEN held THEN 'held' ELSE 'twin' END FROM price_holdout
+     WHERE seller_id = :seller AND part = :part
+"""
+# A card that is in another part now than it was drawn for says nothing any more about the hold-out.
+_LEFT: Final = """
+    DELETE FROM price_holdout
+     WHERE seller_id = :seller AND part = :part
+       AND marketplace_id = ANY (CAST(:left AS bigint[]))
+"""
 _FORGET_DRAWN: Final = "DELETE FROM price_holdout WHERE seller_id = :seller AND part <= :part"
 
 
@@ -126,11 +137,23 @@ async def keep_found(
         back = values | {"remembered": breaker.REMEMBERED} | _back(found.back)
         back.pop("forgotten")
         await session.execute(text(_BACK), back)
+    drawn: dict[str, Any] = {"seller": seller_id, "part": found.part}
+    if left := _left((await session.execute(text(_IN_DRAW), drawn)).all(), found):
+        await session.execute(text(_LEFT), drawn | {"left": left})
     if found.drawn.height:
-        drawn = {"seller": seller_id, "part": found.part}
         await session.execute(text(_DRAW), drawn | {"now": now} | _drawn(found.drawn))
         drawn["part"] -= _PARTS_KEPT
         await session.execute(text(_FORGET_DRAWN), drawn)
+
+
+def _left(in_draw: Sequence[Any], found: Found) -> list[int]:
+    if not in_draw:
+        return []
+    types = {"marketplace_id": pl.Int64, "drawn": pl.String}
+    known = pl.DataFrame([tuple(row) for row in in_draw], schema=types, orient="row")
+    now = known.join(found.groups, on="marketplace_id")
+    other = pl.col("drawn").ne_missing(pl.col("holdout").cast(pl.String))
+    return now.filter(other)["marketplace_id"].to_list()
 
 
 def _ended(pending: list[int], found: Found) -> list[int]:
