@@ -46,6 +46,9 @@ connection's buffer, which never shrinks.
 """
 
 
+_RECORDS_BLOCK = 17
+
+
 async def integer_columns(
     session: AsyncSession,
     expressions: Mapping[str, str],
@@ -80,6 +83,33 @@ async def integer_columns(
             parts[name].append(_integers(data[at + 4 : at + 4 + size]))
             at += 4 + size
     return {name: np.concatenate(blocks) for name, blocks in parts.items()}
+
+
+async def packed_records(
+    session: AsyncSession,
+    column: str,
+    source: str,
+    key: str,
+    integers: int,
+) -> np.ndarray[Any, Any]:
+    """Return the records of a bytea column, one row for each, in no order: a value is a sequence of
+    records, and a record a number of bigints as `int8send` writes them. `source` holds no outside
+    text, and `key` is an integer of its rows.
+    """
+    statement = (
+        f"COPY (SELECT string_agg({column}, '') FROM {source} GROUP BY {key} >> {_RECORDS_BLOCK})"
+        " TO STDOUT WITH (FORMAT binary)"
+    )
+    data = memoryview(await _copied_as_planned(session, statement, grouped_by_hash()))
+    parts = [np.empty((0, integers), np.int64)]
+    at = _COPY_HEADER_BYTES
+    while int.from_bytes(data[at : at + 2], signed=True) == 1:
+        size = int.from_bytes(data[at + 2 : at + 6])
+        at += 6
+        block = np.frombuffer(data[at : at + size], ">i8")
+        parts.append(block.reshape(-1, integers).astype(np.int64))
+        at += size
+    return np.concatenate(parts)
 
 
 async def _copied_as_planned(session: AsyncSession, statement: str, planned: str) -> bytes:

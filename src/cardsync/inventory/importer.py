@@ -150,7 +150,7 @@ async def read_known(
         past = await past_of(session, seller_id, run, account.time_zone)
         seen = None
         if run.reads_market and not run.asks_database:
-            seen = await market_inputs(session, seller_id, run.now, ON_SALE, None)
+            seen = await market_inputs(session, seller_id, run.now, ON_SALE)
         return stored, past, seen if seen is not None and seen.height else None
 
 

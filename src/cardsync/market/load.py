@@ -23,8 +23,8 @@ from cardsync.catalog.sources.printing import Broken
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
 from cardsync.market import daily_prices, observed
+from cardsync.market.newest import pack_newest
 from cardsync.market.observed import MarketFileError
-from cardsync.market.sums import sum_sales
 
 FORMS: Final = ("auto", "csv", "parquet", "mtgjson", "tcgcsv")
 _CELL: Final = ("condition", "printing", "language")
@@ -93,7 +93,7 @@ async def load(
                 "market_listing",
                 "market_price",
                 "market_look",
-                "market_sum",
+                "market_newest",
             ):
                 await session.execute(text(f"ANALYZE {table}"))
     return report
@@ -120,9 +120,9 @@ async def _observations(
     report.sales = await run(session, _NEW_SALES, {})
     report.listings = await run(session, _NEW_LISTINGS, {})
     await run(session, _NEW_LOOKS, {"now": clock.now()})
-    # Without a new sale only a moved look moves the thirty days.
-    looked = "seen_look WHERE sales_at IS NOT NULL" if report.sales else "moved_look"
-    await sum_sales(session, f"SELECT product_id FROM {looked}")
+    # Without anything new only a moved look changes what is the newest.
+    looked = "seen_look" if report.sales or report.listings else "moved_look"
+    await pack_newest(session, f"SELECT product_id FROM {looked}")
 
 
 _INCOMING: Final = (
@@ -273,10 +273,14 @@ async def drop_old(database: Database, before: datetime) -> int:
             deleted += await run(
                 session, f"DELETE FROM {table} WHERE {column} < :before", {"before": before}
             )
-        await run(session, "DELETE FROM market_sum WHERE newest_at < :before", {"before": before})
+        await run(session, _PAST, {"before": before})
     return deleted
 
 
+_PAST: Final = """
+    DELETE FROM market_newest m USING market_look k
+     WHERE k.product_id = m.product_id AND greatest(k.sales_at, k.listings_at) < :before
+"""
 _CLOCKS: Final[Sequence[tuple[str, str]]] = (
     ("market_sale", "sold_at"),
     ("market_listing", "observed_at"),

@@ -1,6 +1,6 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
 `market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, and `market_cell` the conditions, printings and languages that occur. `network_cell` has what
+clocks, `market_newest` what a run reads of them, and `market_cell` the conditions, printings and languages that occur. `network_cell` has what
 each exposed seller of the network offers and sold, `network_look` when that was read.
 
 Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger, Text
+from sqlalchemy import BigInteger, Identity, Index, Integer, LargeBinary, SmallInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import Base, Moment
@@ -47,19 +47,17 @@ class MarketSale(Base):
     quantity: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
 
 
-class MarketSum(Base):
-    """The sales of one cell in the thirty days, and in the week, before its product's newest look.
+class MarketNewest(Base):
+    """A product's market at its newest look, as `market/newest.py` packs it: the clocks, and of each
+    cell the newest listings and the sales of thirty days.
 
-    An import writes it beside the sales, so that a run over all cards sums nothing.
+    An import writes it beside the observations, so that a run over all cards sums nothing and reads
+    one row for each product.
     """
 
-    __tablename__ = "market_sum"
+    __tablename__ = "market_newest"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    median: Mapped[int] = mapped_column(BigInteger)
-    sales: Mapped[int]
-    sales_week: Mapped[int]
-    newest_at: Mapped[datetime] = mapped_column(Moment)
+    packed: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class MarketListing(Base):

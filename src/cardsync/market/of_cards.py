@@ -1,8 +1,8 @@
-"""The market of a seller's cards in one reading: cards and the moment come in; a frame of sales,
-listings and buy-outs with their clocks comes out.
+"""The market of a seller's cards in one reading: the cards' products and cells and the moment come
+in; a frame of sales, listings and buy-outs with their clocks comes out.
 
-Cells are read as numbers, and only those that the seller holds: a shop of 300,000 cards costs half
-of it so. Tables of the market are read by product ids and joined with no card. Where no fresh
+A product's market is one row of packed integers (`market/newest.py`), and the few cells are read as
+numbers. Tables of the market are read by product ids and joined with no card. Where no fresh
 observation was imported, the network's evidence stands in; it never tells of a buy-out, because a
 change of the source would look like one. What carries a time in the future is unknown.
 """
@@ -10,73 +10,36 @@ change of the source would look like one. What carries a time in the future is u
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.copy import copy_chunks, frame_of, with_values
+from cardsync.database.packed_integers import integer_columns, packed_records
 from cardsync.market.evidence import (
     LISTINGS_FRESH,
     SALES_FETCHED,
     Cell,
     buy_out,
 )
+from cardsync.market.newest import RECORD
 from cardsync.market.stored import SUPPLY_SINCE, recent_supply
 
 TIME: Final = pl.Datetime("us", "UTC")
 # So many sellers besides the reader stand behind each figure of the network.
 SELLERS: Final = 3
-# The few cells come as values, so that a seller's cards are joined with no table of the market. A
-# card in a cell that nobody observed has cell 0: of a product that was looked at, there is none.
-_KEYS: Final = """
-    SELECT c.id, coalesce(p.marketplace_product_id, q.marketplace_product_id) AS product_id,
-           coalesce(k.id, 0)
-      FROM card c JOIN product p ON p.id = c.product_id
-      LEFT JOIN product q ON q.id = p.adopted_by
-      LEFT JOIN unnest(CAST(:ids AS bigint[]), CAST(:conditions AS text[]),
-                       CAST(:printings AS text[]), CAST(:languages AS text[]))
-                AS k (id, condition, printing, language)
-        ON k.condition = c.condition AND k.printing = c.printing AND k.language = c.language
-     WHERE c.seller_id = :seller AND {only}
-       AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
-"""
+# A shop with so large a part of all products reads the whole table: to name them costs more.
+_MANY: Final = 5_000
+_PART: Final = 4
+_SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_newest'::regclass"
 # `extract` would count in numeric, which costs several times as much.
 _MICROSECONDS: Final = "(date_part('epoch', {}) * 1000000)::bigint"
-# The listings of the newest snapshot; a product without any in these cells has one row.
-_LISTINGS: Final = f"""
-    SELECT k.product_id,
-           CASE WHEN k.sales_at <= :now THEN {_MICROSECONDS.format("k.sales_at")} END,
-           CASE WHEN k.listings_at <= :now THEN {_MICROSECONDS.format("k.listings_at")} END,
-           coalesce(l.cell, 0), l.low, l.listings
-      FROM market_look k
-      LEFT JOIN market_listing l ON l.product_id = k.product_id AND l.observed_at = k.listings_at
-                                AND k.listings_at <= :now
-                                AND l.cell = ANY (CAST(:cells AS smallint[]))
-     WHERE k.product_id = ANY (CAST(:products AS bigint[]))
-"""
-_SALES: Final = f"""
-    SELECT product_id, cell, median, sales, {_MICROSECONDS.format("newest_at")}, sales_week
-      FROM market_sum
-     WHERE product_id = ANY (CAST(:products AS bigint[]))
-       AND cell = ANY (CAST(:cells AS smallint[]))
-"""
-# The products of which some cell holds at most a fifth of what it held lately. `evidence.buy_out`
-# judges them.
-_FALLEN: Final = """
-    SELECT DISTINCT k.product_id
-      FROM market_look k
-      JOIN market_listing l ON l.product_id = k.product_id
-                           AND l.observed_at >= :supply_since AND l.observed_at < k.listings_at
-      LEFT JOIN market_listing n ON n.product_id = k.product_id AND n.observed_at = k.listings_at
-                                AND n.cell = l.cell
-     WHERE k.product_id = ANY (CAST(:products AS bigint[]))
-       AND k.listings_at BETWEEN :supply_since AND :now
-       AND coalesce(n.copies, 0) * 5 <= l.copies
-"""
 # Each seller counts once: the lowest price of all, and the median of the sellers' medians. A seller
 # that was not read for a day counts no more, and neither does a hidden one.
 _NETWORK: Final = f"""
@@ -105,23 +68,6 @@ _NETWORK: Final = f"""
     HAVING count(n.low) >= :sellers OR count(n.median) >= :sellers
 """
 _CELL: Final = ["product_id", "cell"]
-_KEY_TYPES: Final = dict.fromkeys(("id", *_CELL), pl.Int64)
-_LISTING_TYPES: Final = dict.fromkeys(
-    (
-        "product_id",
-        "sales_fetched_at",
-        "listings_observed_at",
-        "cell",
-        "listings_low",
-        "listings_count",
-    ),
-    pl.Int64,
-)
-_SALE_TYPES: Final = dict.fromkeys(
-    (*_CELL, "sales_median", "sales_count", "sales_newest_at", "sales_week"),
-    pl.Int64,
-)
-
 _OF_NETWORK: Final = (
     "network_low",
     "network_listings",
@@ -135,7 +81,6 @@ _OF_NETWORK: Final = (
 _NETWORK_TYPES: Final = dict.fromkeys((*_CELL, *_OF_NETWORK), pl.Int64)
 _ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
 COLUMNS: Final[dict[str, Any]] = {
-    "id": pl.Int64(),
     "sales_median": pl.Int64(),
     "sales_count": pl.Int64(),
     "sales_newest_at": TIME,
@@ -151,53 +96,190 @@ COLUMNS: Final[dict[str, Any]] = {
 }
 
 
+# The columns of a card's product and cell, where the market is read: 0 where there is none.
+KEYS: Final = ("market_product", "market_cell")
+
+
+@dataclass(frozen=True)
+class Market:
+    """Whether anything was imported and whether the network has anything; the cells that occur."""
+
+    imported: bool
+    network: bool
+    cells: dict[Cell, int] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.imported and not self.network
+
+    @property
+    def columns(self) -> str:
+        """Return the expressions of KEYS over the joins."""
+        return (
+            "coalesce(market_p.marketplace_product_id, market_q.marketplace_product_id, 0)"
+            " AS market_product, coalesce(market_k.id, 0)::integer AS market_cell"
+        )
+
+    @property
+    def joins(self) -> str:
+        """Return the joins that bring KEYS to `card c`. The few cells come as values, so that a
+        seller's cards are joined with no table of the market.
+        """
+        return """
+            LEFT JOIN product market_p ON market_p.id = c.product_id
+            LEFT JOIN product market_q ON market_q.id = market_p.adopted_by
+            LEFT JOIN unnest(CAST(:market_ids AS bigint[]), CAST(:market_conditions AS text[]),
+                             CAST(:market_printings AS text[]), CAST(:market_languages AS text[]))
+                   AS market_k (id, condition, printing, language)
+              ON market_k.condition = c.condition AND market_k.printing = c.printing
+             AND market_k.language = c.language
+        """
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {
+            "market_ids": list(self.cells.values()),
+            "market_conditions": [cell.condition for cell in self.cells],
+            "market_printings": [cell.printing for cell in self.cells],
+            "market_languages": [cell.language for cell in self.cells],
+        }
+
+
+NO_MARKET: Final = Market(imported=False, network=False)
+
+
+async def the_market(session: AsyncSession) -> Market:
+    imported, network = (await session.execute(text(_ANY))).one()
+    if not imported and not network:
+        return NO_MARKET
+    rows = await session.execute(text("SELECT id, condition, printing, language FROM market_cell"))
+    cells = {Cell(*texts): number for number, *texts in rows}
+    return Market(imported=imported, network=network, cells=cells)
+
+
 async def market_of(
     session: AsyncSession,
     seller_id: int,
     now: datetime,
     only: str,
 ) -> pl.DataFrame:
-    """Return COLUMNS of the cards of whose products anything was observed; `only` is a condition
-    over `card c` without values.
+    """Return `id` and COLUMNS of the cards of whose products anything was observed; `only` is a
+    condition over `card c` without values.
     """
-    imported, network = (await session.execute(text(_ANY))).one()
-    if not imported and not network:
-        return pl.DataFrame(schema=COLUMNS)
-    cells = await _cells(session)
-    asked = {
-        "seller": seller_id,
-        "ids": list(cells.values()),
-        "conditions": [cell.condition for cell in cells],
-        "printings": [cell.printing for cell in cells],
-        "languages": [cell.language for cell in cells],
-    }
-    keys = await _read(session, _KEYS.format(only=only), asked, _KEY_TYPES)
+    market = await the_market(session)
+    if market.is_empty:
+        return pl.DataFrame(schema={"id": pl.Int64(), **COLUMNS})
+    source = (
+        f"(SELECT c.id, {market.columns} FROM card c {market.joins}"
+        f" WHERE c.seller_id = :seller AND {only}) keys"
+    )
+    read = await integer_columns(
+        session,
+        {name: name for name in ("id", *KEYS)},
+        await with_values(session, source, market.values | {"seller": seller_id}),
+        "id",
+    )
+    keys = pl.DataFrame(read)
+    seen = await evidence_of(session, market, keys, seller_id, now)
+    return keys.select("id").hstack(seen).filter(pl.col("sales_of_network").is_not_null())
+
+
+async def evidence_of(
+    session: AsyncSession,
+    market: Market,
+    keys: pl.DataFrame,
+    seller_id: int,
+    now: datetime,
+) -> pl.DataFrame:
+    """Return COLUMNS of each row of KEYS, in their order; all are null where nothing was observed of
+    the product.
+    """
+    cards = keys.select(product_id="market_product", cell="market_cell")
+    products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()
+    records = await _newest(session, products)
+    looks, figures = await asyncio.to_thread(_unpacked, records, now)
+    recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
+    fallen = looks.filter("fell", recent).join(products.to_frame(), on="product_id", how="semi")
+    bought = await _buy_outs(session, fallen["product_id"].to_list(), market.cells, now)
+    others = pl.DataFrame(schema=_NETWORK_TYPES)
+    if market.network and (lacking := _without_fresh(products, looks, now)):
+        others = await _of_network(session, lacking, cards, seller_id, now)
+    return await asyncio.to_thread(_joined, cards, looks, figures, bought, others, now)
+
+
+async def _newest(session: AsyncSession, products: pl.Series) -> np.ndarray[Any, Any]:
+    """Return the records of at least these products."""
+    if not len(products):
+        return np.empty((0, RECORD), np.int64)
+    source = "market_newest"
+    count = len(products)
+    if count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
+        named = "(SELECT * FROM market_newest WHERE product_id = ANY (CAST(:ids AS bigint[]))) held"
+        source = await with_values(session, named, {"ids": products.to_list()})
+    return await packed_records(session, "packed", source, "product_id", RECORD)
+
+
+def _unpacked(
+    records: np.ndarray[Any, Any],
+    now: datetime,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the looks of products, and the figures of cells; a look that carries a time in the
+    future is unknown.
+    """
+    of_product = records[:, 1] == 0
+    looks = _frame(
+        records[of_product],
+        ("product_id", "", "sales_fetched_at", "listings_observed_at", "fell"),
+    )
+    known = [
+        pl.when(pl.col(name).is_between(1, pl.lit(now, TIME).cast(pl.Int64))).then(name).alias(name)
+        for name in ("sales_fetched_at", "listings_observed_at")
+    ]
+    figures = _frame(
+        records[~of_product],
+        (
+            *_CELL,
+            "listings_low",
+            "listings_count",
+            "sales_median",
+            "sales_count",
+            "sales_week",
+            "sales_newest_at",
+        ),
+    )
+    given = [
+        pl.when(pl.col(name) != 0).then(name).alias(name)
+        for name in ("listings_low", "sales_median", "sales_newest_at")
+    ]
+    return (
+        looks.with_columns(*known, pl.col("fell") != 0),
+        figures.with_columns(given),
+    )
+
+
+def _frame(records: np.ndarray[Any, Any], names: Sequence[str]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {name: np.ascontiguousarray(records[:, n]) for n, name in enumerate(names) if name},
+        schema={name: pl.Int64 for name in names if name},
+    )
+
+
+async def _of_network(
+    session: AsyncSession,
+    products: list[int],
+    cards: pl.DataFrame,
+    seller_id: int,
+    now: datetime,
+) -> pl.DataFrame:
     values = {
-        "products": keys["product_id"].unique().to_list(),
-        "cells": keys["cell"].unique().to_list(),
+        "products": products,
+        "cells": cards["cell"].unique().to_list(),
         "now": now,
-        "supply_since": now - SUPPLY_SINCE,
         "sellers": SELLERS,
         "reader": seller_id,
         "looked_since": now - LISTINGS_FRESH,
     }
-    listings = await _read(session, _LISTINGS, values, _LISTING_TYPES)
-    sales = await _read(session, _SALES, values, _SALE_TYPES)
-    named = {name: values[name] for name in ("products", "now", "supply_since")}
-    fallen = set((await session.scalars(text(_FALLEN), named)).all())
-    bought = await _buy_outs(session, fallen, cells, now)
-    others = pl.DataFrame(schema=_NETWORK_TYPES)
-    if network and (lacking := _without_fresh(keys, listings, now)):
-        others = await _read(session, _NETWORK, values | {"products": lacking}, _NETWORK_TYPES)
-    return await asyncio.to_thread(
-        _joined,
-        keys,
-        listings,
-        sales,
-        bought,
-        others,
-        now,
-    )
+    return await _read(session, _NETWORK, values, _NETWORK_TYPES)
 
 
 async def _read(
@@ -211,24 +293,18 @@ async def _read(
     return await asyncio.to_thread(frame_of, data, schema)
 
 
-def _without_fresh(keys: pl.DataFrame, listings: pl.DataFrame, now: datetime) -> list[int]:
+def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:
     """Return the products of which not both sales and listings were imported lately."""
-    fresh = listings.filter(
+    fresh = looks.filter(
         (pl.col("sales_fetched_at") >= pl.lit(now - SALES_FETCHED, TIME).cast(pl.Int64))
         & (pl.col("listings_observed_at") >= pl.lit(now - LISTINGS_FRESH, TIME).cast(pl.Int64))
     )
-    lacking = keys.join(fresh, on="product_id", how="anti")
-    return lacking["product_id"].unique().to_list()
-
-
-async def _cells(session: AsyncSession) -> dict[Cell, int]:
-    rows = await session.execute(text("SELECT id, condition, printing, language FROM market_cell"))
-    return {Cell(*texts): number for number, *texts in rows}
+    return products.to_frame().join(fresh, on="product_id", how="anti")["product_id"].to_list()
 
 
 async def _buy_outs(
     session: AsyncSession,
-    products: set[int],
+    products: list[int],
     cells: dict[Cell, int],
     now: datetime,
 ) -> pl.DataFrame:
@@ -246,18 +322,16 @@ async def _buy_outs(
 
 
 def _joined(
-    keys: pl.DataFrame,
-    listings: pl.DataFrame,
-    sales: pl.DataFrame,
+    cards: pl.DataFrame,
+    looks: pl.DataFrame,
+    figures: pl.DataFrame,
     bought: pl.DataFrame,
     others: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
-    clocks = ["sales_fetched_at", "listings_observed_at"]
-    looks = listings.select("product_id", *clocks).unique("product_id")
-    known = keys.join(looks, on="product_id", how="left")
-    for frame in (listings.drop(clocks), sales, bought):
-        known = known.join(frame, on=_CELL, how="left")
+    known = cards.join(looks, on="product_id", how="left", maintain_order="left")
+    for frame in (figures, bought):
+        known = known.join(frame, on=_CELL, how="left", maintain_order="left")
     # An observation without any row of this cell says that there is none.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
@@ -267,6 +341,7 @@ def _joined(
         sales_median=pl.when(seen_sales).then("sales_median"),
         sales_newest_at=pl.when(seen_sales).then("sales_newest_at"),
         listings_count=pl.when(seen_listings).then(pl.col("listings_count").fill_null(0)),
+        listings_low=pl.when(seen_listings).then("listings_low"),
     )
     if others.is_empty():
         own = pl.lit(False)
@@ -276,7 +351,9 @@ def _joined(
     anything = (
         pl.col("sales_fetched_at").is_not_null() | pl.col("listings_observed_at").is_not_null()
     )
-    return told.filter(anything).select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
+    flags = ("sales_of_network", "listings_of_network")
+    told = told.with_columns(pl.when(anything).then(name).alias(name) for name in flags)
+    return told.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
 
 
 # The figures that the network's take the place of, by the flag that says so.
@@ -300,7 +377,7 @@ def _with_network(told: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl
     """Let the network's figures stand in where no fresh one was imported."""
     sold = _stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
     listed = _stands_in("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
-    joined = told.join(others, on=_CELL, how="left").with_columns(
+    joined = told.join(others, on=_CELL, how="left", maintain_order="left").with_columns(
         sales_of_network=sold,
         listings_of_network=listed,
     )

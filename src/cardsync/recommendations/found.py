@@ -18,11 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.models import Account
-from cardsync.market.of_cards import market_of
+from cardsync.market.of_cards import COLUMNS
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, read_stock
+from cardsync.pricing.runs.cards_to_price import Stock, read_stock
 from cardsync.recommendations import generation
 from cardsync.recommendations.evidence import digest, evidence_of, key_of
 from cardsync.recommendations.own_history import histories
@@ -137,7 +137,7 @@ async def _cards(
     """Return the cards as the live rules price them now, with all evidence beside them."""
     run = await run_of(session, account, now)
     if card_id is None:
-        stock = await read_stock(session, account, run)
+        stock = await read_stock(session, account, run, evidence=True)
     else:
         stock = await read_stock(
             session,
@@ -145,15 +145,17 @@ async def _cards(
             run,
             "c.id = :wanted AND NOT c.gone AND c.contribution IS NULL",
             card_id=card_id,
+            evidence=True,
             wanted=card_id,
         )
-    only = ON_SALE if card_id is None else f"c.id = {int(card_id)}"
-    seen = await market_of(session, account.seller_id, now, only)
-    return stock, await asyncio.to_thread(_priced, stock, seen)
+    return stock, await asyncio.to_thread(_priced, stock)
 
 
-def _priced(stock: Stock, seen: pl.DataFrame) -> pl.DataFrame:
+def _priced(stock: Stock) -> pl.DataFrame:
     run = stock.run
+    seen = stock.market
+    if seen is None:
+        seen = pl.DataFrame(schema=COLUMNS).clear(stock.cards.height)
     priced = engine.price(stock.cards, run.rules, run.seller, run.now, run.sales)
     kept = [name for name in engine.INPUT_COLUMNS if name not in seen.columns]
     chosen = priced.select(
@@ -162,7 +164,7 @@ def _priced(stock: Stock, seen: pl.DataFrame) -> pl.DataFrame:
         id=stock.cards["id"],
         stored_target=stock.cards["target_price"],
     )
-    return chosen.join(seen, on="id", how="left", maintain_order="left")
+    return chosen.hstack(seen)
 
 
 def _judged(

@@ -65,7 +65,7 @@ async def refreshed(seller):
 async def seen_by(seller):
     async with seller.service.database.tenant(seller.id, snapshot=True) as session:
         rows = await market_of(session, seller.id, clock.now(), ON_SALE)
-    assert rows.columns == list(COLUMNS)
+    assert rows.columns == ["id", *COLUMNS]
     return rows.row(0, named=True) if rows.height else None
 
 

@@ -21,11 +21,12 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.packed_integers import integer_columns
 from cardsync.database.transaction_settings import grouped_by_all_processes
+from cardsync.market.of_cards import KEYS, NO_MARKET, evidence_of, the_market
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.rules.decided import Decided, decided_of
 from cardsync.pricing.rules.queries import Selection, selections
-from cardsync.pricing.runs.market_inputs import market_inputs
+from cardsync.pricing.runs.market_inputs import INPUTS
 from cardsync.pricing.runs.price_history import past_of
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
@@ -40,8 +41,9 @@ _STOCK: Final = f"""
             c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
             (c.product_line = ANY (:lines))::integer AS product_line_enabled,
-            (c.product_line = ANY (:games))::integer AS game_has_rules
+            (c.product_line = ANY (:games))::integer AS game_has_rules{{market}}
        FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+       {{joins}}
       WHERE c.seller_id = :seller AND {{where}}) stock
 """
 # A member's contribution is not on a marketplace, so it has no price there.
@@ -72,11 +74,13 @@ _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 @dataclass(frozen=True)
 class Stock:
     """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`,
-    `listing_id` and `target_price`; the run that prices them.
+    `listing_id` and `target_price`; the run that prices them. `market` is all evidence of these
+    cards, row by row, if it was read.
     """
 
     chosen: Choices
     cards: pl.DataFrame
+    market: pl.DataFrame | None = None
 
     @property
     def run(self) -> Run:
@@ -108,10 +112,13 @@ async def read_stock(
     run: Run,
     where: str = ON_SALE,
     card_id: int | None = None,
+    *,
+    evidence: bool = False,
     **values: Any,
 ) -> Stock:
     """Every active card, or those that a condition over `card c` selects; with `card_id` nobody
-    else's past is read.
+    else's past is read. The market's evidence is read where the run looks at it, or if `evidence`
+    asks for it.
     """
     chosen = await choices(session, account.seller_id, run)
     games = await games_with_rules(session, account, chosen)
@@ -122,14 +129,22 @@ async def read_stock(
         "games": games or [],
         **values,
     }
+    market = NO_MARKET
+    if evidence or chosen.run.reads_market:
+        market = await the_market(session)
+    if not market.is_empty:
+        bound |= market.values
     sql = _STOCK.format(
         rule=first_of(chosen.rules, bound, "r"),
         sale=first_of(chosen.sales, bound, "s"),
         where=where,
+        market="" if market.is_empty else f", {market.columns}",
+        joins="" if market.is_empty else market.joins,
     )
     # Without sales, 300,000 nothings need not be read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     columns += [] if games is None else ["game_has_rules"]
+    columns += [] if market.is_empty else KEYS
     planned = grouped_by_all_processes() if card_id is None else ""
     rows = await integer_frame(
         session,
@@ -141,17 +156,15 @@ async def read_stock(
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     decided = await decided_of(session, account.seller_id, chosen.run)
+    seen: pl.DataFrame | None = None
+    if not market.is_empty:
+        keys = rows.select(KEYS)
+        rows = rows.drop(KEYS)
+        seen = await evidence_of(session, market, keys, account.seller_id, run.now)
     cards = _cards(rows.with_columns(**inputs), decided)
-    if chosen.run.reads_market:
-        seen = await market_inputs(
-            session,
-            account.seller_id,
-            run.now,
-            ON_SALE,
-            card_id,
-        )
-        cards = cards.join(seen, on="id", how="left", maintain_order="left")
-    return Stock(chosen, cards)
+    if seen is not None:
+        cards = cards.hstack(seen.select(INPUTS))
+    return Stock(chosen, cards, seen)
 
 
 async def games_with_rules(

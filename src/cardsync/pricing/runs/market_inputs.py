@@ -52,11 +52,9 @@ async def market_inputs(
     seller_id: int,
     now: datetime,
     only: str,
-    card_id: int | None,
 ) -> pl.DataFrame:
     """Return `id` and INPUTS of the seller's cards of which anything was observed; `only` is a
     condition over `card c` without values.
     """
-    chosen = only if card_id is None else f"c.id = {int(card_id)}"
-    seen = await market_of(session, seller_id, now, chosen)
+    seen = await market_of(session, seller_id, now, only)
     return seen.select("id", *INPUTS)

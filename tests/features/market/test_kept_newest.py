@@ -1,9 +1,10 @@
-"""The sums of sales that an import keeps: they equal what the sales say, whatever the order of the
-files, and only what differs is written.
+"""The newest market that an import keeps of each product: its sums equal what the sales say,
+whatever the order of the files, and only what differs is written.
 """
 
 import random
-from datetime import timedelta
+import struct
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -13,6 +14,8 @@ from cardsync.database.urls import libpq_url
 from cardsync.market import evidence
 from cardsync.market.of_cards import market_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ago(**span):
@@ -26,16 +29,27 @@ def sale(product, price, sold, fetched, condition="NM"):
 
 @pytest.fixture
 def sums(owner_url, product):
-    """`sums()` are the kept sums of the test's product, by condition."""
+    """`sums()` are median, sales, sales of the week and newest sale of the test's product, by
+    condition; `sums("xmin")` the version of its row.
+    """
 
-    def read(columns="median, sales, sales_week, newest_at"):
+    def read(column="packed"):
         with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            rows = connection.execute(
-                f"SELECT c.condition, {columns} FROM market_sum m JOIN market_cell c"
-                " ON c.id = m.cell WHERE product_id = %s",
-                [product],
-            ).fetchall()
-        return {condition: tuple(rest) for condition, *rest in rows}
+            conditions = dict(
+                connection.execute("SELECT id, condition FROM market_cell").fetchall()
+            )
+            kept = connection.execute(
+                f"SELECT {column} FROM market_newest WHERE product_id = %s", [product]
+            ).fetchone()
+        if column != "packed":
+            return kept
+        [look, *cells] = struct.iter_unpack(">8q", kept[0])
+        assert look[:2] == (product, 0)
+        return {
+            conditions[cell]: (*figures, EPOCH + timedelta(microseconds=newest))
+            for _, cell, _, _, *figures, newest in cells
+            if newest
+        }
 
     return read
 
@@ -78,9 +92,9 @@ async def test_the_same_file_again_writes_no_sum(observed, product, sums):
     fetched = ago(hours=1)
     lines = [sale(product, "5.00", ago(days=1), fetched)]
     await observed(*lines)
-    before = sums("m.xmin::text")
+    before = sums("xmin::text")
     await observed(*lines)
-    assert sums("m.xmin::text") == before
+    assert sums("xmin::text") == before
 
 
 async def test_sums_are_those_of_the_pure_anchor(observed, product, sums):
