@@ -91,25 +91,27 @@ async def packed_records(
     source: str,
     key: str,
     integers: int,
-) -> np.ndarray[Any, Any]:
-    """Return the records of a bytea column, one row for each, in no order: a value is a sequence of
-    records, and a record a number of bigints as `int8send` writes them. `source` holds no outside
-    text, and `key` is an integer of its rows.
+) -> list[np.ndarray[Any, Any]]:
+    """Return the records of a bytea column in blocks, one row for each record, in no order: a value
+    is a sequence of records, and a record a number of bigints as `int8send` writes them. `source`
+    holds no outside text, and `key` is an integer of its rows.
+
+    The blocks lie in the bytes of the answer, most significant byte first: a column is copied when
+    it is taken.
     """
     statement = (
         f"COPY (SELECT string_agg({column}, '') FROM {source} GROUP BY {key} >> {_RECORDS_BLOCK})"
         " TO STDOUT WITH (FORMAT binary)"
     )
     data = memoryview(await _copied_as_planned(session, statement, grouped_by_hash()))
-    parts = [np.empty((0, integers), np.int64)]
+    blocks: list[np.ndarray[Any, Any]] = []
     at = _COPY_HEADER_BYTES
     while int.from_bytes(data[at : at + 2], signed=True) == 1:
         size = int.from_bytes(data[at + 2 : at + 6])
         at += 6
-        block = np.frombuffer(data[at : at + size], ">i8")
-        parts.append(block.reshape(-1, integers).astype(np.int64))
+        blocks.append(np.frombuffer(data[at : at + size], ">i8").reshape(-1, integers))
         at += size
-    return np.concatenate(parts)
+    return blocks
 
 
 async def _copied_as_planned(session: AsyncSession, statement: str, planned: str) -> bytes:

@@ -196,8 +196,7 @@ async def evidence_of(
     """
     cards = keys.select(product_id="market_product", cell="market_cell")
     products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()
-    records = await _newest(session, products)
-    looks, figures = await asyncio.to_thread(_unpacked, records, now)
+    looks, figures = await _newest(session, products, now)
     recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
     fallen = looks.filter("fell", recent).join(products.to_frame(), on="product_id", how="semi")
     bought = await _buy_outs(session, fallen["product_id"].to_list(), market.cells, now)
@@ -207,28 +206,32 @@ async def evidence_of(
     return await asyncio.to_thread(_joined, cards, looks, figures, bought, others, now)
 
 
-async def _newest(session: AsyncSession, products: pl.Series) -> np.ndarray[Any, Any]:
-    """Return the records of at least these products."""
-    if not len(products):
-        return np.empty((0, RECORD), np.int64)
+async def _newest(
+    session: AsyncSession,
+    products: pl.Series,
+    now: datetime,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the looks and the figures of at least these products."""
     source = "market_newest"
     count = len(products)
     if count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
         named = "(SELECT * FROM market_newest WHERE product_id = ANY (CAST(:ids AS bigint[]))) held"
         source = await with_values(session, named, {"ids": products.to_list()})
-    return await packed_records(session, "packed", source, "product_id", RECORD)
+    blocks = await packed_records(session, "packed", source, "product_id", RECORD)
+    return await asyncio.to_thread(_unpacked, blocks, now)
 
 
 def _unpacked(
-    records: np.ndarray[Any, Any],
+    blocks: Sequence[np.ndarray[Any, Any]],
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the looks of products, and the figures of cells; a look that carries a time in the
     future is unknown.
     """
-    of_product = records[:, 1] == 0
+    of_product = [block[:, 1] == 0 for block in blocks]
     looks = _frame(
-        records[of_product],
+        blocks,
+        of_product,
         ("product_id", "", "sales_fetched_at", "listings_observed_at", "fell"),
     )
     known = [
@@ -236,7 +239,8 @@ def _unpacked(
         for name in ("sales_fetched_at", "listings_observed_at")
     ]
     figures = _frame(
-        records[~of_product],
+        blocks,
+        [~chosen for chosen in of_product],
         (
             *_CELL,
             "listings_low",
@@ -257,10 +261,22 @@ def _unpacked(
     )
 
 
-def _frame(records: np.ndarray[Any, Any], names: Sequence[str]) -> pl.DataFrame:
+def _frame(
+    blocks: Sequence[np.ndarray[Any, Any]],
+    chosen: Sequence[np.ndarray[Any, Any]],
+    names: Sequence[str],
+) -> pl.DataFrame:
+    """Return the chosen rows; a place without a name is left out."""
+    nothing = np.empty(0, np.int64)
+    columns = {
+        name: np.concatenate(
+            [nothing, *(block[rows, n] for block, rows in zip(blocks, chosen, strict=True))]
+        )
+        for n, name in enumerate(names)
+        if name
+    }
     return pl.DataFrame(
-        {name: np.ascontiguousarray(records[:, n]) for n, name in enumerate(names) if name},
-        schema={name: pl.Int64 for name in names if name},
+        {name: column.astype(np.int64, copy=False) for name, column in columns.items()}
     )
 
 
