@@ -484,9 +484,9 @@ def test_only_rows_that_were_seen_in_front_are_told(
         assert len(set(told)) == len(told)
 
 
-def swiped(page: Page, by: int) -> None:
-    """A finger goes over the first row of a queue, by so many pixels."""
-    box = page.locator("tr[data-swipes] td[data-label=Until]").first.bounding_box()
+def swiped(page: Page, by: int, cell: str = "td[data-label=Until]") -> None:
+    """A finger goes over the first row of a queue, by so many pixels, and begins in a cell."""
+    box = page.locator(f"tr[data-swipes] {cell}").first.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     touch = page.context.new_cdp_session(page)
@@ -498,6 +498,20 @@ def swiped(page: Page, by: int) -> None:
     for part in range(1, 9):
         send("touchMove", {"x": x + by * part / 8, "y": y + 2})
     send("touchEnd")
+
+
+def test_a_price_is_dismissed_by_a_swipe_over_its_name_on_a_tablet(
+    browser: Browser, shop: Shop
+) -> None:
+    tablet = {"viewport": {"width": 1_024, "height": 768}, "has_touch": True, "is_mobile": True}
+    with a_window(browser, shop, **tablet) as page:
+        page.goto("/pricing/reviews")
+        swiped(page, -150)
+        page.wait_for_timeout(300)
+        assert page.url.endswith("/pricing/reviews")
+        assert not page.get_by_text("1 price is dismissed.").count()
+        swiped(page, -150, "th")
+        page.get_by_text("1 price is dismissed.").wait_for()
 
 
 def test_a_price_is_accepted_and_dismissed_by_a_swipe(browser: Browser, shop: Shop) -> None:

@@ -3,8 +3,9 @@ rule, what the applied prices brought beside matched cards goes out.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
-and refunds and without cancelled orders; a younger decision waits, and one that follows another of
-its card within thirty days is part of that one. A rule with a hold-out is judged by it, too: chance
+and refunds and without cancelled orders; a younger decision waits, one that follows another of its
+card within thirty days is part of that one, and one that was rolled back meanwhile tells nothing.
+A rule with a hold-out is judged by it, too: chance
 drew the cards that kept their price and those that followed. Their sales are counted until the
 draw's thirty days end, because after that both follow.
 """
@@ -70,6 +71,12 @@ _SOLD: Final = f"""
                   AND b.state IN ('accepted', 'auto_applied')
                   AND (b.settled_at, b.id) < (r.settled_at, r.id)
                   AND b.settled_at > r.settled_at - CAST(:window AS interval))
+           AND NOT EXISTS (
+               SELECT FROM price_rollback_card u
+                 JOIN price_rollback v ON v.seller_id = :seller AND v.id = u.rollback_id
+                WHERE u.seller_id = :seller AND u.card_id = r.card_id AND v.state = 'applied'
+                  AND v.finished_at BETWEEN r.settled_at
+                                        AND r.settled_at + CAST(:window AS interval))
          ORDER BY r.settled_at DESC, r.id LIMIT :most
     ), alone AS MATERIALIZED (
         SELECT r.kind, r.card_id, r.current_price, r.revision

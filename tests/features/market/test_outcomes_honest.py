@@ -55,6 +55,29 @@ async def test_a_price_that_is_accepted_again_and_again_is_one_card(a_seller):
     assert (by_kind["accepted"], by_kind["cards"], by_kind["cards_sold"]) == (15, 1, 1)
 
 
+async def test_a_price_that_was_rolled_back_tells_nothing(a_seller):
+    seller = await a_seller()
+    cards = await stocked(seller, 4)
+    for number in (1, 2):
+        await reviewed(seller, cards[number], "accepted", days=40)
+    await reviewed(seller, cards[3], "expired", days=40)
+    at = clock.now() - timedelta(days=38)
+    made = """
+        INSERT INTO price_rollback (seller_id, state, scope, requested_at, finished_at, expires_at)
+        VALUES (:seller, 'applied', '{"run_id": 1}', :at, :at, :at) RETURNING id
+    """
+    [rollback] = await seller.service.sql(seller.id, made, seller=seller.id, at=at)
+    card = """
+        INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price)
+        VALUES (:seller, :rollback, :card, 10)
+    """
+    values = {"seller": seller.id, "rollback": rollback["id"], "card": cards[1]}
+    await seller.service.sql(seller.id, card, **values)
+    answer = await told(seller)
+    assert answer["outcomes"][0]["cards"] == 1
+    assert [one["card_id"] for one in answer["reviews"]] == [cards[2]]
+
+
 async def test_a_hold_out_is_measured_while_it_holds(a_seller):
     """A card that was drawn on the last day of its thirty days follows its rule a day later."""
     seller = await a_seller()

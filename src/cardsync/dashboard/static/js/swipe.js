@@ -21,7 +21,7 @@ function end(event, presses) {
 
 document.addEventListener("pointerdown", (event) => {
   const row = event.target.closest?.("[data-swipes]");
-  if (!row || event.pointerType !== "touch" || event.target.closest("a, button, input")) return;
+  if (!row || event.pointerType !== "touch" || event.target.closest("button, input")) return;
   drag = { row, x: event.clientX, y: event.clientY };
 });
 document.addEventListener("pointermove", (event) => {
