@@ -526,3 +526,27 @@ def test_a_price_is_accepted_and_dismissed_by_a_swipe(browser: Browser, shop: Sh
         for by, said in ((-150, "1 price is dismissed."), (150, "1 price is accepted.")):
             swiped(page, by)
             page.get_by_text(said).wait_for()
+
+
+def test_a_queue_is_decided_by_keys(browser: Browser, shop: Shop) -> None:
+    """The next row by j, then d, a or s; the chosen prices from the palette."""
+    with a_window(browser, shop) as page:
+        page.goto("/pricing/reviews")
+        for key, said in (("d", "1 price is dismissed."), ("a", "1 price is accepted.")):
+            page.keyboard.press(key)  # No row is the current one yet.
+            page.wait_for_timeout(200)
+            assert not page.get_by_text(said).count()
+            page.keyboard.press("j")
+            page.keyboard.press(key)
+            page.get_by_text(said).wait_for()
+        page.goto("/recommendations")
+        second = page.locator("tr[data-shown]").nth(1).get_attribute("data-shown")
+        for key in ("j", "j", "s"):
+            page.keyboard.press(key)
+        page.locator(".notice.good").wait_for()
+        assert not page.locator(f"tr[data-shown='{second}']").count()
+        for key in ("j", "x"):
+            page.keyboard.press(key)
+        command(page, "Look at the chosen")
+        page.wait_for_url("**/recommendations/accept?take=*")
+        assert page.locator("tbody tr").count() == 1

@@ -26,7 +26,8 @@ function open(id) {
   if (dialog && !dialog.open) dialog.showModal();
 }
 
-// Rows: j and k move, x selects, Enter opens the row's first link.
+// Rows: j and k move, x selects, Enter opens the row's first link. In a queue, a accepts the row, d
+// dismisses it and s snoozes it.
 const rows = () => all("[data-rows] > tr, [data-rows] > li");
 let current = -1;
 function go(step) {
@@ -46,6 +47,12 @@ function go(step) {
 function select() {
   const box = rows()[current] && find("input[type=checkbox]", rows()[current]);
   if (box) box.click();
+}
+
+function decide(key) {
+  const row = rows()[current];
+  const button = row && find(`[data-row-key="${CSS.escape(key)}"] button`, row);
+  button?.click();
 }
 
 // The palette: pages, and the actions that this page shows.
@@ -164,6 +171,7 @@ document.addEventListener("keydown", event => {
   else if (key === "j") go(1);
   else if (key === "k") go(-1);
   else if (key === "x") select();
+  else if ("ads".includes(key)) decide(key);
   else if (key === ".") {
     event.preventDefault();
     openPalette();
