@@ -207,20 +207,23 @@ def test_a_card_that_a_hold_out_draws_is_not_recommended():
     assert set(cut["id"]) == set(free)
 
 
-def test_a_capped_raise_ends_only_below_what_is_worth_a_look():
+@pytest.mark.parametrize(
+    ("asked", "least"), [(100_000, "10.30"), (2_589_900, "266.76"), (1_387_000, "142.87")]
+)
+def test_a_capped_raise_ends_only_below_what_is_worth_a_look(asked, least):
     told = evidence_of(
         {
             "kind": "sales_anchor",
-            "proposed": 110_000,
-            "current_price": 100_000,
-            "asked_now": 100_000,
+            "proposed": asked * 11 // 10,
+            "current_price": asked,
+            "asked_now": asked,
             "sales_median": 150_000,
             "sales_count": 4,
             "sales_newest_at": NOW,
             "sales_fetched_at": NOW,
         }
     )
-    assert told["would_change"].startswith("A median below 10.30,")
+    assert told["would_change"].startswith(f"A median below {least},")
 
 
 def test_the_reviews_that_are_worth_the_most_are_kept():

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from cardsync.clock import rfc3339
-from cardsync.money import dollars
+from cardsync.money import UNITS_PER_CENT, dollars
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.recommendations.generation import DEPTH_UNDERCUT_BP, LEAST_RISE, LEAST_RISE_BP
 
@@ -100,15 +100,15 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _least(kind: str, row: Mapping[str, Any]) -> int:
-    """Return the lowest figure whose raise is still worth a look; a cap or a rounding style of the
-    rule may ask for a little more.
+    """Return the lowest figure in whole cents whose raise is still worth a look; a cap or a rounding
+    style of the rule may ask for a little more.
     """
     base: int = row.get("asked_now") or row["current_price"]
     least = max(base + LEAST_RISE, (base * (WHOLE_BP + LEAST_RISE_BP) + WHOLE_BP // 2) // WHOLE_BP)
-    if kind != "depth_raise":
-        return least
-    # The proposal stands that much below the lowest listing.
-    return -(-least * WHOLE_BP // (WHOLE_BP - DEPTH_UNDERCUT_BP))
+    if kind == "depth_raise":
+        # The proposal stands that much below the lowest listing.
+        least = -(-least * WHOLE_BP // (WHOLE_BP - DEPTH_UNDERCUT_BP))
+    return -(-least // UNITS_PER_CENT) * UNITS_PER_CENT
 
 
 def _source(kind: str, row: Mapping[str, Any]) -> str | None:
