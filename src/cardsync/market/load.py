@@ -119,7 +119,9 @@ async def _observations(
         say(f"{report.rows:,} rows of {report.name} are read")
     report.sales = await run(session, _NEW_SALES, {})
     report.listings = await run(session, _NEW_LISTINGS, {})
-    await run(session, _NEW_LOOKS, {"now": clock.now()})
+    now = {"now": clock.now()}
+    await run(session, _NEW_LOOKS, now)
+    await run(session, _NEW_SALES_LOOKS, now)
     # Without anything new only a moved look changes what is the newest.
     looked = "seen_look" if report.sales or report.listings else "moved_look"
     await pack_newest(session, f"SELECT product_id FROM {looked}")
@@ -173,11 +175,19 @@ _NEW_LOOKS: Final = f"""
         RETURNING product_id)
     INSERT INTO moved_look SELECT product_id FROM written
 """
+# A look with a time in the future never was.
+_NEW_SALES_LOOKS: Final = """
+    INSERT INTO market_sales_look (product_id, looked_at)
+    SELECT DISTINCT product_id, sales_at FROM seen_look WHERE sales_at <= :now
+     ORDER BY product_id, sales_at
+    ON CONFLICT DO NOTHING
+"""
 
 
 async def _copy_sales(session: AsyncSession, rows: pl.DataFrame) -> None:
     await _copy(session, "seen_sale", rows.select(_SALE))
-    looks = rows.group_by("product_id").agg(pl.col("fetched_at").max().alias("sales_at"))
+    hour = pl.col("fetched_at").dt.truncate("1h").alias("hour")
+    looks = rows.group_by("product_id", hour).agg(pl.col("fetched_at").max().alias("sales_at"))
     await _copy(session, "seen_look", looks.select("product_id", "sales_at"))
 
 
@@ -283,6 +293,7 @@ _PAST: Final = """
 """
 _CLOCKS: Final[Sequence[tuple[str, str]]] = (
     ("market_sale", "sold_at"),
+    ("market_sales_look", "looked_at"),
     ("market_listing", "observed_at"),
     ("market_price", "observed_at"),
 )

@@ -1,6 +1,7 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
 `market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, `market_newest` what a run reads of them, and `market_cell` the conditions, printings and languages that occur. `network_cell` has what
+clocks, `market_sales_look` the earlier looks at sales, `market_newest` what a run reads of all
+that, and `market_cell` the conditions, printings and languages that occur. `network_cell` has what
 each exposed seller of the network offers and sold, `network_look` when that was read.
 
 Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
@@ -34,6 +35,16 @@ class MarketLook(Base):
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     sales_at: Mapped[datetime | None] = mapped_column(Moment)
     listings_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class MarketSalesLook(Base):
+    """A time at which a product's sales were looked at, the last one of its hour. A backtest takes
+    sales as they were known at the newest look up to a day. The looks at listings are their rows.
+    """
+
+    __tablename__ = "market_sales_look"
+    product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    looked_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
 
 
 class MarketSale(Base):

@@ -6,12 +6,13 @@ clocks in microseconds (0 for none), and whether some cell's supply fell lately.
 tells of a cell: product, cell, lowest price and number of listings in the newest snapshot, then
 median, sales, sales of the week and newest sale of thirty days. The sums cover the thirty days
 before the look and not before the reading. So they stay right until the next look, and a look that
-is older than a day is no evidence anyway.
+is older than a day is no evidence anyway. The sums of earlier looks are made here, too, and not kept.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +22,7 @@ from cardsync.market.evidence import FALL_LEAVES_BP, SALES_WEEK, SALES_WINDOW
 from cardsync.market.stored import SUPPLY_SINCE
 
 RECORD: Final = 8
+SUMS: Final = ("looked", "summed", "listed", "fallen")
 _WHOLE_BP: Final = 10_000
 
 
@@ -29,7 +31,7 @@ def _packed(*numbers: str) -> str:
     return " || ".join(f"int8send(({number})::bigint)" for number in numbers)
 
 
-def _microseconds(column: str) -> str:
+def microseconds(column: str) -> str:
     # `extract` would count in numeric, which costs several times as much.
     return f"coalesce(date_part('epoch', {column}) * 1000000, 0)"
 
@@ -45,8 +47,7 @@ _SUMMED: Final = """
                    (count(*) FILTER (WHERE s.sold_at >= k.sales_at - CAST(:week AS interval))
                    )::integer AS sales_week,
                    max(s.sold_at) AS newest_at
-              FROM seen_product l
-              JOIN market_look k ON k.product_id = l.product_id
+              FROM looked k
               JOIN market_sale s ON s.product_id = k.product_id
                AND s.sold_at BETWEEN k.sales_at - CAST(:window AS interval) AND k.sales_at
              GROUP BY s.product_id, s.cell) cells
@@ -54,16 +55,14 @@ _SUMMED: Final = """
 _LISTED: Final = """
     CREATE TEMP TABLE listed ON COMMIT DROP AS
     SELECT l.product_id, l.cell, l.low, l.listings
-      FROM seen_product p
-      JOIN market_look k ON k.product_id = p.product_id
+      FROM looked k
       JOIN market_listing l ON l.product_id = k.product_id AND l.observed_at = k.listings_at
 """
 # The products of which some cell holds much less than it held lately; `evidence.buy_out` judges them.
 _FALLEN: Final = f"""
     CREATE TEMP TABLE fallen ON COMMIT DROP AS
     SELECT DISTINCT k.product_id
-      FROM seen_product p
-      JOIN market_look k ON k.product_id = p.product_id
+      FROM looked k
       JOIN market_listing l ON l.product_id = k.product_id
                            AND l.observed_at >= k.listings_at - CAST(:supply AS interval)
                            AND l.observed_at < k.listings_at
@@ -74,8 +73,8 @@ _FALLEN: Final = f"""
 _LOOK: Final = _packed(
     "k.product_id",
     "0",
-    _microseconds("k.sales_at"),
-    _microseconds("k.listings_at"),
+    microseconds("k.sales_at"),
+    microseconds("k.listings_at"),
     "(f.product_id IS NOT NULL)::integer",
     "0",
     "0",
@@ -89,13 +88,12 @@ _CELL: Final = _packed(
     "coalesce(s.median, 0)",
     "coalesce(s.sales, 0)",
     "coalesce(s.sales_week, 0)",
-    _microseconds("s.newest_at"),
+    microseconds("s.newest_at"),
 )
 _CHANGED: Final = f"""
     INSERT INTO market_newest AS m (product_id, packed)
     SELECT k.product_id, {_LOOK} || coalesce(c.packed, ''::bytea)
-      FROM seen_product p
-      JOIN market_look k ON k.product_id = p.product_id
+      FROM looked k
       LEFT JOIN fallen f ON f.product_id = k.product_id
       LEFT JOIN (
         SELECT product_id, string_agg(packed, ''::bytea ORDER BY cell) AS packed
@@ -114,16 +112,24 @@ async def pack_newest(session: AsyncSession, products: str) -> int:
     """Bring the rows of some products up to date, and return how many were written; `products` is a
     query of their ids without values.
     """
-    await session.execute(
-        text(
-            "CREATE TEMP TABLE seen_product ON COMMIT DROP AS"
-            f" SELECT DISTINCT product_id FROM ({products}) AS seen"
-        )
-    )
-    await session.execute(text("ANALYZE seen_product"))
+    looks = f"""
+        SELECT k.product_id, k.sales_at, k.listings_at
+          FROM (SELECT DISTINCT product_id FROM ({products}) named) seen
+          JOIN market_look k ON k.product_id = seen.product_id
+    """
+    await sum_up(session, looks, {})
+    return await run(session, _CHANGED, {})
+
+
+async def sum_up(session: AsyncSession, looks: str, values: Mapping[str, Any]) -> None:
+    """Sum the market of some products, each at one look; `looks` is a query of (product_id,
+    sales_at, listings_at). The sums stand in the temporary tables SUMS until the transaction ends.
+    """
+    created = f"CREATE TEMP TABLE looked ON COMMIT DROP AS {looks}"
+    await session.execute(text(created), dict(values))
+    await session.execute(text("ANALYZE looked"))
     await session.execute(text(_SUMMED), {"week": SALES_WEEK, "window": SALES_WINDOW})
     await session.execute(text(_LISTED))
     await session.execute(text(_FALLEN), {"supply": SUPPLY_SINCE})
     for table in ("summed", "listed", "fallen"):
         await session.execute(text(f"ANALYZE {table}"))
-    return await run(session, _CHANGED, {})

@@ -20,6 +20,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.clock import microseconds
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.packed_integers import integer_columns, packed_records
 from cardsync.market.evidence import (
@@ -79,6 +80,7 @@ _OF_NETWORK: Final = (
     "network_fetched_at",
 )
 _NETWORK_TYPES: Final = dict.fromkeys((*_CELL, *_OF_NETWORK), pl.Int64)
+NO_NETWORK: Final = pl.DataFrame(schema=_NETWORK_TYPES)
 _ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
 COLUMNS: Final[dict[str, Any]] = {
     "sales_median": pl.Int64(),
@@ -197,13 +199,16 @@ async def evidence_of(
     cards = keys.select(product_id="market_product", cell="market_cell")
     products = cards.filter(pl.col("product_id") != 0)["product_id"].unique()
     looks, figures = await _newest(session, products, now)
-    recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
-    fallen = looks.filter("fell", recent).join(products.to_frame(), on="product_id", how="semi")
-    bought = await _buy_outs(session, fallen["product_id"].to_list(), market.cells, now)
-    others = pl.DataFrame(schema=_NETWORK_TYPES)
+    bought = await buy_outs_of(
+        session,
+        market,
+        looks.join(products.to_frame(), on="product_id", how="semi"),
+        now,
+    )
+    others = NO_NETWORK
     if market.network and (lacking := _without_fresh(products, looks, now)):
         others = await _of_network(session, lacking, cards, seller_id, now)
-    return await asyncio.to_thread(_joined, cards, looks, figures, bought, others, now)
+    return await asyncio.to_thread(joined, cards, looks, figures, bought, others, now)
 
 
 async def _newest(
@@ -318,26 +323,35 @@ def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> l
     return products.to_frame().join(fresh, on="product_id", how="anti")["product_id"].to_list()
 
 
-async def _buy_outs(
+async def buy_outs_of(
     session: AsyncSession,
-    products: list[int],
-    cells: dict[Cell, int],
+    market: Market,
+    looks: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
-    supplied = await recent_supply(session, products, now)
+    """Return (product_id, cell, buy_out_detected_at) among the products whose supply fell. A sale
+    counts that was there at the product's look.
+    """
+    recent = pl.col("listings_observed_at") >= pl.lit(now - SUPPLY_SINCE, TIME).cast(pl.Int64)
+    fallen = looks.filter("fell", recent)
+    until = dict(fallen.select("product_id", "sales_fetched_at").iter_rows())
+    supplied = await recent_supply(session, until, now)
 
     def found() -> Iterator[tuple[int, int, datetime]]:
         for product_id, of in supplied.items():
             for cell in of.cells:
-                verdict = buy_out(of.of(cell), of.sold(cell), now)
+                sold = of.sold(cell)
+                if (looked := until[product_id]) is not None:
+                    sold = [sale for sale in sold if microseconds(sale.sold_at) <= looked]
+                verdict = buy_out(of.of(cell), sold, now)
                 if verdict.detected_at is not None:
-                    yield product_id, cells[cell], verdict.detected_at
+                    yield product_id, market.cells[cell], verdict.detected_at
 
     schema: dict[str, Any] = {**dict.fromkeys(_CELL, pl.Int64), "buy_out_detected_at": TIME}
     return pl.DataFrame(list(found()), schema=schema, orient="row")
 
 
-def _joined(
+def joined(
     cards: pl.DataFrame,
     looks: pl.DataFrame,
     figures: pl.DataFrame,
@@ -345,6 +359,9 @@ def _joined(
     others: pl.DataFrame,
     now: datetime,
 ) -> pl.DataFrame:
+    """Return COLUMNS of each of the cards' (product_id, cell). `looks` has the clocks of products,
+    `figures` those of cells, and `others` the network's.
+    """
     known = cards.join(looks, on="product_id", how="left", maintain_order="left")
     for frame in (figures, bought):
         known = known.join(frame, on=_CELL, how="left", maintain_order="left")

@@ -22,6 +22,8 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
+from cardsync.market.of_cards import KEYS, NO_MARKET
+from cardsync.market.of_past import past_market
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.preview import snapshots
@@ -31,6 +33,7 @@ from cardsync.pricing.preview.snapshots import Snapshot
 from cardsync.pricing.receipts.sentences import money
 from cardsync.pricing.rules.rows import pins_of, run_of
 from cardsync.pricing.runs.cards_to_price import Choices, choices, games_with_rules
+from cardsync.pricing.runs.market_inputs import INPUTS
 from cardsync.pricing.runs.price_history import unsold
 
 
@@ -166,6 +169,7 @@ async def _go_through(
         replace(asked, now=kept[0].at),
         kept[-1].at,
     )
+    market = await past_market(session) if asked.reads_market else None
     shop: Shop | None = None
     chosen: Choices | None = None
     games: list[str] | None = None
@@ -186,7 +190,13 @@ async def _go_through(
         # A query that depends on the time may select other cards although nothing changed.
         whole = again or chosen.timed
         after = None if whole else kept[place - 1].at
-        changed = await snapshots.changed(session, account, chosen, after)
+        changed = await snapshots.changed(
+            session,
+            account,
+            chosen,
+            after,
+            NO_MARKET if market is None else market.known,
+        )
         if shop is None:
             past = await unsold(
                 session,
@@ -198,6 +208,10 @@ async def _go_through(
             shop = Shop(changed, snapshot.at, account.time_zone, past)
         else:
             await asyncio.to_thread(shop.advance, changed, snapshot.at)
+        seen: pl.DataFrame | None = None
+        if market is not None:
+            found = await market.evidence(shop.stocked.select(KEYS), snapshot.at)
+            seen = found.select(INPUTS)
         following = kept[place + 1].at if place + 1 < len(kept) else None
         await asyncio.to_thread(
             _price,
@@ -209,6 +223,7 @@ async def _go_through(
             told,
             _between(sold, snapshot.at, following),
             games,
+            seen,
         )
 
 
@@ -226,11 +241,12 @@ def _price(
     told: Told,
     sold: pl.DataFrame,
     games: list[str] | None,
+    evidence: pl.DataFrame | None,
 ) -> None:
     lines = account.product_lines
     numbers = None if games is None else [lines.index(game) + 1 for game in games]
     shop.seen(snapshot.at, lines.index(snapshot.line) + 1 if snapshot.line in lines else None)
-    told.add(snapshot.at, shop.price(run, pins, numbers))
+    told.add(snapshot.at, shop.price(run, pins, numbers, evidence))
     told.sold.append(shop.sell(sold))
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from cardsync.market.of_cards import KEYS
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.periods import day_start, week_start
 from cardsync.pricing.engine.run_inputs import TIME, Run
@@ -106,19 +107,26 @@ class Shop:
             )
         return lines.join(asked, on="marketplace_id", how="left", maintain_order="left")
 
+    @property
+    def stocked(self) -> pl.DataFrame:
+        return self.cards.filter(pl.col("quantity") > 0)
+
     def price(
         self,
         run: Run,
         pins: dict[int, int],
         games: list[int] | None = None,
+        evidence: pl.DataFrame | None = None,
     ) -> pl.DataFrame:
         """Price every card in stock by the run; the shop asks these prices from now on.
 
-        `games` has the numbers of the lines that rules select cards of; None means all.
+        `games` has the numbers of the lines that rules select cards of; None means all. `evidence`
+        has the market of `stocked`, row by row.
         """
-        stocked = self.cards.filter(pl.col("quantity") > 0)
+        stocked = self.stocked
         pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
-        inputs = stocked.drop("price", "asked", "seen_at", "line").with_columns(
+        priced = stocked.drop("price", "asked", "seen_at", "line", *KEYS, strict=False)
+        inputs = priced.with_columns(
             current_price=stocked.select(CURRENT).to_series(),
             observed_at=stocked["seen_at"],
             product_line_enabled=stocked["line"] > 0,
@@ -127,7 +135,7 @@ class Shop:
             **{name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")},
         )
         out = engine.price(
-            inputs,
+            inputs if evidence is None else inputs.hstack(evidence),
             run.rules,
             run.seller,
             run.now,

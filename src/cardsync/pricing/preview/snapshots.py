@@ -23,6 +23,7 @@ from cardsync.cards.models import Card
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import driver
+from cardsync.market.of_cards import KEYS, NO_MARKET, Market
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.runs.cards_to_price import Choices, first_of, integer_frame
 from cardsync.pricing.runs.price_history import begins
@@ -76,14 +77,14 @@ _SNAPSHOT: Final = f"""
             c.custom::integer AS custom,
             {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
             (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at,
-            coalesce(array_position(:lines, c.product_line), 0) AS line
+            coalesce(array_position(:lines, c.product_line), 0) AS line{{market}}
        FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")},
                     g.quantity = 0 AS gone, NULL::numeric AS target_price,
                     g.day_start_price, g.week_start_price
                FROM (SELECT DISTINCT ON (card_id) * FROM gathered
                       WHERE observed_at > :after AND observed_at <= :now
                      ORDER BY card_id, observed_at DESC) g
-              JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c) snapshot
+              JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c {{joins}}) snapshot
 """
 _COLUMNS: Final = (
     "id",
@@ -167,9 +168,10 @@ async def changed(
     account: Account,
     chosen: Choices,
     after: datetime | None,
+    market: Market = NO_MARKET,
 ) -> pl.DataFrame:
     """Return the cards that were observed with changes after that moment, up to the run's moment;
-    without a moment, return every card of that time.
+    without a moment, return every card of that time. Where there is a market, they have its KEYS.
     """
     bound: dict[str, Any] = {
         "seller": account.seller_id,
@@ -177,13 +179,17 @@ async def changed(
         "now": chosen.run.now,
         "after": after or "-infinity",
     }
+    if not market.is_empty:
+        bound |= market.values
     sql = _SNAPSHOT.format(
         rule=first_of(chosen.rules, bound, "r"),
         sale=first_of(chosen.sales, bound, "s"),
+        market="" if market.is_empty else f", {market.columns}",
+        joins="" if market.is_empty else market.joins,
     )
     frame = await integer_frame(
         session,
-        _COLUMNS,
+        _COLUMNS if market.is_empty else (*_COLUMNS, *KEYS),
         await with_values(session, sql, bound),
         ("rule_id", "sale_id", *_PRICES),
     )
