@@ -5,6 +5,9 @@ HTTP; the web process's peak memory. `--percent 100` moves every price every day
 Floor: every stored observation by COPY, once, and the engine once a snapshot. Naive: for each
 snapshot the rows as of its moment by DISTINCT ON, fetched, and a plain Python loop (one snapshot,
 a tenth of its loop; scaled).
+
+At last the same days with a market: each card's product was looked at on each of them, and all
+rules have a gate and go up to listings.
 """
 
 from __future__ import annotations
@@ -18,9 +21,39 @@ from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
 from ground import MB, Report, spread
 from priced_shop import NOW, Shop, loop, parsed_rules, rules, shop, with_rule
+from reprice_by_evidence import CARDS, CELLS, GATE, PRODUCTS
 
 SNAPSHOTS = 30
 _AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
+_SALES = 1_000_000
+# Every product was looked at an hour before each snapshot.
+_DAYS = """
+    CREATE TEMP TABLE looked_days AS
+    SELECT exported_at - interval '1 hour' AS at, row_number() OVER () AS day FROM upload
+     WHERE stream = 'inventory'
+"""
+_LISTINGS = """
+    INSERT INTO market_listing (product_id, observed_at, cell, listings, copies, low)
+    SELECT DISTINCT ON (product_id, cell, at) product_id, at, cell, 1 + n %% 12, 20,
+           greatest(1, price * (100 + (n + day) %% 20) / 100)
+      FROM held, looked_days
+"""
+_SOLD = """
+    INSERT INTO market_sale (product_id, sold_at, cell, price, quantity)
+    SELECT h.product_id, now() - (s * 7919 %% 5000000 + 100) * interval '1 second', h.cell,
+           greatest(1, h.price * (80 + s * 31 %% 60) / 100), 1
+      FROM generate_series(1, CAST(%(sales)s AS bigint)) s
+      JOIN held h ON h.n = s %% (SELECT count(*) FROM held)
+    ON CONFLICT DO NOTHING
+"""
+_SALES_LOOKS = """
+    INSERT INTO market_sales_look (product_id, looked_at)
+    SELECT DISTINCT product_id, at FROM held, looked_days
+"""
+_LOOKS = """
+    INSERT INTO market_look (product_id, sales_at, listings_at)
+    SELECT product_id, max(looked_at), max(looked_at) FROM market_sales_look GROUP BY product_id
+"""
 
 
 def set_the_past(of: Shop, percent: int) -> int:
@@ -54,6 +87,23 @@ def set_the_past(of: Shop, percent: int) -> int:
         connection.execute("VACUUM ANALYZE price_observation, card, upload")
     of.made.settle()
     return done.rowcount
+
+
+def set_the_market(of: Shop) -> None:
+    with of.made.admin() as connection:
+        for statement in (
+            PRODUCTS,
+            CELLS,
+            CARDS,
+            _DAYS,
+            _LISTINGS,
+            _SOLD,
+            _SALES_LOOKS,
+            _LOOKS,
+        ):
+            connection.execute(statement, {"sales": _SALES})
+        connection.execute("VACUUM ANALYZE")
+    of.made.settle()
 
 
 def floor(of: Shop) -> None:
@@ -106,6 +156,14 @@ def measure(data: Path, rows: int, rounds: int, percent: int) -> Report:
             )
             times["floor"].append(ground.seconds(lambda: floor(of)))
         assert told["summary"]["snapshots"] == SNAPSHOTS, told["summary"]
+        set_the_market(of)
+        gated = {"market_gate": GATE, "undercut_up_bp": 100}
+        followed = body | {"rules": [rule | gated for rule in body["rules"]]}
+        started = perf_counter()
+        changed = of.call("POST", "/api/pricing/backtest", followed)["summary"]["changed"]
+        with_market = perf_counter() - started
+        assert changed != told["summary"]["changed"]
+        report.note(f"with the market of each day {with_market:.1f} s, {changed:,} price changes")
         peak = ground.peak_memory(web)
         report.note(
             f"{told['days'][-1]['cards']:,} cards, {stored:,} stored observations,"

@@ -20,15 +20,15 @@ from ground import Report, spread
 from priced_shop import Shop, shop
 from reprice import repriced
 
-_GATE = {"min_listings": 2, "min_sales_30d": 3, "max_age_hours": 24, "undercut_bp": 100}
+GATE = {"min_listings": 2, "min_sales_30d": 3, "max_age_hours": 24, "undercut_bp": 100}
 # The provisional products of the imported shop get an id of the marketplace each.
-_PRODUCTS = "UPDATE product SET marketplace_product_id = id WHERE marketplace_product_id IS NULL"
-_CELLS = """
+PRODUCTS = "UPDATE product SET marketplace_product_id = id WHERE marketplace_product_id IS NULL"
+CELLS = """
     INSERT INTO market_cell (condition, printing, language)
     SELECT DISTINCT condition, printing, language FROM card WHERE condition IS NOT NULL
     ON CONFLICT DO NOTHING
 """
-_CARDS = """
+CARDS = """
     CREATE TEMP TABLE held AS
     SELECT row_number() OVER () - 1 AS n, p.marketplace_product_id AS product_id, k.id AS cell,
            (coalesce(c.market, c.low, 1) * 10000)::bigint AS price
@@ -59,7 +59,7 @@ _LOOKS = """
 def _observe(of: Shop, sales: int) -> None:
     """Write the market of all cards with SQL alone."""
     with of.made.admin() as connection:
-        for statement in (_PRODUCTS, _CELLS, _CARDS, _LISTINGS, _SALES, _LOOKS):
+        for statement in (PRODUCTS, CELLS, CARDS, _LISTINGS, _SALES, _LOOKS):
             connection.execute(statement, {"sales": sales})
     of.made.in_database(_summed)
     with of.made.admin() as connection:
@@ -104,7 +104,7 @@ def measure(data: Path, rows: int, sales: int, rounds: int) -> Report:
         changed["observed"] = run["changed"]
         # The requests of a minute are limited, so the rules are changed once.
         for rule in of.rule_ids:
-            of.call("PATCH", f"/api/pricing/rules/{rule}", {"market_gate": _GATE})
+            of.call("PATCH", f"/api/pricing/rules/{rule}", {"market_gate": GATE})
         times["with"], run = _turns(of, rounds)
         changed["with"] = run["changed"]
         report.note(f"{run['cards']:,} cards, {sales:,} sales, a gate in 20 rules")
