@@ -75,6 +75,8 @@ async def accept(
         return await _revise(session, row, found, now)
     proposed = to_units(row.proposed_price)
     before = await _target(session, caller.seller_id, row.card_id)
+    # The same figures may have been seen again since the review was made, or another rule governs.
+    row.rule_id, row.expires_at = found["rule_id"], found["expires_at"]
     target = NewTarget(row.card_id, proposed, row.rule_id, row.expires_at)
     run_id = await apply_targets(session, state, [target], "recommendation", now)
     row.state, row.settled_at, row.settled_by = "accepted", now, caller.actor

@@ -4,12 +4,18 @@ lasts longer than its evidence, and nothing passes what a person said since.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tests.features.market.test_recommendations import (
     LIST,
+    ago,
+    listings,
     pending,
     revision,
     shop,  # noqa: F401
 )
+
+from cardsync import clock
 
 PIN = "/api/pricing/pins/1"
 RULES = "/api/pricing/rules"
@@ -49,3 +55,12 @@ async def test_an_undone_pin_of_many_ends_with_the_evidence(shop, observed, prod
     assert answer.status_code == 200, answer.text
     assert (await undone(seller, "pricing.pinned_many")).status_code == 200
     assert await pins(seller) == before
+
+
+async def test_an_accepted_price_holds_as_long_as_the_newest_evidence(shop, observed, product):  # noqa: F811
+    seller, one = await pending(shop, observed, product)
+    seen = ago(minutes=5)
+    await observed(*listings(product, "15.00", "15.50", "16.00", seen=seen))
+    await accepted(seller, one)
+    [pin] = await pins(seller)
+    assert pin["until"] == clock.read_moment(seen) + timedelta(hours=24)
