@@ -13,6 +13,8 @@ from tests.features.market.test_recommendations import (
     pending,
     revision,
     shop,  # noqa: F401
+    synced,
+    targets,
 )
 
 from cardsync import clock
@@ -64,3 +66,17 @@ async def test_an_accepted_price_holds_as_long_as_the_newest_evidence(shop, obse
     await accepted(seller, one)
     [pin] = await pins(seller)
     assert pin["until"] == clock.read_moment(seen) + timedelta(hours=24)
+
+
+async def test_an_older_acceptance_is_not_undone_below_a_newer_one(shop, observed, product):  # noqa: F811
+    seller, one = await pending(shop, observed, product)
+    await accepted(seller, one)
+    clock.shift(timedelta(hours=25))
+    await observed(*listings(product, "15.00", "15.50", "16.00"))
+    # The rule takes the price back, and the same listings recommend it once more.
+    [again] = (await synced(seller))["recommendations"]
+    await accepted(seller, again)
+    answer = await undone(seller, "recommendations.accepted", 1)
+    assert (answer.status_code, answer.json().get("code")) == (409, "changed_since"), answer.text
+    assert (await targets(seller))[1] == "14.85"
+    assert len(await pins(seller)) == 1
