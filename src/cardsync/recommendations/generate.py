@@ -64,7 +64,14 @@ _AS_STORED: Final = {
     "expires_at": "to_timestamp(f.expires_at / 1000000.0)",
 }
 _SET: Final = ", ".join(f"{name} = {_AS_STORED.get(name, f'f.{name}')}" for name in _CONTENT)
-# The same evidence, seen again: only its clocks move, and no revision.
+# Somebody pinned the card after it was read, or accepted its review: that is the last word.
+_PINNED_SINCE: Final = """
+    DELETE FROM found f USING card c, pinned_price p
+     WHERE c.seller_id = :seller AND c.id = f.card_id
+       AND p.seller_id = :seller AND p.marketplace_id = c.marketplace_id
+       AND (p.until IS NULL OR p.until > :now)
+"""
+# The same evidence, seen again: only its clocks move, and no revision. Another rule may govern.
 _SEEN_AGAIN: Final = f"""
     UPDATE recommendation r
        SET evidence = {_AS_STORED["evidence"]}, expires_at = {_AS_STORED["expires_at"]},
@@ -188,7 +195,7 @@ async def write_found(
         "actor": ACTOR,
         "rules": orjson.dumps({str(rule): n for rule, n in found.rule_cards.items()}).decode(),
     }
-    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _UNPIN, _SCAN):
+    for statement in (_PINNED_SINCE, _SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _UNPIN, _SCAN):
         await run(session, statement, values)
 
 

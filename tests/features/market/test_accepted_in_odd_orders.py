@@ -7,8 +7,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.features.market.test_recommendations import (
+    CELLS,
     LIST,
     ago,
+    listed_now,
     listings,
     pending,
     revision,
@@ -17,7 +19,10 @@ from tests.features.market.test_recommendations import (
     targets,
 )
 
+from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.recommendations import generate
+from cardsync.recommendations.generate import work_off
 
 PIN = "/api/pricing/pins/1"
 RULES = "/api/pricing/rules"
@@ -80,3 +85,61 @@ async def test_an_older_acceptance_is_not_undone_below_a_newer_one(shop, observe
     assert (answer.status_code, answer.json().get("code")) == (409, "changed_since"), answer.text
     assert (await targets(seller))[1] == "14.85"
     assert len(await pins(seller)) == 1
+
+
+async def interrupted(seller, monkeypatch, between):
+    """Generate, and do something after the cards were read and before anything is written."""
+    [card] = (await seller.get("/api/cards")).json()["cards"]
+    await seller.import_csv(a_csv(a_row(1, name=card["product_name"], quantity=3, **CELLS)))
+    await seller.service.run_jobs()
+    real = generate.all_found
+
+    async def found(*given):
+        known = await real(*given)
+        await between()
+        return known
+
+    monkeypatch.setattr(generate, "all_found", found)
+    await work_off(seller.service.work, seller.id)
+    monkeypatch.setattr(generate, "all_found", real)
+
+
+async def test_a_card_that_is_pinned_while_a_generation_runs(shop, observed, product, monkeypatch):  # noqa: F811
+    seller = await shop()
+    await observed(*listings(product, "15.00", "15.50", "16.00"))
+
+    async def pin():
+        answer = await seller.http.put(PIN, json={"price": "12.00"})
+        assert answer.status_code == 200, answer.text
+
+    await interrupted(seller, monkeypatch, pin)
+    assert (await listed_now(seller))["total"] == 0
+
+
+async def test_automatic_mode_leaves_a_pin_of_this_moment(shop, observed, product, monkeypatch):  # noqa: F811
+    seller = await shop()
+    await observed(*listings(product, *["15.00"] * 10))
+    answer = await seller.http.patch("/api/pricing/settings", json={"recommendations": "automatic"})
+    assert answer.status_code == 200, answer.text
+
+    async def pin():
+        answer = await seller.http.put(PIN, json={"price": "12.00"})
+        assert answer.status_code == 200, answer.text
+
+    await interrupted(seller, monkeypatch, pin)
+    assert (await targets(seller))[1] != "14.85"
+
+
+async def test_an_acceptance_while_a_generation_runs_is_the_last(
+    shop,  # noqa: F811
+    observed,
+    product,
+    monkeypatch,
+):
+    seller, one = await pending(shop, observed, product)
+
+    async def accept():
+        await accepted(seller, one)
+
+    await interrupted(seller, monkeypatch, accept)
+    assert (await listed_now(seller))["total"] == 0
