@@ -14,6 +14,7 @@ from tests.features.market.test_recommendations import (
     listings,
     pending,
     revision,
+    ruled,
     shop,  # noqa: F401
     synced,
     targets,
@@ -130,6 +131,26 @@ async def test_automatic_mode_leaves_a_pin_of_this_moment(shop, observed, produc
     assert (await targets(seller))[1] != "14.85"
 
 
+async def test_automatic_mode_waits_where_the_rules_changed_meanwhile(
+    shop,  # noqa: F811
+    observed,
+    product,
+    monkeypatch,
+):
+    seller = await shop()
+    await observed(*listings(product, *["15.00"] * 10))
+    answer = await seller.http.patch("/api/pricing/settings", json={"recommendations": "automatic"})
+    assert answer.status_code == 200, answer.text
+    [rule] = [one for one in (await seller.get(RULES)).json()["rules"] if one["name"] == "Mine"]
+
+    async def lower():
+        answer = await seller.http.patch(f"{RULES}/{rule['id']}", json={"ceiling": "12.00"})
+        assert answer.status_code == 200, answer.text
+
+    await interrupted(seller, monkeypatch, lower)
+    assert (await targets(seller))[1] == "10.00"
+
+
 async def test_an_acceptance_while_a_generation_runs_is_the_last(
     shop,  # noqa: F811
     observed,
@@ -143,3 +164,18 @@ async def test_an_acceptance_while_a_generation_runs_is_the_last(
 
     await interrupted(seller, monkeypatch, accept)
     assert (await listed_now(seller))["total"] == 0
+
+
+async def test_automatic_mode_keeps_the_limits_of_the_rule_that_governs_now(
+    shop,  # noqa: F811
+    observed,
+    product,
+):
+    seller = await shop()
+    await observed(*listings(product, *["15.00"] * 10))
+    assert (await synced(seller))["total"] == 1
+    await ruled(seller, name="Careful", priority=1, review={"up_bp": 1_000})
+    answer = await seller.http.patch("/api/pricing/settings", json={"recommendations": "automatic"})
+    assert answer.status_code == 200, answer.text
+    assert (await synced(seller))["total"] == 1
+    assert (await targets(seller))[1] != "14.85"
