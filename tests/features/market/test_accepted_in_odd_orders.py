@@ -19,6 +19,7 @@ from tests.features.market.test_recommendations import (
     synced,
     targets,
 )
+from tests.features.pricing.test_reviews import rolled_back
 
 from builders import a_csv, a_row
 from cardsync import clock
@@ -179,3 +180,13 @@ async def test_automatic_mode_keeps_the_limits_of_the_rule_that_governs_now(
     assert answer.status_code == 200, answer.text
     assert (await synced(seller))["total"] == 1
     assert (await targets(seller))[1] != "14.85"
+
+
+async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, product):  # noqa: F811
+    seller, one = await pending(shop, observed, product)
+    decided = await accepted(seller, one)
+    await synced(seller, price="14.85")
+    await rolled_back(seller, decided["run_id"])
+    assert await pins(seller) == []
+    await synced(seller, price="10.00")
+    assert await targets(seller) == ("10.00", "10.00")

@@ -5,6 +5,7 @@ and put back, and nothing else of the shop waits with them. Hold-outs keep their
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from datetime import timedelta
 from decimal import Decimal
 
@@ -81,6 +82,22 @@ async def undone(seller, action):
     feed = (await seller.get("/api/v1/agent/activity")).json()
     entry = next(one for one in feed["activity"] if one["action"] == action)
     return await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo")
+
+
+async def rolled_back(seller, run):
+    """Roll a run back, and let the agent import the file and report it."""
+    answer = await seller.post("/api/pricing/rollbacks", json={"run_id": run})
+    assert answer.status_code == 201, answer.text
+    await seller.service.run_jobs()
+    report = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "sync_cycle_id": "c1",
+        "file_sha256": hashlib.sha256((await seller.export()).content).hexdigest(),
+    }
+    answer = await seller.post("/api/v1/repricing_events", json=report)
+    assert answer.status_code == 201, answer.text
+    await seller.service.run_jobs()
 
 
 @pytest.fixture
@@ -504,4 +521,18 @@ async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     await imported(seller, card(1, "10.00", "5.00"))
     await imported(seller, card(1, "4.50", "5.00"))
     assert await prices(seller) == [(1, "drop", "5.00", "2.25")]
+    assert await exported(seller) == {}
+
+
+async def test_a_rolled_back_acceptance_waits_again(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    run = (await said(seller, "accept", one)).json()["run_id"]
+    await imported(seller, card(1, "20.00", "20.00"))
+    await rolled_back(seller, run)
+    await imported(seller, card(1, "20.00", "10.00"))
+    assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
     assert await exported(seller) == {}
