@@ -524,6 +524,26 @@ async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     assert await exported(seller) == {}
 
 
+async def test_a_second_acceptance_is_undone_to_the_first(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", one)).status_code == 200
+    await imported(seller, card(1, "23.00"))
+    [further] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", further)).status_code == 200
+    assert await exported(seller) == {1: "23.00"}
+    assert (await undone(seller, "pricing.review_accepted")).status_code == 200
+    assert await exported(seller) == {1: "20.00"}
+    await seller.fingerprint_is_right()
+    # The first acceptance still counts in later runs.
+    await imported(seller, card(1, "23.00"))
+    assert await prices(seller) == [(1, "rise", "10.00", "23.00")]
+    assert await exported(seller) == {1: "20.00"}
+
+
 async def test_a_rolled_back_acceptance_waits_again(a_seller):
     seller = await a_seller()
     await ruled(seller)
