@@ -556,3 +556,15 @@ async def test_a_rolled_back_acceptance_waits_again(a_seller):
     await imported(seller, card(1, "20.00", "10.00"))
     assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
     assert await exported(seller) == {}
+
+
+async def test_a_card_that_is_gone_does_not_wait(shop):
+    seller = await shop()
+    others = [card(n) for n in range(2, 5)]
+    await imported(seller, card(1, "20.00"), *others)
+    assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
+    await imported(seller, *others)
+    assert await prices(seller) == []
+    # It comes back, and so does its price.
+    await imported(seller, card(1, "20.00"), *others)
+    assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
