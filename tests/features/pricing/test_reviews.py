@@ -568,3 +568,25 @@ async def test_a_card_that_is_gone_does_not_wait(shop):
     # It comes back, and so does its price.
     await imported(seller, card(1, "20.00"), *others)
     assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
+
+
+async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "10.00"))
+    now = clock.now()
+    sale = {
+        "name": "Half off",
+        "adjust_bp": -5000,
+        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
+        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
+    }
+    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await imported(seller, card(1, "18.00"))
+    assert await exported(seller) == {1: "9.00"}
+    clock.shift(timedelta(hours=2))
+    await imported(seller, card(1, "18.00", "9.00"))
+    assert await prices(seller) == [(1, "rise", "9.00", "18.00")]
+    # The price before the sale is the way back that the seller knew.
+    assert await exported(seller) == {1: "10.00"}
