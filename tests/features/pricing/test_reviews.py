@@ -590,3 +590,23 @@ async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
     assert await prices(seller) == [(1, "rise", "9.00", "18.00")]
     # The price before the sale is the way back that the seller knew.
     assert await exported(seller) == {1: "10.00"}
+
+
+async def test_a_first_price_of_a_sale_is_not_served_after_it(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_first_price=True)
+    now = clock.now()
+    sale = {
+        "name": "Half off",
+        "adjust_bp": -5000,
+        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
+        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
+    }
+    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await imported(seller, card(1, "10.00", ""))
+    [one] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", one)).status_code == 200
+    assert await exported(seller) == {1: "5.00"}
+    clock.shift(timedelta(hours=2))
+    assert await exported(seller) == {}

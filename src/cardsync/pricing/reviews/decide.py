@@ -25,6 +25,7 @@ from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, to_units
 from cardsync.pricing.engine import engine
+from cardsync.pricing.export.on_sale import note_accepted
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.runs.push_task import push_prices
@@ -124,12 +125,13 @@ async def decide(
             refused.append(Refused(one.marketplace_id, problem))
         else:
             taken[one.marketplace_id] = row
+    asks = dict[int, _Asks]()
     if answer == "accepted" and taken:
         asks = await _asked_now(session, account, list(taken), now)
         changed = [
             Refused(number, problem)
             for number, row in taken.items()
-            if (problem := _unasked(row, asks.get(number))) is not None
+            if (problem := _unasked(row, asks.get(number, _Asks()).price)) is not None
         ]
         refused += changed
         for one_changed in changed:
@@ -148,6 +150,8 @@ async def decide(
             for row in taken.values()
         ]
         run_id = await apply_targets(session, state, targets, "review", now)
+        if reduced := {number: sale for number in taken if (sale := asks[number].sale_id)}:
+            await note_accepted(session, caller.seller_id, reduced, now)
         await run(session, _CONFIRM, values | {"now": now})
     of = "price that waited" if len(taken) == 1 else "prices that waited"
     note(
@@ -196,13 +200,20 @@ def _refusal(
     return None
 
 
+class _Asks(NamedTuple):
+    """The price that the live rules ask for a card, and the sale that it is the price of."""
+
+    price: int | None = None
+    sale_id: int | None = None
+
+
 async def _asked_now(
     session: AsyncSession,
     account: Account,
     ids: list[int],
     now: datetime,
-) -> dict[int, int | None]:
-    """Return the price that the live rules ask for each card at this moment, before any review."""
+) -> dict[int, _Asks]:
+    """Return what the live rules ask for each card at this moment, before any review."""
     stock = await read_stock(session, account, await run_of(session, account, now), _CARDS, ids=ids)
     of = stock.run
     priced = await asyncio.to_thread(
@@ -214,8 +225,9 @@ async def _asked_now(
         of.sales,
     )
     asked = pl.coalesce("after_holdout", "after_rounding")
-    rows = priced.select("marketplace_id", pl.when(pl.col("blockers") == 0).then(asked))
-    return dict(rows.iter_rows())
+    price = pl.when(pl.col("blockers") == 0).then(asked)
+    rows = priced.select("marketplace_id", price, "sale_id").iter_rows()
+    return {number: _Asks(*asks) for number, *asks in rows}
 
 
 def _unasked(row: Any, asked: int | None) -> errors.Problem | None:
