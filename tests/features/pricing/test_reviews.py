@@ -610,3 +610,16 @@ async def test_a_first_price_of_a_sale_is_not_served_after_it(a_seller):
     assert await exported(seller) == {1: "5.00"}
     clock.shift(timedelta(hours=2))
     assert await exported(seller) == {}
+
+
+def own_listing(market):
+    """A custom listing of the seller's, whose id among ours is below zero."""
+    photo = "https://example.invalid/1.jpg"
+    return card(77, market, title="My own photo", photo=photo)
+
+
+async def test_a_hold_out_draws_custom_listings_too(shop):
+    seller = await shop(holdout_bp=2_000)
+    report = await imported(seller, own_listing("11.00"), card(1, "11.00"))
+    assert report["state"] == "done"
+    assert (await targets(seller)).keys() == {-1, 1}
