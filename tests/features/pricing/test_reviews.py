@@ -618,6 +618,16 @@ def own_listing(market):
     return card(77, market, title="My own photo", photo=photo)
 
 
+async def test_the_price_of_a_custom_listing_is_decided_too(shop):
+    seller = await shop()
+    await imported(seller, own_listing("20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    assert (one["marketplace_id"], one["proposed_price"]) == (-1, "20.00")
+    answer = await said(seller, "accept", one)
+    assert answer.status_code == 200, answer.text
+    assert await exported(seller) == {77: "20.00"}
+
+
 async def test_a_hold_out_draws_custom_listings_too(shop):
     seller = await shop(holdout_bp=2_000)
     report = await imported(seller, own_listing("11.00"), card(1, "11.00"))
