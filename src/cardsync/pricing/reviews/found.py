@@ -53,7 +53,7 @@ def found_in(priced: pl.DataFrame, run: Run) -> Found:
     return Found(
         priced["marketplace_id"],
         _waiting(waits, run),
-        _ways_back(priced if run.reviewed and run.on_sale else priced.clear(), run),
+        ways_back(priced, run),
         _drawn(priced if run.held_out else priced.clear(), run),
         priced.filter(pl.col("after_rounding").is_not_null()).select("marketplace_id", "holdout"),
         window(run.now),
@@ -108,10 +108,12 @@ def _expires(run: Run, listings_hours: pl.Expr) -> pl.Expr:
     return pl.coalesce(pl.min_horizontal(ages), pl.lit(run.now + upload, TIME)).cast(TIME)
 
 
-def _ways_back(priced: pl.DataFrame, run: Run) -> pl.DataFrame:
+def ways_back(priced: pl.DataFrame, run: Run) -> pl.DataFrame:
     """Return the cards at a sale's price: the seller made the sale, and so accepted its end. Where
     the sale hid a rise beyond the limits, the way back leads to the price before it.
     """
+    if not (run.reviewed and run.on_sale):
+        priced = priced.clear()
     regular = _regular()
     ups = {rule.id: (rule.review or run.seller.review).up_bp for rule in run.live}
     up = pl.col("rule_id").replace_strict(ups, return_dtype=pl.Int64)
