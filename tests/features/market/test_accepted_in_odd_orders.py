@@ -22,6 +22,7 @@ from tests.features.market.test_recommendations import (
 from tests.features.pricing.test_reviews import rolled_back
 
 from builders import a_csv, a_row
+from cards_builder import found
 from cardsync import clock
 from cardsync.recommendations import generate
 from cardsync.recommendations.generate import work_off
@@ -75,6 +76,14 @@ async def test_an_accepted_price_holds_as_long_as_the_newest_evidence(shop, obse
     assert pin["until"] == clock.read_moment(seen) + timedelta(hours=24)
 
 
+async def test_an_accepted_price_that_has_ended_is_no_pin(shop, observed, product):  # noqa: F811
+    seller, one = await pending(shop, observed, product)
+    await accepted(seller, one)
+    assert await found(seller, "is:pinned") == [1]
+    clock.shift(timedelta(hours=25))
+    assert await found(seller, "is:pinned") == []
+
+
 async def test_an_older_acceptance_is_not_undone_below_a_newer_one(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -96,12 +105,12 @@ async def interrupted(seller, monkeypatch, between):
     await seller.service.run_jobs()
     real = generate.all_found
 
-    async def found(*given):
+    async def all_found(*given):
         known = await real(*given)
         await between()
         return known
 
-    monkeypatch.setattr(generate, "all_found", found)
+    monkeypatch.setattr(generate, "all_found", all_found)
     await work_off(seller.service.work, seller.id)
     monkeypatch.setattr(generate, "all_found", real)
 

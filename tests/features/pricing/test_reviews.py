@@ -319,8 +319,10 @@ async def test_a_review_expires_with_its_evidence(shop):
     await limited(seller, max_age_hours=24)
     await imported(seller, card(1, "20.00"))
     [one] = (await waiting(seller))["reviews"]
+    assert await found(seller, "is:held") == [1]
     clock.shift(timedelta(hours=24, seconds=1))
     assert await prices(seller) == []
+    assert await found(seller, "is:held") == []
     answer = await said(seller, "accept", one)
     assert (answer.status_code, answer.json()["code"]) == (409, "market_evidence_changed")
     assert await exported(seller) == {}
