@@ -10,6 +10,7 @@ from tests.features.market.test_recommendations import (
     CELLS,
     LIST,
     ago,
+    generated,
     listed_now,
     listings,
     pending,
@@ -199,3 +200,27 @@ async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, p
     assert await pins(seller) == []
     await synced(seller, price="10.00")
     assert await targets(seller) == ("10.00", "10.00")
+
+
+async def test_a_pin_that_is_undone_last_brings_no_undone_acceptance_back(shop, observed, product):  # noqa: F811
+    seller, one = await pending(shop, observed, product)
+    await accepted(seller, one)
+    answer = await seller.http.put(PIN, json={"price": "12.00"})
+    assert answer.status_code == 200, answer.text
+    assert (await undone(seller, "recommendations.accepted")).status_code == 200
+    assert (await undone(seller, "pricing.pinned")).status_code == 200
+    assert await pins(seller) == []
+
+
+async def test_a_generation_of_a_card_that_is_gone_and_comes_back(shop, observed, product):  # noqa: F811
+    seller, one = await pending(shop, observed, product)
+    [card] = (await seller.get("/api/cards")).json()["cards"]
+    await seller.import_csv(a_csv(a_row(2, quantity=0)))
+    await generated(seller)
+    assert (await listed_now(seller))["total"] == 0
+    answer = await seller.post(f"{LIST}/{one['id']}/accept", json=revision(one))
+    assert answer.status_code == 409
+    again = a_row(1, name=card["product_name"], quantity=3, **CELLS)
+    await seller.import_csv(a_csv(again, a_row(2, quantity=0)))
+    await generated(seller)
+    assert (await listed_now(seller))["total"] == 1

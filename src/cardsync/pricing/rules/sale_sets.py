@@ -66,6 +66,14 @@ _PIN = """
     DO UPDATE SET price = excluded.price, until = excluded.until, created_at = excluded.created_at
 """
 
+# A pin with an end is that of an applied recommendation, and ends with it.
+_APPLIED: Final = """
+    SELECT EXISTS (
+        SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
+         WHERE r.seller_id = :seller AND c.marketplace_id = :id
+           AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = :until)
+"""
+
 
 async def create_sale(
     session: AsyncSession,
@@ -291,8 +299,8 @@ async def put_pin_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a card's pin back to what it was; one that would have ended by now stays away. Raises
-    ChangedSince unless it is as it became.
+    """Bring a card's pin back to what it was; one that would have ended by now, or whose acceptance
+    was undone, stays away. Raises ChangedSince unless it is as it became.
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
@@ -303,11 +311,12 @@ async def put_pin_back(
         raise errors.ChangedSince(f"card {id} is {told}")
     # Older entries lack the end.
     until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
-    if undo["was"] is None or (until is not None and until <= now):
+    named = {"seller": caller.seller_id, "id": id, "until": until}
+    ended = until is not None and (until <= now or not await session.scalar(text(_APPLIED), named))
+    if undo["was"] is None or ended:
         await session.execute(delete(PinnedPrice).where(*_pin_of(caller.seller_id, id)))
         return
-    values = {"seller": caller.seller_id, "id": id, "price": Decimal(undo["was"]), "now": now}
-    await session.execute(text(_PIN), values | {"until": until})
+    await session.execute(text(_PIN), named | {"price": Decimal(undo["was"]), "now": now})
 
 
 def _pin_of(seller_id: int, marketplace_id: int) -> tuple[Any, ...]:
