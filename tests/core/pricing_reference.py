@@ -380,7 +380,7 @@ def hold_out(
         return None
     days = (now - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=30)
     mixed = int.from_bytes(hashlib.sha256(f"{rule.id}:{days}".encode()).digest()[:8], "big")
-    mixed ^= card["marketplace_id"]
+    mixed ^= card["marketplace_id"] % 2**64
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         mixed ^= mixed >> 33
         mixed = mixed * factor % 2**64
@@ -548,7 +548,8 @@ def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
         "sales_median", "listings_low", "approved_price",
     )  # fmt: skip
     return a_card(
-        marketplace_id=number,
+        # The ids of custom listings are below zero.
+        marketplace_id=-number if number % 9 == 8 else number,
         quantity=rng.choice([0, 1, 1, 1, 2, 40]),
         custom=rng.random() < 0.1,
         stamped=rng.choice([None, True, False]),

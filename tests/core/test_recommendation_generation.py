@@ -46,6 +46,7 @@ CARDS = st.lists(
             "product_line_enabled": st.sampled_from([True, True, True, False]),
             "sales_median": PRICES,
             "sales_count": COUNTS,
+            "sales_newest_at": TIMES,
             "sales_fetched_at": TIMES,
             "listings_low": PRICES,
             "listings_count": COUNTS,
@@ -143,6 +144,7 @@ CARD = {
     "market": 100_000,
     "observed_at": NOW,
     "product_line_enabled": True,
+    "sales_newest_at": NOW,
 }
 RUN = Run(
     [Rule(id=1, name="Own", priority=1, state="published", price_source="current")],
@@ -168,6 +170,16 @@ RUN = Run(
 def test_each_kind_over_its_edge(evidence, kind):
     best = reviewed(frame([CARD | evidence]), RUN)
     assert [one.startswith(kind or "?") for one in best["kind"]] == [True] * (kind is not None)
+
+
+@pytest.mark.parametrize(
+    ("age", "found"),
+    [(timedelta(days=30), True), (timedelta(days=30, microseconds=1), False)],
+)
+def test_an_anchors_newest_sale_is_at_most_thirty_days_old(age, found):
+    sold = {"sales_median": 120_000, "sales_count": 3, "sales_fetched_at": NOW - timedelta(hours=9)}
+    best = reviewed(frame([CARD | sold | {"sales_newest_at": NOW - age}]), RUN)
+    assert best["expires_at"].to_list() == [NOW] * found
 
 
 def test_the_expected_value_is_the_gain_of_the_copies_that_may_sell():

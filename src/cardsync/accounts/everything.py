@@ -80,6 +80,8 @@ SHEETS: Final = (
         "id",
         "id, trigger, state, started_at, finished_at, summary",
     ),
+    Sheet("price_reviews.csv", "price_review", "marketplace_id", "*"),
+    Sheet("price_holdouts.csv", "price_holdout", "marketplace_id", "*"),
     Sheet("recommendations.csv", "recommendation", "id", "*"),
     Sheet("recommendation_events.csv", "recommendation_event", "recommendation_id", "*"),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),

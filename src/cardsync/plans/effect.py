@@ -144,8 +144,9 @@ async def read_cards(
 
 
 def _needs(run: Run) -> set[str]:
-    """Return what the run has to know of the cards' past."""
-    return {*run.periods, *(["period"] if run.periodic else []), *(["stale"] if run.stale else [])}
+    """Return what the run has to know of the cards' past and of their market."""
+    asked = {"period": run.periodic, "stale": run.stale, "market": run.reads_market}
+    return {*run.periods, *(name for name, asks in asked.items() if asks)}
 
 
 async def priced(stock: Stock | None) -> pl.DataFrame | None:

@@ -75,6 +75,8 @@ async def accept(
         return await _revise(session, row, found, now)
     proposed = to_units(row.proposed_price)
     before = await _target(session, caller.seller_id, row.card_id)
+    # The same figures may have been seen again since the review was made, or another rule governs.
+    row.rule_id, row.expires_at = found["rule_id"], found["expires_at"]
     target = NewTarget(row.card_id, proposed, row.rule_id, row.expires_at)
     run_id = await apply_targets(session, state, [target], "recommendation", now)
     row.state, row.settled_at, row.settled_by = "accepted", now, caller.actor
@@ -203,6 +205,16 @@ _UNACCEPT: Final = """
 """
 
 
+_SUPERSEDED: Final = """
+    SELECT EXISTS (
+        SELECT FROM recommendation r
+          JOIN recommendation a ON a.seller_id = :seller AND a.card_id = r.card_id
+           AND a.state IN ('accepted', 'auto_applied')
+           AND (a.settled_at, a.id) > (r.settled_at, r.id)
+         WHERE r.seller_id = :seller AND r.id = :id)
+"""
+
+
 async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | None:
     target = await session.scalar(text(_TARGET), {"seller": seller_id, "card": card_id})
     return None if target is None else dollars(to_units(target))
@@ -227,12 +239,14 @@ async def put_target_back(
         "became": Decimal(undo["became"]),
         "now": now,
     }
+    named = {"seller": caller.seller_id, "id": undo.get("recommendation")}
+    if await session.scalar(text(_SUPERSEDED), named):
+        raise errors.ChangedSince(f"a later recommendation of card {undo['card']} was applied")
     if not await run(session, _PUT_BACK, values):
         raise errors.ChangedSince(f"the target of card {undo['card']} was changed since")
     await run(session, _UNPIN, values)
     if "recommendation" in undo:  # older entries lack it
-        opened = {"seller": caller.seller_id, "id": undo["recommendation"], "now": now}
-        await run(session, _UNACCEPT, opened)
+        await run(session, _UNACCEPT, named | {"now": now})
     state.export_fingerprint = await fingerprint(session, caller.seller_id)
     await session.flush()
     await push_prices(session, caller.seller_id, now)

@@ -27,6 +27,7 @@ from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.money import to_units
 from cardsync.pricing.engine.rules import WHOLE_BP
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import Found, all_found
@@ -64,15 +65,24 @@ _AS_STORED: Final = {
     "expires_at": "to_timestamp(f.expires_at / 1000000.0)",
 }
 _SET: Final = ", ".join(f"{name} = {_AS_STORED.get(name, f'f.{name}')}" for name in _CONTENT)
-# The same evidence, seen again: only its clocks move, and no revision.
+# Somebody pinned the card after it was read, or accepted its review: that is the last word.
+_PINNED_SINCE: Final = """
+    DELETE FROM found f USING card c, pinned_price p
+     WHERE c.seller_id = :seller AND c.id = f.card_id
+       AND p.seller_id = :seller AND p.marketplace_id = c.marketplace_id
+       AND (p.until IS NULL OR p.until > :now)
+"""
+# The same evidence, seen again: only its clocks move, and no revision. Another rule may govern.
 _SEEN_AGAIN: Final = f"""
     UPDATE recommendation r
-       SET evidence = {_AS_STORED["evidence"]}, expires_at = {_AS_STORED["expires_at"]},
+       SET rule_id = f.rule_id, evidence = {_AS_STORED["evidence"]},
+           expires_at = {_AS_STORED["expires_at"]},
            expected_value = {_AS_STORED["expected_value"]}, worth = f.worth
       FROM found f
      WHERE r.seller_id = :seller AND r.slot = f.slot AND r.state = 'pending'
        AND r.evidence_key = f.evidence_key
-       AND (r.expires_at <> {_AS_STORED["expires_at"]} OR r.worth <> f.worth)
+       AND (r.expires_at <> {_AS_STORED["expires_at"]} OR r.worth <> f.worth
+            OR r.rule_id IS DISTINCT FROM f.rule_id)
 """
 _CHANGED: Final = f"""
     UPDATE recommendation r
@@ -148,6 +158,7 @@ async def work_off(work: Work, seller_id: int) -> None:
         if due is None or due.at > now:
             return
         account = await session.get_one(Account, seller_id)
+        asked = await run_of(session, account, now)
         found = await all_found(session, account, now, await _rules_before(session, seller_id))
     async with work.database.tenant(seller_id) as session:
         state = await locked(session, seller_id)
@@ -155,7 +166,7 @@ async def work_off(work: Work, seller_id: int) -> None:
         if present is None or present.at != due.at:
             return  # somebody else was faster, or a newer sync has come
         await write_found(session, seller_id, found, now)
-        await _apply_by_itself(session, state, now)
+        await _apply_by_itself(session, state, asked, now)
         await forget(session, seller_id, RECOMMENDATIONS, due)
     log.debug("recommendations_generated", seller_id=seller_id, found=len(found.rows))
 
@@ -188,7 +199,7 @@ async def write_found(
         "actor": ACTOR,
         "rules": orjson.dumps({str(rule): n for rule, n in found.rule_cards.items()}).decode(),
     }
-    for statement in (_SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _UNPIN, _SCAN):
+    for statement in (_PINNED_SINCE, _SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _UNPIN, _SCAN):
         await run(session, statement, values)
 
 
@@ -226,15 +237,10 @@ async def note_events(
     )
 
 
-async def _rise_limits(
-    session: AsyncSession,
-    account: Account,
-    now: datetime,
-) -> dict[int | None, int | None]:
+def _rise_limits(asked: Run) -> dict[int | None, int | None]:
     """Return the rise in basis points beyond which a price waits for a person, by rule; None as a
     rule stands for the seller-wide limit.
     """
-    asked = await run_of(session, account, now)
     own: dict[int | None, int | None] = {
         rule.id: (rule.review or asked.seller.review).up_bp for rule in asked.rules
     }
@@ -249,16 +255,21 @@ def _within(row: Recommendation, limits: Mapping[int | None, int | None]) -> boo
     return (proposed - current) * WHOLE_BP <= current * limit
 
 
-async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetime) -> None:
+async def _apply_by_itself(
+    session: AsyncSession,
+    state: SyncState,
+    asked: Run,
+    now: datetime,
+) -> None:
     """In automatic mode, apply the reviews of high confidence whose rise is within the seller's
-    review limits. A run that holds the lease, or one
-    that waits for the seller, goes first: the next generation applies them.
+    review limits. A run that holds the lease, one that waits for the seller, and a change of the
+    rules that the reviews were `asked` of go first: the next generation applies them.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
     allowed = account.entitlements(now)
     if account.recommendations != "automatic" or allowed.holds or lease_is_live(state, now):
         return
-    if await review_waits(session, state):
+    if await review_waits(session, state) or await run_of(session, account, now) != asked:
         return
     sure = (
         await session.scalars(
@@ -273,7 +284,7 @@ async def _apply_by_itself(session: AsyncSession, state: SyncState, now: datetim
             .order_by(Recommendation.id)
         )
     ).all()
-    limits = await _rise_limits(session, account, now)
+    limits = _rise_limits(asked)
     sure = [row for row in sure if _within(row, limits)]
     if not sure:
         return

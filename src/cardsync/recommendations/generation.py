@@ -16,7 +16,12 @@ from typing import Any, Final
 import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.market.evidence import ANCHOR_SALES, BUY_OUT_WINDOW, SALES_FETCHED
+from cardsync.market.evidence import (
+    ANCHOR_SALES,
+    BUY_OUT_WINDOW,
+    SALES_FETCHED,
+    SALES_WINDOW,
+)
 from cardsync.money import UNITS_PER_CENT, dollars
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.expressions import cents, moment, scaled, true, within
@@ -154,11 +159,15 @@ def _depth(now: datetime) -> _Kind:
 
 def _anchor(now: datetime) -> _Kind:
     sold = pl.col("sales_count")
+    # The sales were counted back from the look, so the newest may have grown too old since.
+    recent = _fresh("sales_newest_at", now, SALES_WINDOW)
     return _Kind(
         "sales_anchor",
-        _fresh("sales_fetched_at", now, SALES_FETCHED) & true(sold >= ANCHOR_SALES),
+        _fresh("sales_fetched_at", now, SALES_FETCHED) & true(sold >= ANCHOR_SALES) & recent,
         pl.col("sales_median"),
-        _until("sales_fetched_at", SALES_FETCHED),
+        pl.min_horizontal(
+            _until("sales_fetched_at", SALES_FETCHED), _until("sales_newest_at", SALES_WINDOW)
+        ),
         _confidence(sold),
     )
 

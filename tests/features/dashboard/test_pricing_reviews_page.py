@@ -83,6 +83,17 @@ async def test_one_price_is_accepted_and_several_are_dismissed(shop):
     assert "No price waits for you" in (await browser.get(PATH)).text
 
 
+async def test_a_custom_listing_is_decided_beside_the_others(shop):
+    seller, browser = shop
+    photo = "https://example.invalid/1.jpg"
+    own = a_row(77, title="My own", photo=photo, price="10.00", market="20.00", low="20.00")
+    await seller.import_csv(a_csv(own, a_row(1, price="10.00", market="21.00")))
+    asked = [take(one) for one in await listed(browser)]
+    assert len(asked) == 2
+    done = await send(browser, PATH, take=asked, answer="accepted")
+    assert "2 prices are accepted." in await after(browser, done)
+
+
 async def test_nothing_chosen_a_broken_choice_and_no_token_change_nothing(shop):
     _, browser = shop
     done = await send(browser, PATH, answer="accepted")

@@ -189,6 +189,24 @@ async def test_a_sale_is_on_on_its_days(a_seller):
     ]
 
 
+async def test_the_way_back_from_a_sale_waits_for_nobody(a_seller):
+    seller = await a_seller(time_zone="UTC")
+    limits = {"review_up_bp": 5_000, "review_down_bp": 2_000}
+    assert (await seller.http.patch("/api/pricing/settings", json=limits)).status_code == 200
+    for day in range(4):
+        # A second card makes each upload differ.
+        other = a_row(2, market=f"1.0{day}", price="1.00", quantity=0)
+        await seen(seller, at(day), a_row(1, market="10.00", price="10.00"), other)
+    sale = {
+        "name": "Half off",
+        "adjust_bp": -6_000,
+        "starts_at": clock.rfc3339(at(1, 0)),
+        "ends_at": clock.rfc3339(at(3, 0)),
+    }
+    found = await what_of(seller, sales=[sale])
+    assert [day["listed_value"] for day in found["days"]] == ["10.00", "4.00", "4.00", "10.00"]
+
+
 async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(4):

@@ -5,6 +5,7 @@ and put back, and nothing else of the shop waits with them. Hold-outs keep their
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from datetime import timedelta
 from decimal import Decimal
 
@@ -81,6 +82,22 @@ async def undone(seller, action):
     feed = (await seller.get("/api/v1/agent/activity")).json()
     entry = next(one for one in feed["activity"] if one["action"] == action)
     return await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo")
+
+
+async def rolled_back(seller, run):
+    """Roll a run back, and let the agent import the file and report it."""
+    answer = await seller.post("/api/pricing/rollbacks", json={"run_id": run})
+    assert answer.status_code == 201, answer.text
+    await seller.service.run_jobs()
+    report = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "sync_cycle_id": "c1",
+        "file_sha256": hashlib.sha256((await seller.export()).content).hexdigest(),
+    }
+    answer = await seller.post("/api/v1/repricing_events", json=report)
+    assert answer.status_code == 201, answer.text
+    await seller.service.run_jobs()
 
 
 @pytest.fixture
@@ -302,8 +319,10 @@ async def test_a_review_expires_with_its_evidence(shop):
     await limited(seller, max_age_hours=24)
     await imported(seller, card(1, "20.00"))
     [one] = (await waiting(seller))["reviews"]
+    assert await found(seller, "is:held") == [1]
     clock.shift(timedelta(hours=24, seconds=1))
     assert await prices(seller) == []
+    assert await found(seller, "is:held") == []
     answer = await said(seller, "accept", one)
     assert (answer.status_code, answer.json()["code"]) == (409, "market_evidence_changed")
     assert await exported(seller) == {}
@@ -505,3 +524,114 @@ async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     await imported(seller, card(1, "4.50", "5.00"))
     assert await prices(seller) == [(1, "drop", "5.00", "2.25")]
     assert await exported(seller) == {}
+
+
+async def test_a_second_acceptance_is_undone_to_the_first(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", one)).status_code == 200
+    await imported(seller, card(1, "23.00"))
+    [further] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", further)).status_code == 200
+    assert await exported(seller) == {1: "23.00"}
+    assert (await undone(seller, "pricing.review_accepted")).status_code == 200
+    assert await exported(seller) == {1: "20.00"}
+    await seller.fingerprint_is_right()
+    # The first acceptance still counts in later runs.
+    await imported(seller, card(1, "23.00"))
+    assert await prices(seller) == [(1, "rise", "10.00", "23.00")]
+    assert await exported(seller) == {1: "20.00"}
+
+
+async def test_a_rolled_back_acceptance_waits_again(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    run = (await said(seller, "accept", one)).json()["run_id"]
+    await imported(seller, card(1, "20.00", "20.00"))
+    await rolled_back(seller, run)
+    await imported(seller, card(1, "20.00", "10.00"))
+    assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
+    assert await exported(seller) == {}
+
+
+async def test_a_card_that_is_gone_does_not_wait(shop):
+    seller = await shop()
+    others = [card(n) for n in range(2, 5)]
+    await imported(seller, card(1, "20.00"), *others)
+    assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
+    await imported(seller, *others)
+    assert await prices(seller) == []
+    # It comes back, and so does its price.
+    await imported(seller, card(1, "20.00"), *others)
+    assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
+
+
+async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_up_bp=5_000)
+    await imported(seller, card(1, "10.00"))
+    now = clock.now()
+    sale = {
+        "name": "Half off",
+        "adjust_bp": -5000,
+        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
+        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
+    }
+    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await imported(seller, card(1, "18.00"))
+    assert await exported(seller) == {1: "9.00"}
+    clock.shift(timedelta(hours=2))
+    await imported(seller, card(1, "18.00", "9.00"))
+    assert await prices(seller) == [(1, "rise", "9.00", "18.00")]
+    # The price before the sale is the way back that the seller knew.
+    assert await exported(seller) == {1: "10.00"}
+
+
+async def test_a_first_price_of_a_sale_is_not_served_after_it(a_seller):
+    seller = await a_seller()
+    await ruled(seller)
+    await limited(seller, review_first_price=True)
+    now = clock.now()
+    sale = {
+        "name": "Half off",
+        "adjust_bp": -5000,
+        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
+        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
+    }
+    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await imported(seller, card(1, "10.00", ""))
+    [one] = (await waiting(seller))["reviews"]
+    assert (await said(seller, "accept", one)).status_code == 200
+    assert await exported(seller) == {1: "5.00"}
+    clock.shift(timedelta(hours=2))
+    assert await exported(seller) == {}
+
+
+def own_listing(market):
+    """A custom listing of the seller's, whose id among ours is below zero."""
+    photo = "https://example.invalid/1.jpg"
+    return card(77, market, title="My own photo", photo=photo)
+
+
+async def test_the_price_of_a_custom_listing_is_decided_too(shop):
+    seller = await shop()
+    await imported(seller, own_listing("20.00"))
+    [one] = (await waiting(seller))["reviews"]
+    assert (one["marketplace_id"], one["proposed_price"]) == (-1, "20.00")
+    answer = await said(seller, "accept", one)
+    assert answer.status_code == 200, answer.text
+    assert await exported(seller) == {77: "20.00"}
+
+
+async def test_a_hold_out_draws_custom_listings_too(shop):
+    seller = await shop(holdout_bp=2_000)
+    report = await imported(seller, own_listing("11.00"), card(1, "11.00"))
+    assert report["state"] == "done"
+    assert (await targets(seller)).keys() == {-1, 1}

@@ -68,7 +68,9 @@ def _asked(text: str) -> Asked:
     """Raises InvalidPayload."""
     number, _, revision = text.partition("@")
     moment = clock.read_moment(revision)
-    if moment is None or not (number.isascii() and number.isdigit() and len(number) < 19):
+    # The id of a custom listing is below zero.
+    digits = number.removeprefix("-")
+    if moment is None or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise errors.InvalidPayload("take: must be a card and its revision")
     return Asked(int(number), moment)
 

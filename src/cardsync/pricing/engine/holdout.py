@@ -23,8 +23,10 @@ _MIX: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 
 def _part(seed: pl.Expr) -> pl.Expr:
-    """Return a number from 0 to 9,999 of each card; 64 bits overflow as they do in the original."""
-    mixed = pl.col("marketplace_id").cast(pl.UInt64) ^ seed
+    """Return a number from 0 to 9,999 of each card; 64 bits overflow as they do in the original,
+    and the id of a custom listing, which is below zero, stands for its bits.
+    """
+    mixed = pl.col("marketplace_id").reinterpret(signed=False) ^ seed
     for factor in _MIX:
         mixed = mixed ^ (mixed // 2**33)
         mixed = mixed * pl.lit(factor, pl.UInt64)

@@ -7,6 +7,7 @@ while both are on: a run that is killed leaves nothing behind that is served too
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -92,6 +93,20 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
             await hold_lease(session, lease, now)
             await session.execute(text(_NOTE), {"seller": lease.seller_id} | _arrays(part))
             await note_until(session, lease.seller_id, now)
+
+
+async def note_accepted(
+    session: AsyncSession,
+    seller_id: int,
+    sales: Mapping[int, int],
+    now: datetime,
+) -> None:
+    """Note targets of sales that the seller accepted, by card: of a card that had no price the run
+    noted none.
+    """
+    pairs = {"ids": list(sales), "sales": list(sales.values())}
+    await session.execute(text(_NOTE), {"seller": seller_id} | pairs)
+    await note_until(session, seller_id, now)
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:

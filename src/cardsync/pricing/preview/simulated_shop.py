@@ -15,11 +15,15 @@ import polars as pl
 
 from cardsync.market.of_cards import KEYS
 from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.breaker import REMEMBERED
 from cardsync.pricing.engine.periods import day_start, week_start
 from cardsync.pricing.engine.run_inputs import TIME, Run
+from cardsync.pricing.reviews.found import ways_back
 
 _STALE: Final = ("listed_since", "last_sold_at", "last_moved_at")
-_CARRIED: Final = ("asked", "day_start_price", "week_start_price", *_STALE)
+# The way back from a sale, which the seller accepted with it.
+_BACK: Final = {"approved_price": pl.Int64(), "approved_at": TIME}
+_CARRIED: Final = ("asked", "day_start_price", "week_start_price", *_STALE, *_BACK)
 _STARTS: Final = {"day_start_price": day_start, "week_start_price": week_start}
 CURRENT: Final = pl.coalesce("asked", "price")
 
@@ -48,6 +52,7 @@ class Shop:
         self.cards = known.with_columns(
             pl.col("listed_since").fill_null(pl.col("observed_at")),
             *(pl.coalesce(name, "price").alias(name) for name in _STARTS),
+            *(pl.lit(None, dtype).alias(name) for name, dtype in _BACK.items()),
             asked=pl.lit(None, pl.Int64),
             seen_at=pl.col("observed_at"),
         )
@@ -125,8 +130,10 @@ class Shop:
         """
         stocked = self.stocked
         pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
-        priced = stocked.drop("price", "asked", "seen_at", "line", *KEYS, strict=False)
-        inputs = priced.with_columns(
+        remembered = pl.col("approved_at") > pl.lit(run.now - REMEMBERED, TIME)
+        known = stocked.with_columns(approved_price=pl.when(remembered).then("approved_price"))
+        dropped = ("price", "asked", "seen_at", "line", "approved_at", *KEYS)
+        inputs = known.drop(dropped, strict=False).with_columns(
             current_price=stocked.select(CURRENT).to_series(),
             observed_at=stocked["seen_at"],
             product_line_enabled=stocked["line"] > 0,
@@ -142,9 +149,16 @@ class Shop:
             run.sales,
         )
         told = stocked.select("id").with_columns(out["target"])
+        back = ways_back(out, run).select("marketplace_id", back="price")
+        is_back = pl.col("back").is_not_null()
         self.cards = (
             self.cards.join(told, on="id", how="left")
-            .with_columns(asked=pl.coalesce("target", "asked"))
-            .drop("target")
+            .join(back, on="marketplace_id", how="left")
+            .with_columns(
+                asked=pl.coalesce("target", "asked"),
+                approved_price=pl.coalesce("back", "approved_price"),
+                approved_at=pl.when(is_back).then(pl.lit(run.now, TIME)).otherwise("approved_at"),
+            )
+            .drop("target", "back")
         )
         return out

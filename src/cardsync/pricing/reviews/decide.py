@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
@@ -24,6 +25,7 @@ from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, to_units
 from cardsync.pricing.engine import engine
+from cardsync.pricing.export.on_sale import note_accepted
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.runs.push_task import push_prices
@@ -61,7 +63,8 @@ class Decided(NamedTuple):
 _CARDS: Final = f"{ON_SALE} AND c.marketplace_id = ANY (CAST(:ids AS bigint[]))"
 _ASKED: Final = """
     SELECT r.marketplace_id, r.state, r.revision, r.expires_at, r.rule_id, r.current_price,
-           r.proposed_price, c.id AS card_id, c.price, p.price IS NOT NULL AS pinned
+           r.proposed_price, r.accepted_price, r.accepted_at, c.id AS card_id, c.price,
+           c.target_price, p.price IS NOT NULL AS pinned
       FROM price_review r
       LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
                       AND NOT c.gone AND c.contribution IS NULL
@@ -122,12 +125,13 @@ async def decide(
             refused.append(Refused(one.marketplace_id, problem))
         else:
             taken[one.marketplace_id] = row
+    asks = dict[int, _Asks]()
     if answer == "accepted" and taken:
         asks = await _asked_now(session, account, list(taken), now)
         changed = [
             Refused(number, problem)
             for number, row in taken.items()
-            if (problem := _unasked(row, asks.get(number))) is not None
+            if (problem := _unasked(row, asks.get(number, _Asks()).price)) is not None
         ]
         refused += changed
         for one_changed in changed:
@@ -146,6 +150,8 @@ async def decide(
             for row in taken.values()
         ]
         run_id = await apply_targets(session, state, targets, "review", now)
+        if reduced := {number: sale for number in taken if (sale := asks[number].sale_id)}:
+            await note_accepted(session, caller.seller_id, reduced, now)
         await run(session, _CONFIRM, values | {"now": now})
     of = "price that waited" if len(taken) == 1 else "prices that waited"
     note(
@@ -154,7 +160,13 @@ async def decide(
         f"pricing.review_{answer}",
         f"{len(taken):,} {of} {answer}",
         now,
-        undo={"kind": KIND, "answer": answer, "cards": sorted(taken), "at": now.isoformat()},
+        undo={
+            "kind": KIND,
+            "answer": answer,
+            "cards": sorted(taken),
+            "at": now.isoformat(),
+            "was": [_kept(taken[number]) for number in sorted(taken)],
+        },
     )
     await session.flush()
     return Decided(len(taken), refused, run_id)
@@ -188,13 +200,20 @@ def _refusal(
     return None
 
 
+class _Asks(NamedTuple):
+    """The price that the live rules ask for a card, and the sale that it is the price of."""
+
+    price: int | None = None
+    sale_id: int | None = None
+
+
 async def _asked_now(
     session: AsyncSession,
     account: Account,
     ids: list[int],
     now: datetime,
-) -> dict[int, int | None]:
-    """Return the price that the live rules ask for each card at this moment, before any review."""
+) -> dict[int, _Asks]:
+    """Return what the live rules ask for each card at this moment, before any review."""
     stock = await read_stock(session, account, await run_of(session, account, now), _CARDS, ids=ids)
     of = stock.run
     priced = await asyncio.to_thread(
@@ -206,8 +225,9 @@ async def _asked_now(
         of.sales,
     )
     asked = pl.coalesce("after_holdout", "after_rounding")
-    rows = priced.select("marketplace_id", pl.when(pl.col("blockers") == 0).then(asked))
-    return dict(rows.iter_rows())
+    price = pl.when(pl.col("blockers") == 0).then(asked)
+    rows = priced.select("marketplace_id", price, "sale_id").iter_rows()
+    return {number: _Asks(*asks) for number, *asks in rows}
 
 
 def _unasked(row: Any, asked: int | None) -> errors.Problem | None:
@@ -224,21 +244,36 @@ def _unasked(row: Any, asked: int | None) -> errors.Problem | None:
     return None
 
 
+def _kept(row: Any) -> list[str | None]:
+    """Return the target of a card, and the price that was accepted before with its time, as the
+    undo of a decision keeps them.
+    """
+    amounts = [None if one is None else str(one) for one in (row.target_price, row.accepted_price)]
+    return [*amounts, row.accepted_at and row.accepted_at.isoformat()]
+
+
+def _amount(said: str | None) -> Decimal | None:
+    return None if said is None else Decimal(said)
+
+
 _PUT_BACK: Final = """
-    UPDATE card c SET target_price = r.current_price, updated_at = :now FROM price_review r
-     WHERE r.seller_id = :seller AND r.marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND r.state = 'accepted' AND r.decided_at = :at
+    UPDATE card c SET target_price = w.target, updated_at = :now
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:targets AS numeric[])) AS w (id, target)
+      JOIN price_review r ON r.seller_id = :seller AND r.marketplace_id = w.id
+     WHERE r.state = 'accepted' AND r.decided_at = :at
        AND c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
        AND c.contribution IS NULL
        AND c.target_price = r.proposed_price AND c.price IS NOT DISTINCT FROM r.current_price
 """
 _WAIT_AGAIN: Final = """
-    UPDATE price_review
+    UPDATE price_review r
        SET state = 'pending', decided_at = NULL, decided_by = NULL,
-           accepted_price = CASE WHEN :answer = 'dismissed' THEN accepted_price END,
-           accepted_at = CASE WHEN :answer = 'dismissed' THEN accepted_at END
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND state = :answer AND decided_at = :at
+           accepted_price = CASE WHEN :answer = 'dismissed' THEN r.accepted_price ELSE w.price END,
+           accepted_at = CASE WHEN :answer = 'dismissed' THEN r.accepted_at ELSE w.at END
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]),
+                  CAST(:times AS timestamptz[])) AS w (id, price, at)
+     WHERE r.seller_id = :seller AND r.marketplace_id = w.id
+       AND r.state = :answer AND r.decided_at = :at
 """
 _UNCONFIRM: Final = """
     DELETE FROM confirmed_price
@@ -258,10 +293,15 @@ async def put_back(
     """
     caller.must_be_owner()
     state = await locked(session, caller.seller_id)
+    # Older entries lack what was before.
+    was: Sequence[Sequence[str | None]] = undo.get("was", [[None] * 3] * len(undo["cards"]))
     values = {
         "seller": caller.seller_id,
         "ids": undo["cards"],
         "at": datetime.fromisoformat(undo["at"]),
+        "targets": [_amount(target) for target, _, _ in was],
+        "prices": [_amount(price) for _, price, _ in was],
+        "times": [at and datetime.fromisoformat(at) for _, _, at in was],
     }
     cards = len(undo["cards"])
     if undo["answer"] == "accepted":

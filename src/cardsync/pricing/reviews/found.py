@@ -10,7 +10,10 @@ from typing import Final
 
 import polars as pl
 
+from cardsync.pricing.engine.breaker import CONFIRMED_BP
+from cardsync.pricing.engine.expressions import true
 from cardsync.pricing.engine.holdout_draw import window
+from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import LISTINGS_MAX_AGE_HOURS, TIME, Run
 
 # The sales anchor's own limits (pricing.md step 3).
@@ -50,7 +53,7 @@ def found_in(priced: pl.DataFrame, run: Run) -> Found:
     return Found(
         priced["marketplace_id"],
         _waiting(waits, run),
-        _ways_back(priced if run.reviewed and run.on_sale else priced.clear()),
+        ways_back(priced, run),
         _drawn(priced if run.held_out else priced.clear(), run),
         priced.filter(pl.col("after_rounding").is_not_null()).select("marketplace_id", "holdout"),
         window(run.now),
@@ -105,12 +108,27 @@ def _expires(run: Run, listings_hours: pl.Expr) -> pl.Expr:
     return pl.coalesce(pl.min_horizontal(ages), pl.lit(run.now + upload, TIME)).cast(TIME)
 
 
-def _ways_back(priced: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards at a sale's price: the seller made the sale, and so accepted its end."""
+def ways_back(priced: pl.DataFrame, run: Run) -> pl.DataFrame:
+    """Return the cards at a sale's price: the seller made the sale, and so accepted its end. Where
+    the sale hid a rise beyond the limits, the way back leads to the price before it.
+    """
+    if not (run.reviewed and run.on_sale):
+        priced = priced.clear()
     regular = _regular()
+    ups = {rule.id: (rule.review or run.seller.review).up_bp for rule in run.live}
+    up = pl.col("rule_id").replace_strict(ups, default=None, return_dtype=pl.Int64)
+    approved = pl.col("approved_price")
+    before = pl.max_horizontal("current_price", approved)
+    hidden = true((regular - before) * WHOLE_BP > before * up)
+    hidden &= ~true((regular - approved) * WHOLE_BP <= approved * CONFIRMED_BP)
     return priced.filter(
         pl.col("sale_id").is_not_null() & pl.col("review").is_null() & (pl.col("target") < regular)
-    ).select("marketplace_id", "rule_id", price=regular, result="after_bounds")
+    ).select(
+        "marketplace_id",
+        "rule_id",
+        price=pl.when(hidden).then(before).otherwise(regular),
+        result="after_bounds",
+    )
 
 
 def _regular() -> pl.Expr:

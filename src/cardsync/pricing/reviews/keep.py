@@ -1,9 +1,9 @@
 """The end of a run: prices that wait, ways back from sales and drawn cards come in; the seller's
 rows of `price_review` and `price_holdout` are brought up to date in the run's last transaction.
 
-A review whose price no run asks any more ends; a price that the seller accepted before it is
-remembered on. A dismissed one stays dismissed while the proposed price stays within a tenth of it,
-for thirty days.
+A review whose price no run asks any more, or whose card is gone, ends; a price that the seller
+accepted before it is remembered on. A dismissed one stays dismissed while the proposed price stays
+within a tenth of it, for thirty days.
 """
 
 from __future__ import annotations
@@ -53,9 +53,14 @@ _WAIT: Final = f"""
        AND NOT ({_SAME} AND r.expires_at = excluded.expires_at AND r.worth = excluded.worth
                 AND r.rule_id IS NOT DISTINCT FROM excluded.rule_id)
 """
+# The second array has those whose card is not on sale any more, so that no run prices it.
 _PENDING: Final = """
-    SELECT coalesce(array_agg(marketplace_id), '{}') FROM price_review
-     WHERE seller_id = :seller AND state = 'pending'
+    SELECT coalesce(array_agg(r.marketplace_id), '{}'),
+           coalesce(array_agg(r.marketplace_id) FILTER (WHERE c.id IS NULL), '{}')
+      FROM price_review r
+      LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
+                      AND NOT c.gone AND c.contribution IS NULL
+     WHERE r.seller_id = :seller AND r.state = 'pending'
 """
 # A review that waits no more gives way to the price that was accepted before it.
 _END: Final = """
@@ -124,8 +129,8 @@ async def keep_found(
 ) -> None:
     """Bring the rows up to date with what a completed run found."""
     values = {"seller": seller_id, "now": now, "forgotten": now - breaker.REMEMBERED}
-    pending = await session.scalar(text(_PENDING), {"seller": seller_id})
-    ended = _ended(pending or [], found)
+    pending, gone = (await session.execute(text(_PENDING), {"seller": seller_id})).one()
+    ended = sorted({*_ended(pending, found), *gone})
     known = {name: values[name] for name in ("seller", "forgotten")}
     if ended:
         await session.execute(text(_END), known | {"ended": ended})

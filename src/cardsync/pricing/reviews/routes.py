@@ -135,7 +135,8 @@ def _one(given: Any, name: str) -> Asked:
     if not isinstance(given, dict):
         raise errors.InvalidPayload(f"{name}: must be an object")
     card, revision = given.get("marketplace_id"), given.get("revision")
-    if type(card) is not int or not 0 < card < 2**63:
+    # The id of a custom listing is below zero.
+    if type(card) is not int or not 0 < abs(card) < 2**63:
         raise errors.InvalidPayload(f"{name}.marketplace_id: must be an id")
     moment = clock.read_moment(revision) if isinstance(revision, str) else None
     if moment is None:

@@ -2,7 +2,8 @@
 their history out, in slabs under the lease; `work/runner.py` runs it.
 
 A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
-straight back before the next run. A price that was seen after the import stays as it was seen.
+straight back before the next run, and what the seller accepted before it, so that the next run does
+not either. A price that was seen after the import stays as it was seen.
 """
 
 from __future__ import annotations
@@ -78,6 +79,24 @@ _UNASK = """
          AND r.card_id <= :last
        AND c.seller_id = :seller AND c.id = r.card_id AND c.target_price IS NOT NULL
 """
+# The pin of an accepted recommendation, and the price that was accepted beyond the review limits,
+# would bring back what the seller took back since. A person's own pin stays.
+_OF_CARDS = """
+       AND r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
+         AND r.card_id <= :last
+       AND c.seller_id = :seller AND c.id = r.card_id
+"""
+_UNPIN = f"""
+    DELETE FROM pinned_price p USING price_rollback_card r, card c
+     WHERE p.seller_id = :seller AND p.marketplace_id = c.marketplace_id AND p.until IS NOT NULL
+{_OF_CARDS}"""
+_UNACCEPT = f"""
+    UPDATE price_review v SET accepted_price = NULL, accepted_at = NULL
+      FROM price_rollback_card r, card c
+     WHERE v.seller_id = :seller AND v.marketplace_id = c.marketplace_id
+       AND v.accepted_price <> r.price
+{_OF_CARDS}"""
+_TAKE_BACK = (_UNASK, _UNPIN, _UNACCEPT)
 _NEXT = """
     SELECT max(card_id) FROM (
         SELECT card_id FROM price_rollback_card WHERE seller_id = :seller
@@ -140,7 +159,7 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
                 lease,
                 values | {"after": after, "last": last},
                 *by_row,
-                _UNASK,
+                *_TAKE_BACK,
             )
             after = last
     await _finish(work, lease, event)
@@ -176,7 +195,7 @@ async def _slab(
         moved = 0
         for statement in statements:
             wrote = await run(session, statement, values | {"now": now})
-            moved += wrote if statement is not _UNASK else 0
+            moved += wrote if statement not in _TAKE_BACK else 0
         await run(session, _COUNT, values | {"moved": moved})
 
 

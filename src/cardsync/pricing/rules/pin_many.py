@@ -37,7 +37,7 @@ class Pinned(NamedTuple):
 _PIN = """
     WITH picked AS MATERIALIZED ({picked}),
     wanted AS MATERIALIZED (
-        SELECT c.marketplace_id, c.price, old.price AS was
+        SELECT c.marketplace_id, c.price, old.price AS was, old.until
           FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
                LEFT JOIN pinned_price old
                       ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
@@ -53,13 +53,14 @@ _PIN = """
            DO UPDATE SET price = excluded.price, until = NULL, created_at = excluded.created_at
     )
     SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
-           array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(CAST(price AS text))
+           array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(until),
+           array_agg(CAST(price AS text))
       FROM kept
 """
 _UNPIN = """
     WITH picked AS MATERIALIZED ({picked}),
     wanted AS MATERIALIZED (
-        SELECT c.marketplace_id, old.price AS was
+        SELECT c.marketplace_id, old.price AS was, old.until
           FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
                JOIN pinned_price old
                  ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
@@ -71,7 +72,7 @@ _UNPIN = """
          WHERE d.seller_id = :seller AND d.marketplace_id = s.marketplace_id
     )
     SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
-           array_agg(marketplace_id), array_agg(CAST(was AS text)),
+           array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(until),
            array_agg(CAST(NULL AS text))
       FROM kept
 """
@@ -114,7 +115,7 @@ async def _change(
     await sync_state.locked(session, caller.seller_id)
     values = {"most": limits.PINNED_AT_ONCE, "now": now}
     found = await run_picked(session, caller, selection, statement, values, settings.read_seconds)
-    [(requested, truncated, cards, was, became)] = found
+    [(requested, truncated, cards, was, until, became)] = found
     changed = len(cards or ())
     if changed:
         done = "pinned" if statement is _PIN else "unpinned"
@@ -124,7 +125,13 @@ async def _change(
             action,
             f"{changed:,} cards {done}",
             now,
-            undo={"kind": KIND, "cards": cards, "was": was, "became": became},
+            undo={
+                "kind": KIND,
+                "cards": cards,
+                "was": was,
+                "until": [end and end.isoformat() for end in until],
+                "became": became,
+            },
         )
     return Pinned(changed, requested, truncated)
 
@@ -138,11 +145,18 @@ _DROP = """
     DELETE FROM pinned_price
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:cards AS bigint[]))
 """
+# The pin of an applied recommendation has an end; one that would have ended by now, or whose
+# acceptance was undone, stays away.
 _AGAIN = """
-    INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
-    SELECT :seller, w.id, w.price, :now
-      FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[])) AS w (id, price)
+    INSERT INTO pinned_price (seller_id, marketplace_id, price, until, created_at)
+    SELECT :seller, w.id, w.price, w.until, :now
+      FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
+                  CAST(:until AS timestamptz[])) AS w (id, price, until)
      WHERE w.price IS NOT NULL
+       AND (w.until IS NULL OR w.until > :now AND EXISTS (
+            SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
+             WHERE r.seller_id = :seller AND c.marketplace_id = w.id
+               AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = w.until))
 """
 
 
@@ -160,6 +174,8 @@ async def put_pins_back(
         "cards": undo["cards"],
         "was": _amounts(undo["was"]),
         "became": _amounts(undo["became"]),
+        # Older entries lack the ends.
+        "until": [end and datetime.fromisoformat(end) for end in undo.get("until", ())],
         "now": now,
     }
     bound = {name: values[name] for name in ("seller", "cards", "became")}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, TypedDict, get_args
+from typing import Any, Final, NamedTuple, TypedDict, get_args
 
 from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -60,10 +60,18 @@ class _OfPin(TypedDict):
 
 PIN: Final = "pricing.pin"
 _PIN = """
-    INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
-    VALUES (:seller, :id, :price, :now)
+    INSERT INTO pinned_price (seller_id, marketplace_id, price, until, created_at)
+    VALUES (:seller, :id, :price, :until, :now)
     ON CONFLICT (seller_id, marketplace_id)
-    DO UPDATE SET price = excluded.price, until = NULL, created_at = excluded.created_at
+    DO UPDATE SET price = excluded.price, until = excluded.until, created_at = excluded.created_at
+"""
+
+# A pin with an end is that of an applied recommendation, and ends with it.
+_APPLIED: Final = """
+    SELECT EXISTS (
+        SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
+         WHERE r.seller_id = :seller AND c.marketplace_id = :id
+           AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = :until)
 """
 
 
@@ -243,7 +251,7 @@ async def pin(
     was = await _pinned(session, caller.seller_id, marketplace_id)
     await session.execute(
         text(_PIN),
-        named | {"price": from_units(price), "now": now},
+        named | {"price": from_units(price), "until": None, "now": now},
     )
     note(
         session,
@@ -256,18 +264,33 @@ async def pin(
     return int(price)
 
 
-async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) -> str | None:
-    price = await session.scalar(
-        select(PinnedPrice.price).where(*_pin_of(seller_id, marketplace_id))
+class _Pin(NamedTuple):
+    """A pin as the activity feed keeps it; that of an accepted recommendation has an end."""
+
+    price: str | None = None
+    until: str | None = None
+
+
+def _pin(row: Any) -> _Pin:
+    if row is None:
+        return _Pin()
+    return _Pin(dollars(to_units(row.price)), row.until and row.until.isoformat())
+
+
+async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) -> _Pin:
+    found = await session.execute(
+        select(PinnedPrice.price, PinnedPrice.until).where(*_pin_of(seller_id, marketplace_id))
     )
-    return None if price is None else dollars(to_units(price))
+    return _pin(found.first())
 
 
-def _of_pin(marketplace_id: int, was: str | None, price: str | None) -> _OfPin:
+def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
     """Return what the activity feed keeps of a pin."""
-    before, after = ({"marketplace_id": marketplace_id, "price": told} for told in (was, price))
-    undo = {"kind": PIN, "marketplace_id": marketplace_id, "was": was, "became": price}
-    return {"before": before, "after": after, "undo": undo}
+    before, after = (
+        {"marketplace_id": marketplace_id, "price": told} for told in (was.price, price)
+    )
+    undo = {"kind": PIN, "marketplace_id": marketplace_id, "was": was.price, "became": price}
+    return {"before": before, "after": after, "undo": undo | {"until": was.until}}
 
 
 async def put_pin_back(
@@ -276,19 +299,24 @@ async def put_pin_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a card's pin back to what it was. Raises ChangedSince unless it is as it became."""
+    """Bring a card's pin back to what it was; one that would have ended by now, or whose acceptance
+    was undone, stays away. Raises ChangedSince unless it is as it became.
+    """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     id = undo["marketplace_id"]
-    present = await _pinned(session, caller.seller_id, id)
+    present = (await _pinned(session, caller.seller_id, id)).price
     if present != undo["became"]:
         told = "not pinned any more" if present is None else f"pinned at {present} by now"
         raise errors.ChangedSince(f"card {id} is {told}")
-    if undo["was"] is None:
+    # Older entries lack the end.
+    until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
+    named = {"seller": caller.seller_id, "id": id, "until": until}
+    ended = until is not None and (until <= now or not await session.scalar(text(_APPLIED), named))
+    if undo["was"] is None or ended:
         await session.execute(delete(PinnedPrice).where(*_pin_of(caller.seller_id, id)))
         return
-    values = {"seller": caller.seller_id, "id": id, "price": Decimal(undo["was"]), "now": now}
-    await session.execute(text(_PIN), values)
+    await session.execute(text(_PIN), named | {"price": Decimal(undo["was"]), "now": now})
 
 
 def _pin_of(seller_id: int, marketplace_id: int) -> tuple[Any, ...]:
@@ -299,11 +327,12 @@ async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now:
     """Raises NotFound."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    gone = await session.scalar(
+    found = await session.execute(
         delete(PinnedPrice)
         .where(*_pin_of(caller.seller_id, marketplace_id))
-        .returning(PinnedPrice.price)
+        .returning(PinnedPrice.price, PinnedPrice.until)
     )
+    gone = found.first()
     if gone is None:
         raise errors.NotFound(f"card {marketplace_id} is not pinned")
     note(
@@ -312,5 +341,5 @@ async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now:
         "pricing.unpinned",
         f"card {marketplace_id} is pinned no more",
         now,
-        **_of_pin(marketplace_id, dollars(to_units(gone)), None),
+        **_of_pin(marketplace_id, _pin(gone), None),
     )
