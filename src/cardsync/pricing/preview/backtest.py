@@ -23,7 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.market.of_cards import KEYS, NO_MARKET
-from cardsync.market.of_past import past_market
+from cardsync.market.of_past import PastMarket, past_market
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.preview import snapshots
@@ -169,7 +169,9 @@ async def _go_through(
         replace(asked, now=kept[0].at),
         kept[-1].at,
     )
-    market = await past_market(session) if asked.reads_market else None
+    market: PastMarket | None = None
+    if asked.reads_market:
+        market = await past_market(session, account.seller_id, kept[-1].at)
     shop: Shop | None = None
     chosen: Choices | None = None
     games: list[str] | None = None
