@@ -156,6 +156,7 @@ def measure(data: Path, rows: int, rounds: int, percent: int) -> Report:
             )
             times["floor"].append(ground.seconds(lambda: floor(of)))
         assert told["summary"]["snapshots"] == SNAPSHOTS, told["summary"]
+        peak = ground.peak_memory(web)
         set_the_market(of)
         gated = {"market_gate": GATE, "undercut_up_bp": 100}
         followed = body | {"rules": [rule | gated for rule in body["rules"]]}
@@ -163,8 +164,10 @@ def measure(data: Path, rows: int, rounds: int, percent: int) -> Report:
         changed = of.call("POST", "/api/pricing/backtest", followed)["summary"]["changed"]
         with_market = perf_counter() - started
         assert changed != told["summary"]["changed"]
-        report.note(f"with the market of each day {with_market:.1f} s, {changed:,} price changes")
-        peak = ground.peak_memory(web)
+        report.note(
+            f"with the market of each day {with_market:.1f} s, {changed:,} price changes,"
+            f" peak {ground.peak_memory(web) / MB:.0f} MB"
+        )
         report.note(
             f"{told['days'][-1]['cards']:,} cards, {stored:,} stored observations,"
             f" {told['summary']['changed']:,} price changes"

@@ -62,3 +62,34 @@ def test_the_missed_days_are_told_with_their_ends():
 def test_days_before_the_first_observation_are_not_missed():
     told = history_of([Price(ago(5), 10_000)], days(since=50), NOW).told()
     assert (told["days"], told["days_missed"]) == (6, 0)
+
+
+def daily(price: int, *of: int) -> dict:
+    return {ago(day).date(): price for day in of}
+
+
+@pytest.mark.parametrize(
+    ("uploaded", "others", "code", "told", "missed"),
+    [
+        # One upload, and a month of daily prices: the upload's price leapt today.
+        ({NOW.date()}, daily(10_000, *range(1, 31)), "one_day", (1, 30), 0),
+        # It has stood there for three days, as the daily prices tell.
+        (
+            {NOW.date()},
+            daily(14_000, 1, 2) | daily(10_000, *range(3, 31)),
+            "spike",
+            (1, 30),
+            0,
+        ),
+        # On a day with an upload the own price counts.
+        (days(), daily(99_000, *range(31)), "one_day", (31, 0), 0),
+        # A day that neither tells is missed; what is older than sixty days tells nothing.
+        ({NOW.date()}, daily(10_000, *range(2, 31), 61, 90), "unknown", (1, 29), 1),
+    ],
+)
+def test_a_daily_price_stands_in_for_a_day_without_an_upload(uploaded, others, code, told, missed):
+    seen = [*STABLE, Price(ago(0, 1), 14_000)]
+    history = history_of(seen, uploaded, NOW, others)
+    assert (history.verdict.code, (history.days, history.daily)) == (code, told)
+    assert history.told()["days_from_daily_prices"] == told[1]
+    assert len(history.missed) == missed
