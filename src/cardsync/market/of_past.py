@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.market.evidence import FALL_LEAVES_BP, SALES_WEEK, SALES_WINDOW
 from cardsync.market.newest import SUMS, microseconds, sum_up
-from cardsync.market.of_cards import NO_NETWORK, Market, buy_outs_of, joined, the_market
+from cardsync.market.of_cards import NO_NETWORK, TIME, Market, buy_outs_of, joined, the_market
 from cardsync.market.stored import SUPPLY_SINCE
 
 _WHOLE_BP: Final = 10_000
@@ -71,10 +71,11 @@ class _Source:
     @property
     def gathered(self) -> str:
         """Return a statement: the span's observations of the seller's products, by their time."""
-        named = ", ".join(f"m.{name}" for name in self.others)
+        others = (f"m.{name}" for name in self.others)
+        columns = ", ".join(("m.product_id", f"m.{self.clock} AS at", *others))
         return f"""
             CREATE TEMP TABLE past_{self.table} ON COMMIT DROP AS
-            SELECT m.product_id, m.{self.clock} AS at{named and ", "}{named}
+            SELECT {columns}
               FROM {self.table} m JOIN past_product p ON p.product_id = m.product_id
              WHERE m.{self.clock} > :since AND m.{self.clock} <= :last ORDER BY m.{self.clock}
         """
@@ -87,6 +88,9 @@ class _Source:
     @property
     def types(self) -> dict[str, Any]:
         return dict.fromkeys(("product_id", "at", *self.others), pl.Int64)
+
+    def is_needed(self, now: datetime) -> pl.Expr:
+        return pl.col("at") > pl.lit(now - self.needed, TIME).cast(pl.Int64)
 
 
 _LISTINGS: Final = _Source(
@@ -178,9 +182,8 @@ class PastMarket:
         self._listings = pl.concat([self._listings, listings])
         self._sales = pl.concat([self._sales, sales])
         await asyncio.to_thread(self._look, listings, looks)
-        for name, source in (("_listings", _LISTINGS), ("_sales", _SALES)):
-            rows: pl.DataFrame = getattr(self, name)
-            setattr(self, name, rows.filter(pl.col("at") > _count(at - source.needed)))
+        self._listings = self._listings.filter(_LISTINGS.is_needed(at))
+        self._sales = self._sales.filter(_SALES.is_needed(at))
 
     def _look(self, listings: pl.DataFrame, looks: pl.DataFrame) -> None:
         """Take over what was seen of the products that were looked at."""
@@ -209,10 +212,6 @@ class PastMarket:
     async def _read(self, query: str, schema: dict[str, Any]) -> pl.DataFrame:
         data = await copy_chunks(self._session, query)
         return await asyncio.to_thread(frame_of, data, schema)
-
-
-def _count(moment: datetime) -> pl.Expr:
-    return pl.lit(moment, pl.Datetime("us", "UTC")).cast(pl.Int64)
 
 
 def _fallen(newest: pl.DataFrame, listings: pl.DataFrame) -> pl.Series:
