@@ -175,12 +175,15 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
 async def test_the_archive_holds_what_waits_and_what_was_held_out(a_seller):
     seller = await a_seller()
     owner = await signed_in(seller)
-    rule = {"name": "At market", "state": "published", "priority": 1, "holdout_bp": 2_000}
-    assert (await owner.post("/api/pricing/rules", json=rule)).status_code == 201
+    market = {"name": "At market", "state": "published"}
+    # Chance draws cards of the first rule alone.
+    drawn_of = market | {"query": "price<5", "priority": 1, "holdout_bp": 2_000}
+    for rule in (drawn_of, market | {"priority": 2}):
+        assert (await owner.post("/api/pricing/rules", json=rule)).status_code == 201
     limits = {"review_up_bp": 5_000}
     answer = await owner.send("PATCH", "/api/pricing/settings", json=limits)
     assert answer.status_code == 200, answer.text
-    dear = a_row(100, price="1.00", market="9.00")
+    dear = a_row(100, price="10.00", market="90.00")
     await seller.import_csv(
         a_csv(dear, *(a_row(n, price="1.00", market="1.20") for n in range(1, 41)))
     )
@@ -188,7 +191,7 @@ async def test_the_archive_holds_what_waits_and_what_was_held_out(a_seller):
     with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
         waits = list(csv.DictReader(io.StringIO(file.read("price_reviews.csv").decode())))
         drawn = list(csv.DictReader(io.StringIO(file.read("price_holdouts.csv").decode())))
-    assert [(row["marketplace_id"], row["proposed_price"]) for row in waits] == [("100", "9.0000")]
+    assert [(row["marketplace_id"], row["proposed_price"]) for row in waits] == [("100", "90.0000")]
     assert {row["held"] for row in drawn} == {"t", "f"}
 
 
