@@ -180,7 +180,7 @@ def a_rule_changed(page: Page, shop: Shop) -> None:
     page.goto("/pricing")
     page.get_by_role("link", name="Leap").first.click()
     draft = page.locator("#draft")
-    draft.get_by_text(re.compile("card")).first.wait_for()
+    draft.get_by_text("Selects").wait_for()
     before = draft.inner_text()
     page.get_by_label("Per cent above or under").fill("12")
     page.wait_for_function(
