@@ -21,11 +21,12 @@ from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
 from ground import MB, Report, spread
 from priced_shop import NOW, Shop, loop, parsed_rules, rules, shop, with_rule
-from reprice_by_evidence import CARDS, CELLS, GATE, PRODUCTS
+from reprice_by_evidence import CARDS, CELLS, GATE, PRODUCTS, SALES
 
 SNAPSHOTS = 30
 _AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
 _SALES = 1_000_000
+_SPAN = 5_000_000
 # Every product was looked at an hour before each snapshot.
 _DAYS = """
     CREATE TEMP TABLE looked_days AS
@@ -37,14 +38,6 @@ _LISTINGS = """
     SELECT DISTINCT ON (product_id, cell, at) product_id, at, cell, 1 + n %% 12, 20,
            greatest(1, price * (100 + (n + day) %% 20) / 100)
       FROM held, looked_days
-"""
-_SOLD = """
-    INSERT INTO market_sale (product_id, sold_at, cell, price, quantity)
-    SELECT h.product_id, now() - (s * 7919 %% 5000000 + 100) * interval '1 second', h.cell,
-           greatest(1, h.price * (80 + s * 31 %% 60) / 100), 1
-      FROM generate_series(1, CAST(%(sales)s AS bigint)) s
-      JOIN held h ON h.n = s %% (SELECT count(*) FROM held)
-    ON CONFLICT DO NOTHING
 """
 _SALES_LOOKS = """
     INSERT INTO market_sales_look (product_id, looked_at)
@@ -97,11 +90,11 @@ def set_the_market(of: Shop) -> None:
             CARDS,
             _DAYS,
             _LISTINGS,
-            _SOLD,
+            SALES,
             _SALES_LOOKS,
             _LOOKS,
         ):
-            connection.execute(statement, {"sales": _SALES})
+            connection.execute(statement, {"sales": _SALES, "span": _SPAN})
         connection.execute("VACUUM ANALYZE")
     of.made.settle()
 

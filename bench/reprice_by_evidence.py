@@ -42,9 +42,11 @@ _LISTINGS = """
            greatest(1, price * 11 / 10)
       FROM held, (SELECT now() - interval '1 minute' AS at) m
 """
-_SALES = """
+# The sales lie in so many seconds before now.
+_SPAN = 2_500_000
+SALES = """
     INSERT INTO market_sale (product_id, sold_at, cell, price, quantity)
-    SELECT h.product_id, now() - (s * 7919 %% 2500000 + 100) * interval '1 second', h.cell,
+    SELECT h.product_id, now() - (s * 7919 %% CAST(%(span)s AS bigint) + 100) * interval '1 second', h.cell,
            greatest(1, h.price * (80 + s * 31 %% 60) / 100), 1
       FROM generate_series(1, CAST(%(sales)s AS bigint)) s
       JOIN held h ON h.n = s %% (SELECT count(*) FROM held)
@@ -59,8 +61,8 @@ _LOOKS = """
 def _observe(of: Shop, sales: int) -> None:
     """Write the market of all cards with SQL alone."""
     with of.made.admin() as connection:
-        for statement in (PRODUCTS, CELLS, CARDS, _LISTINGS, _SALES, _LOOKS):
-            connection.execute(statement, {"sales": sales})
+        for statement in (PRODUCTS, CELLS, CARDS, _LISTINGS, SALES, _LOOKS):
+            connection.execute(statement, {"sales": sales, "span": _SPAN})
     of.made.in_database(_summed)
     with of.made.admin() as connection:
         connection.execute("VACUUM ANALYZE")

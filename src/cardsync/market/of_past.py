@@ -149,6 +149,15 @@ class PastMarket:
         # Before the first look no sale was known.
         known = looks.with_columns(pl.col("sales_fetched_at").fill_null(0))
         bought = await buy_outs_of(self._session, self.known, known, at)
+        return await asyncio.to_thread(self._told, keys, looks, bought, at)
+
+    def _told(
+        self,
+        keys: pl.DataFrame,
+        looks: pl.DataFrame,
+        bought: pl.DataFrame,
+        at: datetime,
+    ) -> pl.DataFrame:
         cards = keys.select(product_id="market_product", cell="market_cell")
         figures = self._listed.join(
             self._summed,
@@ -156,7 +165,7 @@ class PastMarket:
             how="full",
             coalesce=True,
         ).with_columns(pl.col("listings_count", "sales_count", "sales_week").fill_null(0))
-        return await asyncio.to_thread(joined, cards, looks, figures, bought, NO_NETWORK, at)
+        return joined(cards, looks, figures, bought, NO_NETWORK, at)
 
     async def _begin(self, at: datetime) -> None:
         products = _PRODUCTS.format(columns=self.known.columns, joins=self.known.joins)
@@ -179,9 +188,18 @@ class PastMarket:
 
     async def _advance(self, before: datetime, at: datetime) -> None:
         listings, sales, looks = [await self._since(one, before, at) for one in _SOURCES]
+        await asyncio.to_thread(self._add, listings, sales, looks, at)
+
+    def _add(
+        self,
+        listings: pl.DataFrame,
+        sales: pl.DataFrame,
+        looks: pl.DataFrame,
+        at: datetime,
+    ) -> None:
         self._listings = pl.concat([self._listings, listings])
         self._sales = pl.concat([self._sales, sales])
-        await asyncio.to_thread(self._look, listings, looks)
+        self._look(listings, looks)
         self._listings = self._listings.filter(_LISTINGS.is_needed(at))
         self._sales = self._sales.filter(_SALES.is_needed(at))
 

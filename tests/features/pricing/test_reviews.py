@@ -376,17 +376,22 @@ async def test_a_card_whose_price_changed_since_is_refused(shop):
     assert (answer.status_code, answer.json()["code"]) == (409, "revision_conflict")
 
 
-async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
-    seller = await shop()
-    await imported(seller, card(1, "10.00"), card(2, "40.00"))
+async def half_off(seller, **lasts):
+    """A sale that began an hour ago and lasts so long from now."""
     now = clock.now()
     sale = {
         "name": "Half off",
         "adjust_bp": -5000,
         "starts_at": clock.rfc3339(now - timedelta(hours=1)),
-        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
+        "ends_at": clock.rfc3339(now + timedelta(**lasts)),
     }
     assert (await seller.post(SALES, json=sale)).status_code == 201
+
+
+async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
+    seller = await shop()
+    await imported(seller, card(1, "10.00"), card(2, "40.00"))
+    await half_off(seller, hours=1)
     await imported(seller, card(1, "10.00"), card(2, "40.00"))
     # A rise that is far even at the sale's price waits.
     assert await exported(seller) == {1: "5.00"}
@@ -509,14 +514,7 @@ async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     seller = await a_seller()
     await ruled(seller)
     await limited(seller, review_down_bp=2_000)
-    now = clock.now()
-    sale = {
-        "name": "Half off",
-        "adjust_bp": -5000,
-        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
-        "ends_at": clock.rfc3339(now + timedelta(days=9)),
-    }
-    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await half_off(seller, days=9)
     await imported(seller, card(1, "10.00"))
     assert await exported(seller) == {1: "5.00"}
     # The marketplace shows the sale's price, and then the market loses 55 %.
@@ -577,14 +575,7 @@ async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
     await ruled(seller)
     await limited(seller, review_up_bp=5_000)
     await imported(seller, card(1, "10.00"))
-    now = clock.now()
-    sale = {
-        "name": "Half off",
-        "adjust_bp": -5000,
-        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
-        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
-    }
-    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await half_off(seller, hours=1)
     await imported(seller, card(1, "18.00"))
     assert await exported(seller) == {1: "9.00"}
     clock.shift(timedelta(hours=2))
@@ -598,14 +589,7 @@ async def test_a_first_price_of_a_sale_is_not_served_after_it(a_seller):
     seller = await a_seller()
     await ruled(seller)
     await limited(seller, review_first_price=True)
-    now = clock.now()
-    sale = {
-        "name": "Half off",
-        "adjust_bp": -5000,
-        "starts_at": clock.rfc3339(now - timedelta(hours=1)),
-        "ends_at": clock.rfc3339(now + timedelta(hours=1)),
-    }
-    assert (await seller.post(SALES, json=sale)).status_code == 201
+    await half_off(seller, hours=1)
     await imported(seller, card(1, "10.00", ""))
     [one] = (await waiting(seller))["reviews"]
     assert (await said(seller, "accept", one)).status_code == 200

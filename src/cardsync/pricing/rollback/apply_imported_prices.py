@@ -72,20 +72,18 @@ _MOVE = f"""
         m.observed_at + interval '1 microsecond'), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
-_UNASK = """
-    UPDATE card c SET target_price = NULL, priced_at = :now
-      FROM price_rollback_card r
-     WHERE r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
-         AND r.card_id <= :last
-       AND c.seller_id = :seller AND c.id = r.card_id AND c.target_price IS NOT NULL
-"""
-# The pin of an accepted recommendation, and the price that was accepted beyond the review limits,
-# would bring back what the seller took back since. A person's own pin stays.
 _OF_CARDS = """
        AND r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
          AND r.card_id <= :last
        AND c.seller_id = :seller AND c.id = r.card_id
 """
+_UNASK = f"""
+    UPDATE card c SET target_price = NULL, priced_at = :now
+      FROM price_rollback_card r
+     WHERE c.target_price IS NOT NULL
+{_OF_CARDS}"""
+# The pin of an accepted recommendation, and the price that was accepted beyond the review limits,
+# would bring back what the seller took back since. A person's own pin stays.
 _UNPIN = f"""
     DELETE FROM pinned_price p USING price_rollback_card r, card c
      WHERE p.seller_id = :seller AND p.marketplace_id = c.marketplace_id AND p.until IS NOT NULL

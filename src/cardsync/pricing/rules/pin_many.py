@@ -145,18 +145,26 @@ _DROP = """
     DELETE FROM pinned_price
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:cards AS bigint[]))
 """
-# The pin of an applied recommendation has an end; one that would have ended by now, or whose
-# acceptance was undone, stays away.
-_AGAIN = """
+
+
+def still_applied(marketplace_id: str, until: str) -> str:
+    """Return a condition: a pin with an end is that of an applied recommendation, and this one was
+    not undone.
+    """
+    return f"""EXISTS (
+        SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
+         WHERE r.seller_id = :seller AND c.marketplace_id = {marketplace_id}
+           AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = {until})"""
+
+
+# A pin that would have ended by now, or whose acceptance was undone, stays away.
+_AGAIN = f"""
     INSERT INTO pinned_price (seller_id, marketplace_id, price, until, created_at)
     SELECT :seller, w.id, w.price, w.until, :now
       FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
                   CAST(:until AS timestamptz[])) AS w (id, price, until)
      WHERE w.price IS NOT NULL
-       AND (w.until IS NULL OR w.until > :now AND EXISTS (
-            SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
-             WHERE r.seller_id = :seller AND c.marketplace_id = w.id
-               AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = w.until))
+       AND (w.until IS NULL OR w.until > :now AND {still_applied("w.id", "w.until")})
 """
 
 

@@ -22,6 +22,7 @@ from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing.engine.rules import InvalidRule, Sale
 from cardsync.pricing.models import PinnedPrice, PricingSale
 from cardsync.pricing.rules import json
+from cardsync.pricing.rules.pin_many import still_applied
 from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
@@ -66,13 +67,7 @@ _PIN = """
     DO UPDATE SET price = excluded.price, until = excluded.until, created_at = excluded.created_at
 """
 
-# A pin with an end is that of an applied recommendation, and ends with it.
-_APPLIED: Final = """
-    SELECT EXISTS (
-        SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
-         WHERE r.seller_id = :seller AND c.marketplace_id = :id
-           AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = :until)
-"""
+_APPLIED: Final = f"SELECT {still_applied(':id', ':until')}"
 
 
 async def create_sale(
