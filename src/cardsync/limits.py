@@ -104,11 +104,18 @@ PASSWORD_CHARACTERS_MOST = 1_000
 SIGN_IN_BYTES = 20_000
 PAGE_FORM_BYTES = 1_000_000
 
-# Phones that pull: links and marks of a session, marks of a request, open streams of a seller.
+# Phones that pull: links and marks of a session, marks of a request, open streams of a seller on a
+# process. A link has a share of each, so that a leaked one leaves room for the others: so many
+# marks, and more for each copy that it shows. The desk's pages have streams of their own.
 PULL_LINKS = 200
 PULL_MARKS = 50_000
+PULL_LINK_MARKS = 500
+PULL_LINK_MARKS_A_COPY = 10
+PULL_LINK_MARKS_MOST = 20_000
 PULL_MARKS_AT_ONCE = 500
 PULL_STREAMS = 30
+PULL_LINK_STREAMS = 3
+PULL_DESK_STREAMS = 10
 PULL_QUANTITY = 10_000
 
 SHELF_NUMBER = 1_000_000

@@ -63,6 +63,8 @@ async def record(
     await _link_is_open(session, seller_id, link)
     await _take_only_its_game(session, seller_id, link, marks)
     new = await _store(session, seller_id, link, marks, now)
+    if new:
+        await _leave_room(session, seller_id, link)
     queue = await read_queue(session, caller, link.session_id, now)
     if new:
         await session.execute(text(_TAKE_BACK), {"seller": seller_id, "session": link.session_id})
@@ -117,11 +119,43 @@ async def _take_only_its_game(
     )
     if other is not None:
         raise errors.InvalidPayload(f"item_id: card {other} is not of this link's game")
-    count = await session.scalar(
-        text("SELECT count(*) FROM pull_mark WHERE seller_id = :seller AND session_id = :session"),
+
+
+async def _leave_room(session: AsyncSession, seller_id: int, link: PhoneLink) -> None:
+    """Refuse marks beyond the link's share and beyond the session's; those of revoked links and of
+    the desk count in neither. Raises InvalidPayload.
+    """
+    named = {
+        "seller": seller_id,
+        "session": link.session_id,
+        "link": link.id,
+        "line": link.product_line,
+    }
+    counted = await session.execute(
+        text("""
+            SELECT count(*) FILTER (WHERE m.link_id = :link) AS mine, count(*) AS together
+              FROM pull_mark m JOIN pull_link l ON l.seller_id = m.seller_id AND l.id = m.link_id
+             WHERE m.seller_id = :seller AND l.seller_id = :seller AND m.session_id = :session
+               AND l.revoked_at IS NULL
+        """),
         named,
     )
-    if count + len(marks) > limits.PULL_MARKS:
+    mine, together = counted.one()
+    copies = await session.scalar(
+        text("""
+            SELECT coalesce(sum(coalesce(quantity, 1)), 0) FROM pull_session_item
+             WHERE seller_id = :seller AND session_id = :session
+               AND coalesce(product_line, '') = :line
+        """),
+        named,
+    )
+    share = limits.PULL_LINK_MARKS + limits.PULL_LINK_MARKS_A_COPY * int(copies)
+    if mine > min(share, limits.PULL_LINK_MARKS_MOST):
+        raise errors.InvalidPayload(
+            "marks: this link has sent more than its cards need; the desk can revoke it and print"
+            " another"
+        )
+    if together > limits.PULL_MARKS:
         raise errors.InvalidPayload(
             f"marks: a pull session takes at most {limits.PULL_MARKS} marks; end it and open another"
         )

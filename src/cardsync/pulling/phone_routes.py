@@ -76,7 +76,6 @@ async def phone_changes(
 ) -> Stream:
     """Server-sent events: one at once, and one with every change, until the link ends."""
     streams: PullStreams = request.app.state.pull_streams
-    streams.admit(caller.seller_id)
 
     async def still_open() -> bool:
         try:
@@ -85,7 +84,7 @@ async def phone_changes(
             return False
         return True
 
-    return event_stream(streams.events(caller.seller_id, still_open))
+    return event_stream(streams.events(caller.seller_id, link_of(request.scope).id, still_open))
 
 
 router = Router(

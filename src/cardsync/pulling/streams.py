@@ -1,15 +1,17 @@
 """Server-sent events of pulls: a notice that a session has changed comes in; every open page of its
 seller, on every process, is told within a second.
 
-An event says only that something has changed; the page reads the rest anew. A seller has a bounded
-number of streams on a process, and a page beyond them asks every few seconds instead.
+An event says only that something has changed; the page reads the rest anew. A link has a bounded
+number of streams on a process, and so has the desk; a page beyond them asks every few seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
+from weakref import WeakSet
 
 from cardsync import errors, limits
 
@@ -23,11 +25,20 @@ _ENDED: Final = "event: ended\ndata: 1\n\n"
 _ALIVE: Final = ": alive\n\n"
 
 
+class _Page:
+    """A page that listens; `link_id` is zero for one at the desk."""
+
+    def __init__(self, link_id: int) -> None:
+        self.link_id = link_id
+        self.event = asyncio.Event()
+
+
 class PullStreams:
     """A process has one object."""
 
     def __init__(self) -> None:
-        self._open: dict[int, set[asyncio.Event]] = {}
+        # A page whose client is gone before its first event is held by nothing else.
+        self._open: defaultdict[int, WeakSet[_Page]] = defaultdict(WeakSet)
 
     def changed(self, payload: str) -> None:
         """Wake the pages of the seller in `seller:session`, or all pages after a connection was
@@ -36,37 +47,52 @@ class PullStreams:
         seller = payload.partition(":")[0]
         sellers = [int(seller)] if seller.isdecimal() else list(self._open)
         for one in sellers:
-            for event in self._open.get(one, ()):
-                event.set()
+            for page in self._open.get(one, ()):
+                page.event.set()
 
-    def admit(self, seller_id: int) -> None:
-        """Raises RateLimited where the seller has as many streams as it may have."""
-        if len(self._open.get(seller_id, ())) >= limits.PULL_STREAMS:
+    def events(
+        self, seller_id: int, link_id: int, still_open: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[str]:
+        """Return an event at once and one with every change, until the pull or the link has ended.
+
+        Raises RateLimited where the link, or the desk for the link zero, has as many streams as it
+        may have.
+        """
+        pages = self._open[seller_id]
+        at_the_desk = sum(page.link_id == 0 for page in pages)
+        of_link = sum(page.link_id == link_id for page in pages)
+        if link_id == 0:
+            full = at_the_desk >= limits.PULL_DESK_STREAMS
+        else:
+            full = (
+                of_link >= limits.PULL_LINK_STREAMS
+                or len(pages) - at_the_desk >= limits.PULL_STREAMS
+            )
+        if full:
             raise errors.RateLimited(
-                f"more than {limits.PULL_STREAMS} pages of this account listen; ask again instead",
+                "as many pages listen already as may listen at once; ask again instead",
                 headers={"Retry-After": "5"},
             )
+        page = _Page(link_id)
+        pages.add(page)
+        return self._events(seller_id, page, still_open)
 
-    async def events(
-        self, seller_id: int, still_open: Callable[[], Awaitable[bool]]
+    async def _events(
+        self, seller_id: int, page: _Page, still_open: Callable[[], Awaitable[bool]]
     ) -> AsyncIterator[str]:
-        """Yield an event at once and with every change, until the pull or the link has ended."""
-        event = asyncio.Event()
-        mine = self._open.setdefault(seller_id, set())
-        mine.add(event)
         try:
             yield _RETRY + _CHANGED
             for _ in range(_SILENCES):
-                while await _wait(event):
-                    event.clear()
+                while await _wait(page.event):
+                    page.event.clear()
                     if not await still_open():
                         yield _ENDED
                         return
                     yield _CHANGED
                 yield _ALIVE
         finally:
-            mine.discard(event)
-            if not mine and self._open.get(seller_id) is mine:
+            self._open[seller_id].discard(page)
+            if not self._open[seller_id]:
                 del self._open[seller_id]
 
 

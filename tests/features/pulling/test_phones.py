@@ -11,6 +11,10 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from builders import an_order as uploaded_order
 from cards_builder import a_place, card_ids
+from cardsync import errors, limits
+from cardsync.database.notify import Notices
+from cardsync.orders.pull_sessions import PULLS
+from cardsync.pulling.streams import PullStreams
 from orders_builder import an_item, an_order, change_order
 
 HOSTILE = '<b onclick="x">A & B</b>'
@@ -21,6 +25,7 @@ BUYER = "Ada Buyer-Secret"
 class Phone:
     def __init__(self, seller, url, device="device-1", person="Bea"):
         self.path = url[url.index("/p/") :]
+        self.id = int(self.path.split("-")[1])
         self.http = seller.service.client()
         self.device, self.person = device, person
 
@@ -235,7 +240,7 @@ async def test_a_stream_tells_of_a_mark(shop):
     async def still_open():
         return True
 
-    events = streams.events(shop.id, still_open)
+    events = streams.events(shop.id, 0, still_open)
     assert "event: changed" in await anext(events)
     waiting = asyncio.ensure_future(anext(events))
     await Phone(shop, links["magic"]).sent(mark(1, one))
@@ -244,24 +249,84 @@ async def test_a_stream_tells_of_a_mark(shop):
     await events.aclose()
 
 
-async def test_a_seller_has_so_many_streams_and_no_more(shop, monkeypatch):
-    monkeypatch.setattr("cardsync.limits.PULL_STREAMS", 1)
+class Listening:
+    """A page that listens on a process of its own making: what it was told, and when it ended."""
+
+    def __init__(self, shop, streams, link):
+        self.told = []
+        parts = streams.events(shop.id, link.id, lambda: self._open(shop, link))
+        self.task = asyncio.ensure_future(self._listen(parts))
+
+    @staticmethod
+    async def _open(shop, link):
+        answer = await link.http.get(f"{link.path}/queue")
+        return answer.status_code == 200
+
+    async def _listen(self, parts):
+        async for part in parts:
+            self.told.append(part)
+
+
+async def a_second_link(owner, session):
+    body = {"session_id": session, "product_line": "magic"}
+    return (await owner.post("/api/pull_links", json=body)).json()["links"][0]["url"]
+
+
+async def test_a_leaked_link_leaves_streams_to_the_others_and_revoking_frees_its_own(shop):
     owner = await signed_in(shop)
-    _, _, _, links = await a_pull(shop, owner)
-    streams = shop.service.app.state.pull_streams
+    session, _, _, links = await a_pull(shop, owner)
+    leaked = Phone(shop, links["magic"])
+    other = Phone(shop, await a_second_link(owner, session))
+    streams = [shop.service.app.state.pull_streams, PullStreams()]
+    ear = Notices(shop.service.database.url)
+    ear.on(PULLS, streams[1].changed)
+    async with ear.listening():
+        pages = [
+            Listening(shop, process, leaked)
+            for process in streams
+            for _ in range(limits.PULL_LINK_STREAMS)
+        ]
+        for process in streams:
+            with pytest.raises(errors.RateLimited):
+                Listening(shop, process, leaked)
+        refused = await leaked.http.get(f"{leaked.path}/changes")
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        for process in streams:
+            for link in (other.id, 0):
+                await process.events(shop.id, link, lambda: asyncio.sleep(0, True)).aclose()
+        answer = await owner.send("DELETE", f"/api/pull_links/{leaked.id}")
+        assert answer.json()["revoked_at"], answer.text
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(page.task for page in pages))
+    assert all("event: ended" in page.told[-1] for page in pages)
+    for process in streams:
+        await process.events(shop.id, leaked.id, lambda: asyncio.sleep(0, True)).aclose()
 
-    async def still_open():
-        return False
 
-    events = streams.events(shop.id, still_open)
-    await anext(events)
-    phone = Phone(shop, links["magic"])
-    refused = await phone.http.get(f"{phone.path}/changes")
-    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-    streams.changed("")
-    assert "event: ended" in await anext(events)
-    await events.aclose()
-    streams.admit(shop.id)
+async def test_a_leaked_link_leaves_room_for_other_marks_and_revoking_frees_its_own(
+    shop, monkeypatch
+):
+    monkeypatch.setattr("cardsync.limits.PULL_LINK_MARKS", 4)
+    monkeypatch.setattr("cardsync.limits.PULL_LINK_MARKS_A_COPY", 1)
+    monkeypatch.setattr("cardsync.limits.PULL_MARKS", 9)
+    owner = await signed_in(shop)
+    session, (first, second), (one, two, _), links = await a_pull(shop, owner)
+    leaked = Phone(shop, links["magic"])
+    other = Phone(shop, await a_second_link(owner, session))
+    # Three copies of the game: the link has seven marks.
+    flood = [mark(n, two, "defer") for n in range(7)]
+    await leaked.sent(*flood)
+    await leaked.sent(*flood)
+    refused = await leaked.send(mark(7, two, "defer"))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_payload")
+    assert "this link" in refused.json()["error"]
+    await other.sent(mark(11, one), mark(12, one))
+    assert "at most 9 marks" in (await other.send(mark(13, two))).json()["error"]
+    answer = await shop.post(f"/api/pull_sessions/{session}/orders/{second}/pulled")
+    assert answer.status_code in (200, 201), answer.text
+    await owner.send("DELETE", f"/api/pull_links/{leaked.id}")
+    assert (await other.sent(mark(13, two)))["progress"]["pulled"] == 3
+    assert (await orders(shop, session))[first]["pulled_at"]
 
 
 def form(browser, **fields):
@@ -322,7 +387,7 @@ async def test_what_the_desk_marks_stands_on_the_phones_and_can_be_taken_back_th
     phone = Phone(shop, links["magic"])
     await phone.sent(mark(1, one))
     told = []
-    events = shop.service.app.state.pull_streams.events(shop.id, lambda: asyncio.sleep(0, True))
+    events = shop.service.app.state.pull_streams.events(shop.id, 0, lambda: asyncio.sleep(0, True))
     await anext(events)
     waiting = asyncio.ensure_future(anext(events))
     answer = await shop.post(f"/api/pull_sessions/{session}/orders/{first}/pulled")
@@ -358,7 +423,7 @@ async def test_an_order_deferred_at_the_desk_comes_last_on_the_phones(shop):
 async def test_an_upload_of_orders_wakes_the_phones(shop):
     owner = await signed_in(shop)
     await a_pull(shop, owner)
-    events = shop.service.app.state.pull_streams.events(shop.id, lambda: asyncio.sleep(0, True))
+    events = shop.service.app.state.pull_streams.events(shop.id, 0, lambda: asyncio.sleep(0, True))
     await anext(events)
     waiting = asyncio.ensure_future(anext(events))
     await shop.orders([uploaded_order("A-77")])

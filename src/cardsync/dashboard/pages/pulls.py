@@ -204,7 +204,6 @@ async def pull_changes(
 ) -> Stream:
     """Server-sent events of one session, until it ends."""
     streams: PullStreams = request.app.state.pull_streams
-    streams.admit(caller.seller_id)
 
     async def still_open() -> bool:
         async with database.tenant(caller.seller_id) as session:
@@ -213,7 +212,7 @@ async def pull_changes(
 
     if not await still_open():
         raise errors.PullSessionNotOpen(f"pull session {session_id} has ended")
-    return event_stream(streams.events(caller.seller_id, still_open))
+    return event_stream(streams.events(caller.seller_id, 0, still_open))
 
 
 ROUTES = [
