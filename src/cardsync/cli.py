@@ -7,6 +7,7 @@ most take to run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from cardsync import __version__, errors
 from cardsync.database.migrate import check, head_revision
 from cardsync.processes.command_line import say, settings_with, with_database
 from cardsync.processes.embedded_host import EmbeddedError
-from cardsync.processes.supervisor import database
+from cardsync.processes.supervisor import database, has_no_seller
 from cardsync.processes.supervisor import serve as run_serve
 from cardsync.settings import Settings, settings_page
 
@@ -93,24 +94,56 @@ def program() -> None:
     """
 
 
+def served_at(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that name a server's address and data."""
+    for option in (
+        click.option(
+            "--data-dir",
+            type=click.Path(path_type=Path),
+            help="Folder of the embedded database and objects.",
+        ),
+        click.option(
+            "--port", type=click.IntRange(1, 65535), help="Port to serve on (default 8000)."
+        ),
+        click.option("--host", help="Address to serve on (default 127.0.0.1)."),
+    ):
+        command = option(command)
+    return command
+
+
 @program.command()
-@click.option("--host", help="Address to serve on (default 127.0.0.1).")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port to serve on (default 8000).")
+@served_at
 @click.option("--workers", type=click.IntRange(1), help="Web processes (default 1).")
 @click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path),
-    help="Folder of the embedded database and objects.",
+    "--no-browser",
+    is_flag=True,
+    help="Open no browser. Else a first run at a terminal opens one with the set-up.",
 )
 def serve(
     host: str | None,
     port: int | None,
     workers: int | None,
     data_dir: Path | None,
+    no_browser: bool,
 ) -> None:
     """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
 
-    run_serve(serve_settings(host, port, workers, data_dir), say)
+    run_serve(serve_settings(host, port, workers, data_dir), say, browser=not no_browser)
+
+
+@program.command("set-up-link")
+@served_at
+def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Print the link that makes the first shop, as `serve` printed it."""
+    from cardsync.accounts import set_up_link
+
+    settings = serve_settings(host, port, None, data_dir)
+    with database(settings, say) as ready:
+        if not has_no_seller(ready):
+            raise errors.CommandError(
+                f"there is a shop already; its members sign in at {settings.origin}/sign-in"
+            )
+    click.echo(set_up_link.link(settings))
 
 
 def serve_settings(

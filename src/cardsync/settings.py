@@ -242,7 +242,7 @@ class Settings(BaseSettings):
     )
     set_up_token: str | None = Field(
         None,
-        description="Opens /set-up from other machines while there is no seller; absent: `serve` makes one and prints its link",
+        description="Opens /set-up while there is no seller; absent: one that follows from SECRET_KEY, in the link that `serve` prints",
     )
     development_pages: bool = Field(
         False, description="Serve /styleguide, the page of all components, for developers"

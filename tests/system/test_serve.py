@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -279,3 +281,45 @@ def test_a_setting_that_is_wrong_is_one_sentence(folder: Path, name: str, value:
     assert ran.code == 1
     assert "Traceback" not in ran.err
     assert_last_line_is_a_sentence(ran.err, f"CARDSYNC_{name}")
+
+
+def test_the_link_of_the_first_run_is_printed_and_printed_again(folder: Path) -> None:
+    with Server(folder) as server:
+        where = ("--port", str(server.port))
+        again = server.run("set-up-link", *where)
+        assert again.code == 0, again.err
+        link = again.out.strip()
+        until(lambda: f"set it up at {link}" in server.said(), server.said)
+        assert httpx.get(link).status_code == 200
+        assert httpx.get(f"{server.url}/set-up").status_code == 403
+        server.seller()
+        told = server.run("set-up-link", *where)
+        assert (told.code, told.out) == (1, "")
+        assert_last_line_is_a_sentence(told.err, "sign-in")
+
+
+@pytest.mark.parametrize(
+    ("terminal", "display", "opened"), [(True, ":0", True), (True, "", False), (False, ":0", False)]
+)
+def test_a_first_run_opens_a_browser_where_a_person_can_see_one(
+    folder: Path, terminal: bool, display: str, opened: bool
+) -> None:
+    browser = folder / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{folder}/opened.part"\n'
+                       f'mv "{folder}/opened.part" "{folder}/opened"\n')  # fmt: skip
+    browser.chmod(0o755)
+    program = "from cardsync.processes import first_browser as f; f.show('http://localhost/set-up')"
+    ours, theirs = os.openpty()
+    env = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+    env |= {"DISPLAY": display, "BROWSER": f"{browser} %s &"}
+    subprocess.run(
+        [sys.executable, "-c", program], env=env, check=True, timeout=60,
+        stderr=theirs if terminal else subprocess.DEVNULL,
+    )  # fmt: skip
+    if opened:
+        until((folder / "opened").exists, "the browser")
+        assert (folder / "opened").read_text() == "http://localhost/set-up"
+    else:
+        assert not (folder / "opened").exists()
+    os.close(ours)
+    os.close(theirs)

@@ -16,7 +16,7 @@ from litestar.response import Template
 from cardsync import errors, limits
 from cardsync.access import sessions, tokens
 from cardsync.access.admission import among_strangers, session_token
-from cardsync.accounts import deletion, invitations
+from cardsync.accounts import deletion, first_run, invitations
 from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out
 from cardsync.accounts.passkeys import has_name
 from cardsync.database.session import Database
@@ -53,6 +53,9 @@ async def sign_in_page(
     seller_id = await _seller_of(request, database, settings, token) if token else None
     if seller_id is not None:
         return go(await _after(database, seller_id, _wanted(request.query_params)))
+    async with database.shared() as session:
+        if await first_run.is_open(session):
+            return page("no_shop.html")
     done = DONE.get(request.query_params.get("signed_out", ""), "")
     return _sign_in(request, settings, done=done, then=_wanted(request.query_params))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 import signal
 import subprocess
@@ -28,7 +27,7 @@ from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 from cardsync import clock
 from cardsync.database.migrate import migrate
 from cardsync.database.urls import libpq_url
-from cardsync.processes import bind_address, embedded
+from cardsync.processes import bind_address, embedded, first_browser
 from cardsync.processes.worker_memory import frugal
 from cardsync.settings import PREFIX, Settings
 
@@ -147,7 +146,6 @@ def child_env(settings: Settings) -> dict[str, str]:
         "BIND": settings.bind,
         "WEB_WORKERS": str(settings.web_workers),
         "PARENT": str(os.getpid()),
-        **({"SET_UP_TOKEN": settings.set_up_token} if settings.set_up_token else {}),
     }
     return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
 
@@ -264,31 +262,33 @@ def _ending(status: int) -> str:
     return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
 
 
-def serve(settings: Settings, say: Say) -> None:
+def serve(settings: Settings, say: Say, *, browser: bool = True) -> None:
     """Run `cardsync serve` until SIGTERM or Ctrl-C."""
     stop_on_signals()
     try:
         with bind_address.alone(settings):
-            _serve(settings, say)
+            _serve(settings, say, browser=browser)
     except Stopped:
         say("stopped")
 
 
-def _serve(settings: Settings, say: Say) -> None:
+def _serve(settings: Settings, say: Say, *, browser: bool) -> None:
     bind_address.find_free(settings, say)
-    with database(settings, say) as ready:
-        waits = _has_no_seller(ready)
-        if waits and not ready.set_up_token:
-            ready = ready.model_copy(update={"set_up_token": secrets.token_urlsafe(24)})
-        with processes(ready) as children:
-            wait_until_ready(ready, children, say)
-            say(f"cardsync serves {ready.origin}")
-            if waits:
-                say(f"set it up at {ready.origin}/set-up?token={ready.set_up_token}")
-            supervise(children)
+    with database(settings, say) as ready, processes(ready) as children:
+        wait_until_ready(ready, children, say)
+        say(f"cardsync serves {ready.origin}")
+        if has_no_seller(ready):
+            # Only a first run needs this, and what it imports.
+            from cardsync.accounts import set_up_link
+
+            link = set_up_link.link(ready)
+            say(f"set it up at {link}")
+            if browser:
+                first_browser.show(link)
+        supervise(children)
 
 
-def _has_no_seller(settings: Settings) -> bool:
+def has_no_seller(settings: Settings) -> bool:
     assert settings.database_url is not None
     with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
         return connection.execute("SELECT FROM seller LIMIT 1").fetchone() is None

@@ -2,16 +2,14 @@
 a pricing export and what became of it, the presets on the shop's own cards, the price file or the
 agent. Each step is an address of its own, so it can be left and come back to.
 
-Only this machine's own browser, or who has the set-up token, makes the first seller.
+Only who has the set-up link makes the first seller, on this machine as on any other: a request
+that a proxy passed on may look as if it came from here.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator
-from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from litestar import Response, get, post
 from litestar.datastructures import UploadFile
@@ -21,8 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access import tokens
 from cardsync.access.admission import BY_FORM, session_token
-from cardsync.access.caller import Caller, header
-from cardsync.accounts import first_run, own_keys
+from cardsync.access.caller import Caller
+from cardsync.accounts import first_run, own_keys, set_up_link
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
@@ -41,7 +39,6 @@ from cardsync.web.forms import form_of, go
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
-_PROXIED: Final = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
 _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields stand around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
@@ -57,7 +54,7 @@ PRESETS_MEAN: Final = {
 @get("/set-up")
 async def set_up_page(request: ApiRequest, database: Database, settings: Settings) -> Template:
     token = str(request.query_params.get("token", ""))
-    await _let_in(request, database, settings, token)
+    await _let_in(database, settings, token)
     return _page(token=token)
 
 
@@ -65,7 +62,7 @@ async def set_up_page(request: ApiRequest, database: Database, settings: Setting
 async def set_up(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
     form = await form_of(request)
     token = form.get("token", "")
-    await _let_in(request, database, settings, token)
+    await _let_in(database, settings, token)
     given = {name: form.get(name, "") for name in _FIELDS}
     try:
         owner = NewOwner(**given, password=form.get("password", ""))
@@ -81,35 +78,16 @@ def _page(status: int = 200, **values: str) -> Template:
     return page("set_up.html", status, least=least, most=most, **given)
 
 
-async def _let_in(request: ApiRequest, database: Database, settings: Settings, token: str) -> None:
+async def _let_in(database: Database, settings: Settings, token: str) -> None:
     """Raises NotFound once there is a seller, and CsrfFailed for a stranger."""
     async with database.shared() as session:
         if not await first_run.is_open(session):
             raise errors.NotFound("this installation is set up already; sign in instead")
-    wanted = settings.set_up_token
-    if wanted and secrets.compare_digest(wanted.encode(), token.encode()):
-        return
-    if not _is_this_machine(request):
+    if not set_up_link.opens(settings, token):
         raise errors.CsrfFailed(
-            "open this page on the machine itself, or by the link that `cardsync serve` printed"
+            "open this page by the link that `cardsync serve` printed; `cardsync set-up-link` prints"
+            " it again"
         )
-
-
-def _is_this_machine(request: ApiRequest) -> bool:
-    """Return whether the request is of a browser on this very machine: by a loopback name, and
-    passed on by no proxy.
-    """
-    peer = request.scope.get("client")
-    host = urlsplit(f"//{header(request.scope, b'host') or ''}").hostname or ""
-    proxied = any(header(request.scope, name) is not None for name in _PROXIED)
-    return bool(peer) and not proxied and _is_loopback(str(peer and peer[0])) and _is_loopback(host)
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return name == "localhost" or ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 @get("/set-up/prices", opt=BY_FORM)
