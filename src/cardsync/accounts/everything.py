@@ -19,6 +19,7 @@ from psycopg import sql
 
 from cardsync.access.caller import Caller
 from cardsync.accounts.parquet_sheet import ParquetSheet
+from cardsync.database.copy import copying
 from cardsync.database.session import Database, driver
 
 ZIP: Final = "application/zip"
@@ -219,6 +220,6 @@ async def _part(
                 last=sql.Literal(values["after"] if last is None else last),
                 head=sql.SQL("true" if after is None else "false"),
             )
-            async with cursor.copy(copy) as rows:
+            async with copying(connection, copy) as rows:
                 data = b"".join([bytes(part) async for part in rows])
     return data, last if count == ROWS_AT_ONCE else None

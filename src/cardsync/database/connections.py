@@ -91,6 +91,11 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
         finally:
             cut.cancel()
 
+    async def rollback(self) -> None:
+        """Roll back; the end of a connection has done so already."""
+        if not self.closed:
+            await super().rollback()
+
     def _cut(self) -> None:
         # The code shuts down a copy of the descriptor, because only libpq closes the connection's
         # own.
@@ -125,6 +130,8 @@ def look_before_use(engine: AsyncEngine) -> None:
     dialect = engine.dialect
 
     def look(connection: Any, *_: object) -> None:
+        if connection.driver_connection.closed:
+            raise DisconnectionError
         if not _speaks(connection.driver_connection):
             return
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 import numpy as np
@@ -11,6 +12,8 @@ import polars as pl
 import psycopg
 from psycopg import AsyncCopy
 from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
+from psycopg.sql import Composed
 from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -64,6 +67,23 @@ def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 
 
+@asynccontextmanager
+async def copying(
+    connection: psycopg.AsyncConnection[Any], statement: str | Composed
+) -> AsyncIterator[AsyncCopy]:
+    """Begin a COPY and end it with the block.
+
+    A request that ends while the COPY begins leaves the driver's connection in the middle of it,
+    and no other statement can use that any more: it is closed, and the pool makes another.
+    """
+    try:
+        async with connection.cursor().copy(cast(Any, statement)) as copy:
+            yield copy
+    finally:
+        if connection.info.transaction_status == TransactionStatus.ACTIVE:
+            await connection.close()
+
+
 async def copy_in(
     session: AsyncSession,
     table: str,
@@ -74,7 +94,7 @@ async def copy_in(
     tenant tables).
     """
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-    async with (await driver(session)).cursor().copy(sql) as copy:
+    async with copying(await driver(session), sql) as copy:
         for start in range(0, len(data), _CHUNK):
             await copy.write(data[start : start + _CHUNK])
 
@@ -98,7 +118,7 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
         while part := (yield from copy._read_gen()):
             out.write(part)
 
-    async with connection.cursor().copy(statement) as copy:
+    async with copying(connection, statement) as copy:
         # One wait serves all rows: `async for` takes each of them through the event loop, which
         # costs more than the COPY.
         await connection.wait(drain(copy))

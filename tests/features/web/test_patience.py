@@ -13,6 +13,8 @@ from litestar.response import Stream
 
 from cardsync.access.patience import POLLED
 from cardsync.asgi import create_app
+from cardsync.database.copy import copy_chunks
+from cardsync.database.session import Database
 
 
 @get("/stuck")
@@ -30,6 +32,19 @@ async def streamed() -> Stream:
     return Stream(parts())
 
 
+@get("/copied")
+async def copied(database: Database, how: str) -> None:
+    async with database.shared() as session:
+        await copy_chunks(session, COPIES[how])
+
+
+# Of the first one nothing comes before it ends, and of the second one much has come by then.
+COPIES = {
+    "silent": "SELECT pg_sleep(30)",
+    "flowing": "SELECT repeat('x', 10000), pg_sleep(0.01) FROM generate_series(1, 3000)",
+}
+
+
 @pytest.fixture(scope="module")
 async def impatient(settings, alive):
     app = create_app(
@@ -44,6 +59,7 @@ async def impatient(settings, alive):
     )
     app.register(stuck)
     app.register(streamed)
+    app.register(copied)
     async with (
         alive(app),
         httpx.AsyncClient(
@@ -76,6 +92,19 @@ async def test_an_answer_that_does_not_begin_in_its_time_is_unavailable(impatien
     )
     assert "X-Request-Id" in answer.headers
     assert 0.5 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("how", COPIES)
+async def test_a_request_that_ends_in_the_middle_of_a_copy_leaves_no_connection_in_it(
+    impatient, how, caplog
+):
+    answers = [await impatient.get("/copied", params={"how": how}) for _ in range(2)]
+    for answer in answers:
+        assert answer.status_code == 503
+        # Not that the database is away, which would be another sentence.
+        assert answer.json()["error"] == "this took longer than one answer may; try again"
+    assert [record.getMessage() for record in caplog.records if record.levelno >= 30] == []
+    assert (await impatient.get("/readyz")).json()["checks"]["database"] == "ok"
 
 
 @pytest.mark.slow
