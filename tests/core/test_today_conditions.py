@@ -12,6 +12,7 @@ import pytest
 from cardsync.today.conditions import (
     Facts,
     FailedTask,
+    Pull,
     Some,
     Waiting,
     conditions,
@@ -32,6 +33,13 @@ CASES = [
     ({"to_pull": Some(2, NOW - DAY, None, NOW + 3 * DAY)}, [("orders_to_pull", "info")]),
     ({"to_pull": Some(2, NOW - DAY, None, NOW + HOUR)}, [("orders_to_pull", "warn")]),
     ({"to_pull": Some(2, NOW - DAY, None, NOW)}, [("orders_to_pull", "bad")]),
+    (
+        {"pull": Pull(3, 4, 0, Some(4, NOW, Decimal(9), NOW + 3 * DAY))},
+        [("pull_under_way", "info")],
+    ),
+    ({"pull": Pull(3, 4, 1, Some(3, NOW, Decimal(9), NOW + HOUR))}, [("pull_under_way", "warn")]),
+    ({"pull": Pull(3, 4, 1, Some(3, NOW, Decimal(9), NOW))}, [("pull_under_way", "bad")]),
+    ({"pull": Pull(3, 4, 4, Some(0, NOW))}, [("pull_under_way", "info")]),
     ({"upload_in_review": Waiting(7, NOW)}, [("upload_in_review", "bad")]),
     ({"run_in_review": Waiting(7, NOW)}, [("run_in_review", "bad")]),
     ({"held": Some(3, NOW, Decimal(9))}, [("prices_held", "warn")]),
@@ -58,7 +66,7 @@ CASES = [
     ({"deletion": (NOW - DAY, NOW + DAY)}, [("account_to_be_deleted", "bad")]),
     ({"no_consent": True}, [("consent_missing", "warn")]),
     (
-        {"pauses": ("auto_sync", "automatic_pricing")},
+        {"pauses": ("auto_sync_paused", "automatic_pricing_paused")},
         [("auto_sync_paused", "info"), ("automatic_pricing_paused", "info")],
     ),
 ]
@@ -71,11 +79,11 @@ def test_a_condition_holds_as_long_as_its_facts(facts, expected):
 
 @pytest.mark.parametrize(("facts", "expected"), CASES)
 def test_staff_see_what_they_may_do(facts, expected):
-    shown = {"orders_to_pull", "agent_silent", "sync_failing", "cards_dropped"}
+    shown = {"orders_to_pull", "pull_under_way", "agent_silent", "sync_failing", "cards_dropped"}
     assert held(owner=False, **facts) == [one for one in expected if one[0] in shown]
 
 
-def test_they_are_ordered_by_severity_then_deadline_then_money():
+def test_what_is_due_first_stands_first_and_then_what_is_worth_more():
     found = held(
         to_pull=Some(1, NOW, Decimal(1), NOW + HOUR),
         held=Some(1, NOW, Decimal(500)),
@@ -90,6 +98,35 @@ def test_they_are_ordered_by_severity_then_deadline_then_money():
         "prices_held",
         "cards_dropped",
     ]
+
+
+def test_orders_that_are_due_before_a_review_ends_stand_above_it():
+    found = held(
+        to_pull=Some(4, NOW, Decimal(31), NOW + DAY + HOUR),
+        reviews=Some(5, NOW, Decimal(310), NOW + 7 * DAY),
+        pull=Pull(1, 2, 1, Some(1, NOW, Decimal(2), NOW + 3 * DAY)),
+        no_consent=True,
+        failed_tasks=(FailedTask("refresh_orders", NOW),),
+    )
+    assert [kind for kind, _ in found] == [
+        "task_failed",
+        "orders_to_pull",
+        "pull_under_way",
+        "prices_to_review",
+        "consent_missing",
+    ]
+
+
+def test_a_pull_says_how_far_it_is():
+    told = Pull(1, 4, 0, Some(4, NOW, Decimal(9), NOW + DAY))
+    [one] = conditions(Facts(NOW, pull=told), owner=False)
+    assert one.sentence == "Pull 1: 0 of 4 orders pulled."
+    assert (one.label, one.path, one.count) == ("Continue the pull", "/pulls/1", 4)
+    late = told._replace(pulled=3, left=Some(1, NOW, Decimal(2), NOW))
+    [one] = conditions(Facts(NOW, pull=late), owner=False)
+    assert one.sentence == "Pull 1: 3 of 4 orders pulled; the oldest is past its shipping deadline."
+    [one] = conditions(Facts(NOW, pull=Pull(1, 1, 1, Some(0, NOW))), owner=False)
+    assert (one.sentence, one.label) == ("Pull 1: 1 of 1 order pulled.", "Complete the pull")
 
 
 def test_one_and_many_read_well():

@@ -16,9 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.agentwork.kinds import ATTEMPTS
-from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.models import AgentTask, Status
 
-Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
 Kind = Literal[
     "refresh_orders",
     "backfill_orders",

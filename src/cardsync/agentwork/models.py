@@ -5,13 +5,15 @@ rollbacks, listings.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ARRAY, BigInteger, Identity, Index, LargeBinary, SmallInteger, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, Base, Moment
+
+Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
 
 
 class AgentTask(Base):
@@ -30,7 +32,7 @@ class AgentTask(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     kind: Mapped[str] = mapped_column(Text)
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
-    status: Mapped[str] = mapped_column(Text, server_default="pending")
+    status: Mapped[Status] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
     # Lower priorities are handed out first; agentwork/kinds.py names them.
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")

@@ -16,7 +16,8 @@ from cardsync.access.caller import Caller
 from cardsync.agentwork import claims, tasks
 from cardsync.agentwork.claims import Outcome
 from cardsync.agentwork.kinds import KINDS, named_kinds
-from cardsync.agentwork.listing import Kind, Status, page_of_tasks
+from cardsync.agentwork.listing import Kind, page_of_tasks
+from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import (
     ClaimedTasks,
     Task,

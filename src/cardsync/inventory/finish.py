@@ -38,7 +38,7 @@ from cardsync.sync import cancel as sync_cancel
 from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, Work, mark_due
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
 from cardsync.work.piece import CancelRequested
-from cardsync.work.uploads import Upload
+from cardsync.work.uploads import State, Upload
 
 log = structlog.get_logger(__name__)
 
@@ -168,7 +168,7 @@ COUNTS = (
 )
 
 
-async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
+async def _settled(session: AsyncSession, upload: Upload, state: State, now: datetime) -> Upload:
     statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
     row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
     row.state = state

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Literal
 
 from sqlalchemy import (
     ARRAY,
@@ -230,6 +231,9 @@ class OrderTally(Base):
     days: Mapped[list[int] | None] = mapped_column(ARRAY(Integer))
 
 
+PullState = Literal["open", "completed", "cancelled"]
+
+
 class PullSession(Base):
     """A pull session is a fixed snapshot of orders to pull; a seller has at most one open session.
 
@@ -248,7 +252,7 @@ class PullSession(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    state: Mapped[str] = mapped_column(Text, server_default="open")
+    state: Mapped[PullState] = mapped_column(Text, server_default="open")
     opened_at: Mapped[datetime] = mapped_column(Moment)
     completed_at: Mapped[datetime | None] = mapped_column(Moment)
 

@@ -8,7 +8,7 @@ values stand beside those that an upload has changed; an ended session has the v
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import text
@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
+from cardsync.orders.models import PullState
 from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
@@ -69,7 +70,7 @@ SELECT order_id, item_id, product_name, product_line, condition, set_name, rarit
 
 class Summary(NamedTuple):
     id: int
-    status: Literal["open", "completed", "cancelled"]
+    status: PullState
     opened_at: datetime
     completed_at: datetime | None
     order_count: int

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from cardsync import clock
 from cardsync.orders import pull_marks, pull_reads
+from cardsync.orders.models import PullState
 
 
 class PullSession(msgspec.Struct):
     id: int
-    status: Literal["open", "completed", "cancelled"]
+    status: PullState
     opened_at: str
     completed_at: str | None
     order_count: int

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -13,9 +13,20 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, Base, Moment
 
+Outcome = Literal[
+    "applied",
+    "previewed",
+    "pending_review",
+    "refused_by_grant",
+    "refused_by_limit",
+    "drifted",
+    "declined",
+    "expired",
+]
+
 
 class AgentPlan(Base):
-    """`status` is one of `shown.Outcome`; amounts are ten-thousandths of a dollar."""
+    """`status` is an `Outcome`; amounts are ten-thousandths of a dollar."""
 
     __tablename__ = "agent_plan"
     __table_args__ = (
@@ -34,7 +45,7 @@ class AgentPlan(Base):
     # The digest of the body: the same key with another body is refused.
     body_sha256: Mapped[str] = mapped_column(Text)
     actor: Mapped[str] = mapped_column(Text)
-    status: Mapped[str] = mapped_column(Text)
+    status: Mapped[Outcome] = mapped_column(Text)
     risk: Mapped[str | None] = mapped_column(Text)
     actions: Mapped[list[Any]] = mapped_column(JSONB)
     # The state of the named things when the plan was judged, and the size of the change.
@@ -46,7 +57,7 @@ class AgentPlan(Base):
     revision: Mapped[int] = mapped_column(Integer, server_default="1")
     limit_name: Mapped[str | None] = mapped_column(Text)
     error: Mapped[str | None] = mapped_column(Text)
-    expected_status: Mapped[str | None] = mapped_column(Text)
+    expected_status: Mapped[Outcome | None] = mapped_column(Text)
     clicked: Mapped[bool] = mapped_column(server_default=FALSE)
     lowered: Mapped[int] = mapped_column(BigInteger, server_default="0")
     shop_value: Mapped[int] = mapped_column(BigInteger, server_default="0")

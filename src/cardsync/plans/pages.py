@@ -18,8 +18,8 @@ from cardsync.access.admission import BY_SESSION, admitting, among_strangers, se
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.plans import decide, reads
-from cardsync.plans.models import AgentPlan
-from cardsync.plans.shown import Outcome, plan_body
+from cardsync.plans.models import AgentPlan, Outcome
+from cardsync.plans.shown import plan_body
 from cardsync.settings import Settings
 from cardsync.web.forms import form_of, go, refused
 from cardsync.web.pages import page

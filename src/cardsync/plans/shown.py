@@ -4,27 +4,17 @@ Pure."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import msgspec
 
 from cardsync.clock import rfc3339
 from cardsync.plans.actions import ActionType
 from cardsync.plans.basis import signed
-from cardsync.plans.models import AgentPlan
+from cardsync.plans.models import AgentPlan, Outcome
 from cardsync.plans.modes import Mode
 from cardsync.plans.risk import Risk, Size
 
-Outcome = Literal[
-    "applied",
-    "previewed",
-    "pending_review",
-    "refused_by_grant",
-    "refused_by_limit",
-    "drifted",
-    "declined",
-    "expired",
-]
 _MADE = ("applied", "previewed", "pending_review")
 _TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")
 
@@ -98,7 +88,7 @@ def status_of(plan: AgentPlan, now: datetime) -> Outcome:
     """Return the plan's outcome as of now: a plan that waited too long is expired."""
     if plan.status in _TAKES_A_CLICK and plan.expires_at <= now:
         return "expired"
-    return cast(Outcome, plan.status)
+    return plan.status
 
 
 def http_status(plan: AgentPlan, now: datetime) -> int:
@@ -117,7 +107,7 @@ def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
         plan_id=plan.id,
         plan_key=plan.plan_key,
         status=status,
-        expected_status=cast(Outcome, plan.expected_status) if plan.expected_status else None,
+        expected_status=plan.expected_status,
         risk=cast(Risk, plan.risk) if plan.risk else None,
         cards_affected=size.cards,
         listed_value_before=signed(size.before),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -23,7 +23,16 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, TRUE, Base, Moment, Money
+from cardsync.pricing.engine.rules import RuleState
 from cardsync.work.piece import Piece
+
+ReviewState = Literal["pending", "accepted", "dismissed"]
+RunState = Literal[
+    "running", "completed", "awaiting_review", "discarded", "cancelled", "failed"
+]  # fmt: skip
+RollbackState = Literal[
+    "requested", "ready", "served", "applied", "failed", "expired", "cancelled"
+]  # fmt: skip
 
 
 class PricingRule(Base):
@@ -46,7 +55,7 @@ class PricingRule(Base):
     name: Mapped[str] = mapped_column(Text)
     priority: Mapped[int] = mapped_column(Integer)
     enabled: Mapped[bool] = mapped_column(server_default=TRUE)
-    state: Mapped[str] = mapped_column(Text, server_default="draft")
+    state: Mapped[RuleState] = mapped_column(Text, server_default="draft")
     preset: Mapped[str | None] = mapped_column(Text)
     query: Mapped[str] = mapped_column(Text, server_default="")
     settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
@@ -140,7 +149,7 @@ class PriceReview(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    state: Mapped[str] = mapped_column(Text)
+    state: Mapped[ReviewState] = mapped_column(Text)
     reason: Mapped[str] = mapped_column(Text)
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
     current_price: Mapped[Decimal | None] = mapped_column(Money)
@@ -200,7 +209,7 @@ class PriceRun(Piece, Base):
     )
     trigger: Mapped[str] = mapped_column(Text)
     upload_id: Mapped[int | None] = mapped_column(BigInteger)
-    state: Mapped[str] = mapped_column(Text, server_default="running")
+    state: Mapped[RunState] = mapped_column(Text, server_default="running")
     started_at: Mapped[datetime] = mapped_column(Moment)
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
     summary: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
@@ -230,7 +239,7 @@ class PriceRollback(Piece, Base):
             postgresql_where=text("state IN ('requested', 'ready', 'served')"),
         ),
     )
-    state: Mapped[str] = mapped_column(Text, server_default="requested")
+    state: Mapped[RollbackState] = mapped_column(Text, server_default="requested")
     # One of run_id, rule_id, list (its id) and since.
     scope: Mapped[dict[str, Any]] = mapped_column(JSONB)
     cards: Mapped[int] = mapped_column(server_default="0")

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Literal
 
 from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, LargeBinary, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, Base, Moment, Money
+
+Status = Literal["draft", "published", "pending", "listed", "rejected"]
 
 
 class QuickAdd(Base):
@@ -57,7 +60,7 @@ class QuickAdd(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    status: Mapped[str] = mapped_column(Text, server_default="draft")
+    status: Mapped[Status] = mapped_column(Text, server_default="draft")
     product_id: Mapped[int] = mapped_column(BigInteger)
     # The marketplace's id of the card, where the seller or the inventory names it.
     listing_id: Mapped[int | None] = mapped_column(BigInteger)

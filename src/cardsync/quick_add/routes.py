@@ -4,7 +4,7 @@ answered.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch, post
@@ -15,6 +15,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.quick_add import drafts, settle
+from cardsync.quick_add.models import Status
 from cardsync.quick_add.publish import publish
 from cardsync.quick_add.shown import (
     Entries,
@@ -38,8 +39,6 @@ from cardsync.web.request import (
     Deleted,
     problems,
 )
-
-Status = Literal["draft", "published", "pending", "listed", "rejected"]
 
 
 class Drafts(msgspec.Struct):

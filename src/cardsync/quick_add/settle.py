@@ -18,7 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.quick_add.drafts import held
-from cardsync.quick_add.models import QuickAdd
+from cardsync.quick_add.models import QuickAdd, Status
 from cardsync.quick_add.serve import SAME_CARD
 from cardsync.quick_add.waiting import IN_HAND, note_waiting
 from cardsync.seller_state.state import locked
@@ -233,7 +233,7 @@ async def settle(
     return entry
 
 
-def end(entry: QuickAdd, status: str, by: str, now: datetime) -> None:
+def end(entry: QuickAdd, status: Status, by: str, now: datetime) -> None:
     entry.status, entry.settled_by = status, by
     entry.settled_at = entry.updated_at = now
     entry.reason = None

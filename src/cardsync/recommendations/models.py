@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import Base, Moment, Money
+
+State = Literal["pending", "snoozed", "dismissed", "accepted", "auto_applied", "expired"]
 
 
 class Recommendation(Base):
@@ -57,7 +59,7 @@ class Recommendation(Base):
     slot: Mapped[str] = mapped_column(Text)
     family: Mapped[str] = mapped_column(Text)
     kind: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(Text)
+    state: Mapped[State] = mapped_column(Text)
     card_id: Mapped[int | None] = mapped_column(BigInteger)
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
     current_price: Mapped[Decimal | None] = mapped_column(Money)

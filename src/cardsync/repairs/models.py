@@ -6,7 +6,7 @@ seller, and `shared_repair_vote`, which says who verified or refused what, by a 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -22,6 +22,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, Base, Moment
+
+State = Literal["proposed", "verified", "disabled"]
 
 
 class WorkflowCorrection(Base):
@@ -46,7 +48,7 @@ class WorkflowCorrection(Base):
     old_selector: Mapped[str] = mapped_column(Text)
     selector: Mapped[str] = mapped_column(Text)
     confidence: Mapped[float] = mapped_column(Double)
-    state: Mapped[str] = mapped_column(Text)
+    state: Mapped[State] = mapped_column(Text)
     failures: Mapped[int] = mapped_column(server_default="0")
     last_error: Mapped[str | None] = mapped_column(Text)
     seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)

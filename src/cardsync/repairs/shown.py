@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from cardsync.repairs.heal import Healed
-from cardsync.repairs.models import WorkflowCorrection
+from cardsync.repairs.models import State, WorkflowCorrection
 
 
 class RepairedSelector(msgspec.Struct):
@@ -44,7 +42,7 @@ class FailedRepair(msgspec.Struct):
     """`status` is disabled from the third failure on."""
 
     id: int
-    status: Literal["proposed", "verified", "disabled"]
+    status: State
     failures: int
 
 
@@ -59,5 +57,4 @@ def heal_body(healed: Healed) -> CachedRepair | ProposedRepair | NoRepair:
 
 
 def failed_body(correction: WorkflowCorrection) -> FailedRepair:
-    state: Literal["proposed", "verified", "disabled"] = correction.state  # type: ignore[assignment]
-    return FailedRepair(correction.id, state, correction.failures)
+    return FailedRepair(correction.id, correction.state, correction.failures)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -38,6 +39,9 @@ class CardLocation(Base):
     quantity: Mapped[int]
 
 
+CountState = Literal["open", "settled", "cancelled", "undone"]
+
+
 class ShelfCount(Base):
     """A count of a box, or of one slot of it. `state` is open, settled, cancelled or undone; a box
     has at most one open count.
@@ -61,7 +65,7 @@ class ShelfCount(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     box: Mapped[int]
     slot: Mapped[int | None]
-    state: Mapped[str] = mapped_column(Text, server_default="open")
+    state: Mapped[CountState] = mapped_column(Text, server_default="open")
     begun_by: Mapped[str] = mapped_column(Text)
     begun_at: Mapped[datetime] = mapped_column(Moment)
     ended_at: Mapped[datetime | None] = mapped_column(Moment)

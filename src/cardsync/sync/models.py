@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, NOW, Base, Moment
+
+CycleStatus = Literal["success", "partial", "failed", "cancelled"]
 
 
 class SyncCycle(Base):
@@ -34,7 +36,7 @@ class SyncCycle(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     sync_cycle_id: Mapped[str | None] = mapped_column(Text)
-    status: Mapped[str] = mapped_column(Text)
+    status: Mapped[CycleStatus] = mapped_column(Text)
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
     trigger_source: Mapped[str | None] = mapped_column(Text)
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")

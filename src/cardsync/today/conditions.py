@@ -8,6 +8,7 @@ itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -15,6 +16,32 @@ from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
 Severity = Literal["bad", "warn", "info"]
+Kind = Literal[
+    "orders_to_pull",
+    "pull_under_way",
+    "upload_in_review",
+    "run_in_review",
+    "prices_held",
+    "prices_to_review",
+    "prices_recommended",
+    "price_file_to_approve",
+    "task_failed",
+    "agent_silent",
+    "sync_failing",
+    "listings_rejected",
+    "listings_unanswered",
+    "plans_waiting",
+    "rules_broken",
+    "rules_never_match",
+    "cards_dropped",
+    "account_to_be_deleted",
+    "set_up_unfinished",
+    "payment_past_due",
+    "plan_unpaid",
+    "consent_missing",
+    "auto_sync_paused",
+    "automatic_pricing_paused",
+]
 _RANK: Final = {"bad": 0, "warn": 1, "info": 2}
 SOON: Final = timedelta(days=1)
 SILENT: Final = timedelta(hours=2)
@@ -22,6 +49,7 @@ SILENT_LONG: Final = timedelta(days=1)
 # Without an answer for so long, the answer to a file of new listings counts as lost.
 UNANSWERED: Final = timedelta(hours=1)
 _SATURDAY: Final = 5
+_LATE: Final = "; the oldest is past its shipping deadline."
 
 # The pages that do the next steps, where a capability may still bring one of its own.
 PRICE_FILE: Final = "/sync/prices"
@@ -39,9 +67,9 @@ TASKS: Final = {
     "quick_add_listing": "importing new listings",
     "refresh_account": "refreshing the account",
 }
-PAUSES: Final = {
-    "auto_sync": "The automatic sync is paused: nothing runs until somebody asks for it.",
-    "automatic_pricing": "Automatic pricing is paused: no price goes to the marketplace.",
+PAUSES: Final[dict[Kind, str]] = {
+    "auto_sync_paused": "The automatic sync is paused: nothing runs until somebody asks for it.",
+    "automatic_pricing_paused": "Automatic pricing is paused: no price goes to the marketplace.",
 }
 
 
@@ -64,6 +92,15 @@ class FailedTask(NamedTuple):
     since: datetime | None
 
 
+class Pull(NamedTuple):
+    """The open pull; `left` is what it has still to pull, and ship."""
+
+    id: int
+    orders: int
+    pulled: int
+    left: Some
+
+
 class Waiting(NamedTuple):
     """An upload or a price run that waits for the owner's word."""
 
@@ -77,6 +114,7 @@ class Facts:
 
     now: datetime
     to_pull: Some = NONE
+    pull: Pull | None = None
     upload_in_review: Waiting | None = None
     run_in_review: Waiting | None = None
     held: Some = NONE
@@ -100,7 +138,7 @@ class Facts:
     unpaid_since: datetime | None = None
     past_due: bool = False
     no_consent: bool = False
-    pauses: tuple[str, ...] = ()
+    pauses: tuple[Kind, ...] = ()
     # No upload and no agent has come yet.
     fresh: bool = False
     # Since when, and by when, if the account is to be deleted.
@@ -111,7 +149,7 @@ class Facts:
 class Condition:
     """`label` and `path` are the next step; staff may not do that of an owner's condition."""
 
-    kind: str
+    kind: Kind
     severity: Severity
     sentence: str
     label: str
@@ -125,15 +163,25 @@ class Condition:
 
 
 def conditions(facts: Facts, *, owner: bool) -> list[Condition]:
-    """Return the conditions that hold, by severity, deadline and money."""
+    """Return the conditions that hold: the bad ones first, then those with a deadline, the nearest
+    first, and then by severity and money.
+    """
     found = [one for rule in _RULES for one in rule(facts)]
     return sorted((one for one in found if owner or not one.owner_only), key=_urgency)
 
 
-def _urgency(one: Condition) -> tuple[int, bool, float, Decimal, str, str]:
-    at = one.deadline.timestamp() if one.deadline else 0.0
+def _urgency(one: Condition) -> tuple[bool, float, int, Decimal, str, str]:
+    at = one.deadline.timestamp() if one.deadline else math.inf
     money = one.money or Decimal()
-    return _RANK[one.severity], one.deadline is None, at, -money, one.kind, one.sentence
+    rank = _RANK[one.severity]
+    return one.severity != "bad", at, rank, -money, one.kind, one.sentence
+
+
+def _by(deadline: datetime | None, now: datetime) -> Severity:
+    """Return how urgent it is to ship by a deadline."""
+    if deadline is None or deadline > now + SOON:
+        return "info"
+    return "bad" if deadline <= now else "warn"
 
 
 def ship_by(placed_at: datetime, days: int) -> datetime:
@@ -165,20 +213,43 @@ def _to_pull(facts: Facts) -> Iterator[Condition]:
     some = facts.to_pull
     if not some.number:
         return
-    late = some.deadline is not None and some.deadline <= facts.now
-    soon = some.deadline is not None and some.deadline <= facts.now + SOON
+    severity = _by(some.deadline, facts.now)
     waits = "waits" if some.number == 1 else "wait"
     sentence = f"{counted(some.number, 'order', 'orders')} {waits} to be pulled"
     yield Condition(
         "orders_to_pull",
-        "bad" if late else "warn" if soon else "info",
-        f"{sentence}; the oldest is past its shipping deadline." if late else f"{sentence}.",
+        severity,
+        f"{sentence}{_LATE if severity == 'bad' else '.'}",
         "See the orders",
         "/orders?pull_session=none&direction=asc",
         some.since,
         some.money,
         some.deadline,
         some.number,
+        owner_only=False,
+    )
+
+
+def _pull(facts: Facts) -> Iterator[Condition]:
+    pull = facts.pull
+    if pull is None:
+        return
+    left = pull.left
+    severity = _by(left.deadline, facts.now)
+    sentence = (
+        f"Pull {pull.id}: {pull.pulled:,} of {counted(pull.orders, 'order', 'orders')} pulled"
+    )
+    yield Condition(
+        "pull_under_way",
+        severity,
+        f"{sentence}{_LATE if severity == 'bad' else '.'}",
+        "Continue the pull" if left.number else "Complete the pull",
+        f"/pulls/{pull.id}",
+        left.since,
+        left.money,
+        left.deadline,
+        left.number,
+        pull.id,
         owner_only=False,
     )
 
@@ -443,7 +514,7 @@ def _account(facts: Facts) -> Iterator[Condition]:
         )
     for pause in facts.pauses:
         yield Condition(
-            f"{pause}_paused",
+            pause,
             "info",
             PAUSES[pause],
             "Change the settings",
@@ -453,6 +524,7 @@ def _account(facts: Facts) -> Iterator[Condition]:
 
 _RULES: Final[tuple[Callable[[Facts], Iterator[Condition]], ...]] = (
     _to_pull,
+    _pull,
     _reviews,
     _prices,
     _agent,

@@ -22,12 +22,12 @@ from cardsync.cards.exported import NOTHING
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.snapshot_reads import Reading
 from cardsync.figures.sales import marketplace_day
-from cardsync.orders.pullable import KEEP_WAITING, PULLABLE
+from cardsync.orders.pullable import KEEP_WAITING, PULLABLE, TO_SHIP
 from cardsync.plans.decide import WAITING
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.today import conditions as rules
-from cardsync.today.conditions import Facts, FailedTask, Some, Waiting
+from cardsync.today.conditions import Facts, FailedTask, Pull, Some, Waiting
 
 FEEDBACKS: Final = 100
 # Feedback is looked for among so many of the newest orders.
@@ -38,6 +38,17 @@ _FAILED_FOR: Final = timedelta(days=14)
 _TO_PULL = f"""
     SELECT count(*), min({PLACED_AT}), sum(orders.total_amt) FROM orders
      WHERE orders.seller_id = :seller AND {PULLABLE}
+"""
+# What was not pulled, is still to be shipped, and is not marked as shipped, is left.
+_LEFT = f"p.pulled_at IS NULL AND orders.shipped_marked_at IS NULL AND {TO_SHIP}"
+_PULL = f"""
+    SELECT s.id, s.opened_at, count(p.order_id), count(p.pulled_at),
+           count(orders.id) FILTER (WHERE {_LEFT}), min({PLACED_AT}) FILTER (WHERE {_LEFT}),
+           sum(orders.total_amt) FILTER (WHERE {_LEFT})
+      FROM pull_session s
+      LEFT JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+      LEFT JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
+     WHERE s.seller_id = :seller AND s.state = 'open' GROUP BY s.id, s.opened_at
 """
 _SHIPPING = """
     SELECT orders.shipping_type, sum(orders.orders)::bigint FROM order_tally AS orders
@@ -253,7 +264,7 @@ async def read_shop(
         "waiting": list(WAITING),
     }
     statements = (
-        _TO_PULL, _SHIPPING, _KEPT_SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
+        _TO_PULL, _PULL, _SHIPPING, _KEPT_SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
         _UNANSWERED, _PLANS, _FIGURES, _LISTED, _DELETION, _UPLOADED, _REVIEWS, _RECOMMENDED,
     )  # fmt: skip
     rows = await reading.together(statements, values)
@@ -288,12 +299,8 @@ def _facts(
     kept = figures or (0, None, None) * 3
     return Facts(
         now,
-        to_pull=Some(
-            count,
-            oldest,
-            money,
-            rules.ship_by(oldest, account.ship_within_days) if oldest else None,
-        ),
+        to_pull=Some(count, oldest, money, _due(caller, oldest)),
+        pull=_pull(caller, found[_PULL][0]) if found[_PULL] else None,
         upload_in_review=Waiting(*found[_UPLOAD][0]) if found[_UPLOAD] else None,
         run_in_review=_run_in_review(found[_RUN]) if full else None,
         held=Some(*kept[:3]),
@@ -315,17 +322,19 @@ def _facts(
         unpaid_since=account.trial_ends_at if account.plan == "trial" else None,
         past_due=account.past_due,
         no_consent=not account.write_consent,
-        pauses=tuple(
-            name
-            for name, paused in (
-                ("auto_sync", account.auto_sync_paused),
-                ("automatic_pricing", account.automatic_pricing_paused),
-            )
-            if paused
-        ),
+        pauses=tuple(name for name in rules.PAUSES if getattr(account, name)),
         fresh=seen_at is None and not found[_UPLOADED][0][0],
         deletion=(asked[0][0], asked[0][1]) if (asked := found[_DELETION]) else None,
     )
+
+
+def _due(caller: Caller, oldest: datetime | None) -> datetime | None:
+    return rules.ship_by(oldest, caller.account.ship_within_days) if oldest else None
+
+
+def _pull(caller: Caller, row: Sequence[Any]) -> Pull:
+    id, opened_at, orders, pulled, left, oldest, money = row
+    return Pull(id, orders, pulled, Some(left, opened_at, money, _due(caller, oldest)))
 
 
 def _run_in_review(rows: Sequence[Any]) -> Waiting | None:

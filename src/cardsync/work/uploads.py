@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Index, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -11,6 +11,16 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, NOW, Base, Moment
 from cardsync.work.piece import Piece
+
+State = Literal[
+    "queued",
+    "processing",
+    "awaiting_review",
+    "done",
+    "failed",
+    "discarded",
+    "cancelled",
+]
 
 
 class Upload(Piece, Base):
@@ -30,7 +40,7 @@ class Upload(Piece, Base):
     # inventory; or orders with kind orders, refunds, items or shipping
     stream: Mapped[str] = mapped_column(Text)
     kind: Mapped[str] = mapped_column(Text, server_default="inventory")
-    state: Mapped[str] = mapped_column(Text, server_default="queued")
+    state: Mapped[State] = mapped_column(Text, server_default="queued")
     # The presigned key that the caller named (key form); the worker reads only storage_key.
     source_key: Mapped[str | None] = mapped_column(Text)
     storage_key: Mapped[str] = mapped_column(Text)

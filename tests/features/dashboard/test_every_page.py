@@ -4,7 +4,6 @@ names that try to be more than text.
 
 from __future__ import annotations
 
-from datetime import date
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
@@ -12,11 +11,9 @@ import pytest
 from markupsafe import escape
 
 from browsers import A_PASSWORD, accept, invited, joined, operates, signed_in
-from builders import a_csv, a_row, log
-from cards_builder import a_list, a_place, card_ids
 from cardsync import clock
 from cardsync.dashboard.formats import Reader, zone_of
-from orders_builder import an_item, an_order
+from dashboard_builder import filled_shop
 from pages import PAGES, built, filled, routes_of_the_door
 
 MARK = "x-bad"
@@ -68,63 +65,6 @@ class Read(HTMLParser):
     def handle_data(self, data):
         if MARK in data and not ISOLATED & set(self.open):
             self.loose.append((self.open[-1:], data.strip()[:80]))
-
-
-async def filled_shop(a_seller, name="Black Lotus"):
-    """A shop with something on every page, and `name` in every field that a page shows."""
-    seller = await a_seller()
-    rows = [a_row(1, name=name, set=name[:200], number=name[:60], price="1234.50", market="9.00")]
-    await seller.import_csv(a_csv(*rows, a_row(2, name="A lotus", price="5.00", market="4.00")))
-    [upload] = await seller.service.sql(seller.id, "SELECT max(id) AS id FROM upload")
-    cards = await card_ids(seller)
-    await a_place(seller, cards[1], 3, 4, 2)
-    list_id = await a_list(seller, name[:100], cards[1], slug="every-page")
-    order = await an_order(
-        seller,
-        order_number=name[:30],
-        buyer_name=name,
-        order_date=date(2026, 7, 3),
-        product_amt=1200,
-        total_amt=1234,
-        refund_amt=3,
-        refund_reason=name,
-        refund_note=name,
-        feedback_rating=4,
-        feedback_comment=name,
-    )
-    await an_item(
-        seller,
-        order,
-        sku_id=1,
-        product_name=name,
-        set_name=name,
-        condition=name[:60],
-        unit_price=617,
-        quantity=2,
-    )
-    await log(seller, "failed", {"inventory": "failed"}, error={"code": "x", "message": name[:200]})
-    [cycle] = (await seller.get("/api/v1/sync/cycles")).json()["cycles"]
-    await an_order(seller, order_number="Z-9", buyer_name=name, status="Ready to Ship")
-    opened = await seller.post("/api/pull_sessions", json={})
-    assert opened.status_code == 201, opened.text
-    counted = await (await signed_in(seller)).post("/api/counts", json={"box": 3})
-    assert counted.status_code == 201, counted.text
-    await operates(seller)
-    ids = {
-        "card_id": cards[1],
-        "list_id": list_id,
-        "order_id": order,
-        "upload_id": upload["id"],
-        "cycle_id": cycle["id"],
-        "session_id": opened.json()["id"],
-        "rule_id": (await seller.get("/api/pricing/rules")).json()["rules"][0]["id"],
-        "run_id": (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"],
-        "key": (await seller.get("/api/customers")).json()["customers"][0]["key"],
-        "box": 3,
-        "seller_id": seller.id,
-        "count_id": counted.json()["id"],
-    }
-    return seller, ids
 
 
 def reader():

@@ -9,7 +9,6 @@ from datetime import timedelta
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cardsync import clock
-from cardsync.today.conditions import Facts, FailedTask, Some, Waiting, conditions
 
 
 async def test_today_shows_the_sync_and_requests_one(a_seller):
@@ -80,34 +79,6 @@ async def test_the_page_shows_the_figures_of_its_json_reads(a_seller):
     # The page of thirty days is another address.
     month = (await browser.get("/today?days=30")).text
     assert "No card&#39;s price has moved in 30 days" in month
-
-
-async def test_every_next_step_leads_to_a_page(a_seller):
-    seller = await a_seller()
-    browser = await signed_in(seller)
-    some = (
-        "to_pull", "held", "reviews", "recommended", "price_file", "failed_cycles",
-        "rejected_listings", "unanswered_listings", "plans", "dropped",
-    )  # fmt: skip
-    facts = Facts(
-        clock.now(),
-        upload_in_review=Waiting(1, None),
-        run_in_review=Waiting(1, None),
-        failed_tasks=(FailedTask("refresh_orders", None),),
-        agent_seen_at=clock.now() - timedelta(days=2),
-        broken_rules=("a",),
-        idle_rules=("b",),
-        unpaid=True,
-        past_due=True,
-        no_consent=True,
-        pauses=("auto_sync", "automatic_pricing"),
-        **dict.fromkeys(some, Some(1)),
-    )
-    found = conditions(facts, owner=True)
-    assert len(found) == 21
-    for one in found:
-        answer = await browser.get(one.path)
-        assert answer.status_code == 200, one.path
 
 
 async def test_a_running_sync_is_cancelled_by_its_owner_alone(a_seller):

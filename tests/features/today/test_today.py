@@ -56,6 +56,37 @@ async def test_orders_to_pull_wait_with_their_money_until_they_are_shipped(a_sel
     assert await kinds(seller) == []
 
 
+async def test_a_pull_is_work_until_it_ends(a_seller):
+    seller = await a_seller()
+    day = f"{clock.now().date():%m/%d/%y}"
+    numbers = ("A-1", "A-2")
+    await seller.orders(
+        [an_order(n, status="Ready to Ship", total_amt=12.5, order_date=day) for n in numbers]
+    )
+    [waits] = (await today(seller))["conditions"]
+    pull = (await seller.post("/api/pull_sessions", json={})).json()["id"]
+    staff = await joined(seller, f"bea-{seller.email}")
+    [opened] = (await today(staff))["conditions"]
+    assert (opened["kind"], opened["subject"]) == ("pull_under_way", pull)
+    assert opened["sentence"] == f"Pull {pull}: 0 of 2 orders pulled."
+    assert opened["next_step"] == {"label": "Continue the pull", "path": f"/pulls/{pull}"}
+    assert (opened["deadline"], opened["money"]) == (waits["deadline"], "25.00")
+    page = await (await signed_in(seller)).get("/today")
+    assert f"Pull {pull}: 0 of 2 orders pulled." in page.text
+    orders = (await seller.get(f"/api/pull_sessions/{pull}")).json()["orders"]
+    for order in orders:
+        path = f"/api/pull_sessions/{pull}/orders/{order['id']}/pulled"
+        assert (await seller.post(path)).status_code == 200
+    [done] = (await today(seller))["conditions"]
+    assert (done["sentence"], done["money"], done["deadline"]) == (
+        f"Pull {pull}: 2 of 2 orders pulled.",
+        None,
+        None,
+    )
+    assert (await seller.post(f"/api/pull_sessions/{pull}/complete")).status_code == 200
+    assert "pull_under_way" not in await kinds(seller)
+
+
 async def test_the_listed_value_has_a_row_for_each_day(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, price="2.00", market="2.50", quantity=3)))

@@ -24,7 +24,8 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import account_settings
 from cardsync.agentwork import tasks
-from cardsync.agentwork.listing import Status, page_of_tasks
+from cardsync.agentwork.listing import page_of_tasks
+from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import tasks_body
 from cardsync.credits import skip_wait
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, show

@@ -6,21 +6,24 @@ Nothing is written. Each preset is a preview of its own, so the figures are thos
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.access.models import Account
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine.rules import PRESETS
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.preview import preview
-from cardsync.pricing.rules.json import told
-from cardsync.pricing.rules.rows import all_rows, rule_of
+from cardsync.pricing.rules.rows import all_rows, rule_of, run_of
 
 # The largest moves that stand as examples.
 EXAMPLES: Final = 10
+# No saved rule has this id.
+UNSAVED: Final = -1
 
 
 class PresetPreview(NamedTuple):
@@ -33,22 +36,21 @@ class PresetPreview(NamedTuple):
 
 
 async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetPreview]:
-    """Preview every preset; the session is that of `preview.reading`. Raises OwnerRequired,
-    InvalidQuery.
-    """
+    """Preview every preset; the session is that of `preview.reading`. Raises OwnerRequired."""
     caller.must_be_owner()
     rows = await all_rows(session, PricingRule, caller.seller_id)
     live = {row.preset for row in rows}
     own = [
-        told(rule)
+        rule_of(row)
         for row in rows
-        if row.preset is None and row.priority != DEFAULT_PRIORITY
-        if (rule := rule_of(row)).state == "published" and not rule.broken
+        if row.preset is None and row.priority != DEFAULT_PRIORITY and row.state == "published"
     ]
+    account = await session.get_one(Account, caller.seller_id)
+    run = await run_of(session, account, now)
     found = []
     for preset, rule in PRESETS.items():
-        body = {"rules": [*own, told(rule)]}
-        stock, out = await preview.priced(session, caller, body, now)
+        rules = [*own, replace(rule, id=UNSAVED)]
+        stock, out = await preview.priced_by(session, account, replace(run, rules=rules))
         shown = await preview.told(session, caller, stock, out)
         shown["largest"] = shown["largest"][:EXAMPLES]
         found.append(PresetPreview(preset, rule.name, preset in live, shown))

@@ -86,13 +86,19 @@ async def priced(
     account = await session.get_one(Account, seller_id)
     run = await asked(session, seller_id, body, await run_of(session, account, now))
     bound: dict[str, Any] = {}
-    stock = await read_stock(
-        session,
-        account,
-        run,
-        await _where(session, seller_id, body.get("search"), bound),
-        **bound,
-    )
+    where = await _where(session, seller_id, body.get("search"), bound)
+    return await priced_by(session, account, run, where, **bound)
+
+
+async def priced_by(
+    session: AsyncSession,
+    account: Account,
+    run: Run,
+    where: str = ON_SALE,
+    **bound: Any,
+) -> tuple[Stock, pl.DataFrame]:
+    """Return the cards that a condition selects, priced by a run's rules, as the run would."""
+    stock = await read_stock(session, account, run, where, **bound)
     out = await asyncio.to_thread(
         engine.price,
         stock.cards,

@@ -9,10 +9,8 @@ import msgspec
 
 from cardsync import clock
 from cardsync.money import dollars, to_units
-from cardsync.pricing.models import PriceRollback
+from cardsync.pricing.models import PriceRollback, RollbackState
 from cardsync.pricing.rollback import rollbacks
-
-State = Literal["requested", "ready", "served", "applied", "failed", "expired", "cancelled"]
 
 
 class RolledBackCard(msgspec.Struct):
@@ -32,7 +30,7 @@ class RollbackShown(msgspec.Struct):
     """`diff` is the first of the cards. A dry run has neither id nor state."""
 
     id: int | None
-    state: State | None
+    state: RollbackState | None
     cards: int
     diff: CardDiff
     run_id: int | None = None

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from cardsync import clock
-from cardsync.pricing.models import PriceRun
+from cardsync.pricing.models import PriceRun, RunState
 from cardsync.pricing.preview.findings import Finding
 
 
@@ -20,7 +20,7 @@ class RunRequested(msgspec.Struct):
 class PriceRunShown(msgspec.Struct):
     id: int
     trigger: str
-    state: Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
+    state: RunState
     # The upload that the run prices, or that it follows.
     upload_id: int | None
     started_at: str
