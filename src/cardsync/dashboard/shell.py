@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from litestar import MediaType, Request, Response
 from litestar.datastructures import State
@@ -21,7 +21,7 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
 from cardsync.web import pages
-from cardsync.web.request import storable
+from cardsync.web.forms import fields_of
 
 PageRequest = Request[Any, Any, State]
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
@@ -141,17 +141,15 @@ def url(path: str, /, **query: Any) -> str:
 
 
 async def form_fields(request: PageRequest) -> dict[str, list[str]]:
-    """Return a form's fields, unchecked. Raises BadRequest."""
-    try:
-        body = (await request.body()).decode()
-        fields = parse_qs(body, keep_blank_values=True, max_num_fields=FIELDS_MOST)
-    except ValueError as e:
-        raise errors.BadRequest("the form cannot be read") from e
-    return {name: [str(storable(value)) for value in values] for name, values in fields.items()}
+    """Return a form's fields, unchecked. Raises BadRequest, InvalidPayload."""
+    return await fields_of(request, FIELDS_MOST)
 
 
 async def read_form(request: PageRequest) -> dict[str, list[str]]:
-    """Return a form's fields once its token is checked. Raises CsrfFailed, BadRequest."""
+    """Return a form's fields once its token is checked.
+
+    Raises CsrfFailed, BadRequest, InvalidPayload.
+    """
     form = await form_fields(request)
     token = session_token(request.scope)
     given = request.headers.get("x-csrf-token") or (form.get("csrf_token") or [""])[-1]

@@ -8,6 +8,8 @@ log.
 from __future__ import annotations
 
 import errno
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import obstore.exceptions
@@ -21,6 +23,7 @@ from litestar.exceptions import (
     NotFoundException,
     ValidationException,
 )
+from litestar.handlers import BaseRouteHandler
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
@@ -108,30 +111,49 @@ def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     )
 
 
-def _unread_body(exc: ValidationException) -> str:
-    """Return the field and the reason of a body that has the wrong shape."""
+# The framework writes so of a parameter that has no default and that a request leaves out.
+_LEFT_OUT = re.compile(r"Missing required (\w+) parameter '([^']+)'")
+_KINDS = {"query": "query parameter", "header": "header", "cookie": "cookie"}
+
+
+def _unread(request: AnyRequest, exc: ValidationException) -> str:
+    """Return the parameter or the field that has the wrong shape, and the reason."""
+    if left_out := _LEFT_OUT.match(exc.detail or ""):
+        return f"{left_out[2]}: the {_KINDS.get(left_out[1], 'parameter')} is missing"
     details = exc.extra if isinstance(exc.extra, list) else []
-    reasons = [_reason(item) for item in details if isinstance(item, dict)]
+    names = _sent_names(request)
+    reasons = [_reason(item, names) for item in details if isinstance(item, dict)]
     return "; ".join(reasons) or "the body has the wrong shape"
 
 
-def _reason(item: dict[str, Any]) -> str:
-    """Describe a missing body. The framework calls the body `data`, and for a missing one it gives
-    only that word.
+def _sent_names(request: AnyRequest) -> dict[str, str]:
+    """Return the names by which clients send a route's parameters, by those of its function."""
+    handler: BaseRouteHandler | None = request.scope.get("route_handler")
+    if handler is None:
+        return {}
+    fields = handler.parsed_fn_signature.parameters.items()
+    return {
+        name: sent
+        for name, field in fields
+        if (sent := getattr(field.kwarg_definition, "name", None)) is not None
+    }
+
+
+def _reason(item: dict[str, Any], names: Mapping[str, str]) -> str:
+    """Describe one refused value. The framework calls the body `data`, and for a missing one it
+    gives only that word.
     """
     key = item.get("key") or "body"
     message = item.get("message")
-    return (
-        "the body is missing"
-        if message == "'data'"
-        else f"{'body' if key == 'data' else key}: {message}"
-    )
+    if message == "'data'":
+        return "the body is missing"
+    return f"{'body' if key == 'data' else names.get(key, key)}: {message}"
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
     """Render a refusal of the framework itself."""
     if isinstance(exc, ValidationException):
-        return problem(request, errors.InvalidPayload(_unread_body(exc)))
+        return problem(request, errors.InvalidPayload(_unread(request, exc)))
     if isinstance(exc, MethodNotAllowedException):
         given = {name.lower(): value for name, value in (exc.headers or {}).items()}
         allowed = ", ".join(sorted(given.get("allow", "").split(", ")))

@@ -15,8 +15,9 @@ from litestar.datastructures import Cookie
 from cardsync import errors
 from cardsync.web import pages
 from cardsync.web.pages import page
-from cardsync.web.request import ApiRequest, storable
+from cardsync.web.request import need_storable
 
+AnyRequest = Request[Any, Any, Any]
 HEADINGS = {
     403: "Not allowed",
     404: "This link is not good any more",
@@ -37,7 +38,7 @@ def go(path: str, cookie: Cookie | None = None) -> Response[str]:
     )
 
 
-def refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+def refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     """Answer a refusal that a page's own form does not show beside its fields."""
     if isinstance(exc, errors.Unauthorized):
         return go("/sign-in")
@@ -50,14 +51,23 @@ def sentence(problem: errors.Problem) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-async def form_of(request: ApiRequest) -> dict[str, str]:
-    """Raises BadRequest."""
+async def form_of(request: AnyRequest) -> dict[str, str]:
+    """Raises BadRequest, InvalidPayload."""
+    fields = await fields_of(request, FIELDS)
+    return {name: values[0] for name, values in fields.items()}
+
+
+async def fields_of(request: AnyRequest, most: int) -> dict[str, list[str]]:
+    """Return a form's fields, each with all its values. Raises BadRequest, InvalidPayload."""
     try:
         fields = parse_qs(
             (await request.body()).decode(),
             keep_blank_values=True,
-            max_num_fields=FIELDS,
+            max_num_fields=most,
         )
     except ValueError as e:
         raise errors.BadRequest("the form cannot be read") from e
-    return {name: str(storable(values[0])) for name, values in fields.items()}
+    for name, values in fields.items():
+        for value in values:
+            need_storable(value, name)
+    return fields

@@ -63,8 +63,8 @@ def media_type(headers: Headers) -> str:
 
 
 def storable(value: Any) -> Any:
-    """Return the same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text
-    nor as JSON.
+    """Return what an address or a header says with U+FFFD for every NUL, which PostgreSQL stores
+    neither as text nor as JSON: such a search finds nothing.
     """
     match value:
         case str():
@@ -74,6 +74,21 @@ def storable(value: Any) -> Any:
         case dict():
             return {storable(name): storable(item) for name, item in value.items()}
     return value
+
+
+def need_storable(value: Any, field: str = "") -> None:
+    """Refuse a text with a NUL in a body, by the place where it is. Raises InvalidPayload."""
+    match value:
+        case str() if "\0" in value:
+            raise errors.InvalidPayload(f"{field or 'body'}: has the character NUL")
+        case list():
+            for place, item in enumerate(value):
+                need_storable(item, f"{field}[{place}]")
+        case dict():
+            for name, item in value.items():
+                if "\0" in name:
+                    raise errors.InvalidPayload(f"{field or 'body'}: a name has the character NUL")
+                need_storable(item, f"{field}.{name}" if field else name)
 
 
 def takes_json(headers: Headers) -> None:
@@ -100,7 +115,9 @@ class ApiRequest(Request[Any, Any, State]):
             value = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
             raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
-        return storable(value) if b"\\u0000" in body else value
+        if b"\\u0000" in body:
+            need_storable(value)
+        return value
 
 
 class Polled(Response[T]):

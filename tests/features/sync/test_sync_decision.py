@@ -922,19 +922,6 @@ async def test_a_log_that_is_not_json_is_bad_request(a_seller, body):
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
-async def test_texts_with_nul_characters_are_stored_without_them(a_seller, service):
-    seller = await a_seller()
-    await log(
-        seller,
-        "success",
-        {"fetch\u0000orders": "failed"},
-        sync_cycle_id="c1",
-        agent_version="1\u0000",
-    )
-    [row] = await cycles(service, seller, "c1")
-    assert (row["agent_version"], row["steps"][0]["name"]) == ("1\ufffd", "fetch\ufffdorders")
-
-
 @pytest.mark.parametrize("agent", ["x" * 5000, "\u0000", "ü", "' OR 1=1 --", "{seller_id}", "%s"])
 async def test_any_agent_id_holds_its_lock(a_seller, agent):
     seller = await a_seller()

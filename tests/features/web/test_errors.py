@@ -8,9 +8,11 @@ import psycopg
 import pytest
 from litestar import get
 
+from browsers import A_PASSWORD, accept, invited, signed_in
 from cardsync.access import keys
 from cardsync.asgi import create_app
 from cardsync.database.urls import libpq_url
+from requests_of_routes import DOCUMENT
 
 CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
@@ -273,3 +275,78 @@ async def test_requests_at_the_same_time_keep_their_ids_apart(service):
         *(unknown(service, None, **{"X-Request-Id": name}) for name in ids)
     )
     assert [answer.json()["request_id"] for answer in answers] == ids
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/api/quick_add/products", "q: the query parameter is missing"),
+        ("/api/quick_add/products?game=magic", "q: the query parameter is missing"),
+        (f"/api/quick_add/products?q={'x' * 5000}", "q: Expected `str` of length"),
+        ("/api/pricing/receipts/1", "at: the query parameter is missing"),
+        ("/api/sales/summary?from=soon", "from: Invalid RFC3339 encoded date"),
+        ("/api/sales/cards?to=soon", "to: Invalid RFC3339 encoded date"),
+    ],
+)
+async def test_a_query_that_cannot_be_read_is_refused_by_the_name_that_the_client_sent(
+    a_seller, path, named
+):
+    seller = await a_seller()
+    answer = await seller.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
+    assert answer.json()["error"].startswith(named)
+
+
+async def test_every_parameter_that_a_route_needs_is_named_when_it_is_missing(a_seller):
+    seller = await a_seller()
+    for path, methods in DOCUMENT["paths"].items():
+        for method, told in methods.items():
+            needed = [
+                parameter["name"]
+                for parameter in told.get("parameters", ())
+                if parameter["in"] in ("query", "header") and parameter.get("required")
+            ]
+            if not needed or path.startswith("/objects"):
+                continue
+            answer = await seller.http.request(method.upper(), re.sub(r"\{\w+\}", "1", path))
+            assert answer.status_code in (400, 422), (method, path, answer.text)
+            assert needed[0] in answer.json()["error"], (method, path, answer.text)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "named"),
+    [
+        ("POST", "/api/lists", {"name": "a\0b"}, "name"),
+        ("POST", "/api/pricing/rules", {"name": "a\0b"}, "name"),
+        ("POST", "/api/pricing/sales", {"name": "a\0b", "adjust_bp": -100}, "name"),
+        ("POST", "/api/saved_searches", {"name": "a", "query": "\0"}, "query"),
+        ("POST", "/api/discovery/basket", {"cards": [{"name": "a"}, {"name": "\0"}]}, "cards[1].name"),
+        ("POST", "/api/v1/sync/log", {"status": "failed", "steps": [{"name": "\0"}]}, "steps[0].name"),
+        ("POST", "/api/v1/heartbeat", {"a\0b": 1}, "body"),
+        ("POST", "/api/v1/heartbeat", "\0", "body"),
+    ],
+)  # fmt: skip
+async def test_a_text_with_a_nul_is_refused_and_not_changed(a_seller, method, path, body, named):
+    seller = await a_seller()
+    answer = await seller.http.request(method, path, json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload"), answer.text
+    assert answer.json()["error"].startswith(f"{named}: ")
+    assert "NUL" in answer.json()["error"]
+    assert (await seller.get("/api/lists")).json()["lists"] == []
+
+
+async def test_a_backslash_before_u0000_is_a_text_like_any_other(a_seller):
+    seller = await a_seller()
+    made = await seller.post("/api/lists", json={"name": "\\u0000"})
+    assert (made.status_code, made.json()["name"]) == (201, "\\u0000")
+
+
+async def test_a_member_and_a_store_have_no_name_with_a_nul(a_seller):
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    named = await owner.send("PATCH", "/api/account", json={"store_name": "a\0b"})
+    _, token = await invited(seller, "bea@example.invalid")
+    joining, _ = await accept(seller.service, token, name="a\0b", password=A_PASSWORD)
+    for answer, field in ((named, "store_name"), (joining, "name")):
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["error"] == f"{field}: has the character NUL"
