@@ -335,8 +335,9 @@ async def end_pushes(
     sha256: str | None,
     imported_at: datetime,
     now: datetime,
-) -> None:
+) -> datetime | None:
     """Complete the price pushes that an import of prices ends: those of its cycle or its file.
+    Return when the newest of these was queued.
 
     An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file,
     as when the seller saved the file anew: then what was queued before it is done.
@@ -345,21 +346,26 @@ async def end_pushes(
     values = {
         "seller": seller_id, "kinds": list(PRICE_TASKS), "cycle": cycle, "file": sha256, "at": imported_at, "now": now,
     }  # fmt: skip
-    await session.execute(
+    found = await session.execute(
         text("""
-            WITH named AS (
-                SELECT id FROM agent_task
-                 WHERE seller_id = :seller AND kind = ANY(:kinds)
-                   AND (:cycle = ANY(cycles) OR :file = ANY(files))
-            )
-            UPDATE agent_task SET status = 'completed', finished_at = :now
-             WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
-               AND (id IN (SELECT id FROM named)
-                    OR (created_at <= :at AND NOT EXISTS (SELECT FROM named)))
+            SELECT id, created_at FROM agent_task
+             WHERE seller_id = :seller AND kind = ANY(:kinds)
+               AND (:cycle = ANY(cycles) OR :file = ANY(files))
         """),
         values,
     )
+    named = found.all()
+    await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'completed', finished_at = :now
+             WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
+               AND CASE WHEN cardinality(CAST(:named AS bigint[])) > 0
+                        THEN id = ANY(CAST(:named AS bigint[])) ELSE created_at <= :at END
+        """),
+        values | {"named": [push.id for push in named]},
+    )
     await note_due(session, seller_id)
+    return max((push.created_at for push in named), default=None)
 
 
 async def note_push(

@@ -137,14 +137,72 @@ async def test_a_price_seen_after_the_import_stays(a_seller):
     assert await prices(seller) == {1: "1.5000"}
 
 
-async def test_a_clock_that_is_behind_moves_what_nothing_else_moved(a_seller):
+@pytest.mark.parametrize(
+    ("behind", "old", "moved"),
+    [
+        (timedelta(minutes=4), "1.00", True),
+        (timedelta(minutes=4), "1.10", False),
+        (timedelta(minutes=4), None, False),
+        (timedelta(minutes=6), "1.00", False),
+        (timedelta(days=400), "1.00", False),
+    ],
+)
+async def test_an_import_before_the_upload_moves_a_price_only_if_a_clock_may_be_wrong(
+    a_seller, behind, old, moved
+):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    at = clock.rfc3339(clock.now() - behind)
+    row = {"marketplace_id": 1, "old_price": old, "new_price": "1.98"}
+    await record(seller, imported_at=at, rows=[row])
+    assert await prices(seller) == {1: "1.9800" if moved else "1.0000"}
+
+
+async def test_a_clock_that_is_behind_moves_the_prices_of_a_file_that_is_known(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
     late = clock.rfc3339(clock.now() - timedelta(hours=1))
-    await record(
-        seller, imported_at=late, rows=[{"marketplace_id": 1, "old_price": 1, "new_price": 1.98}]
-    )
+    file = await imported_rows(seller)
+    await record(seller, imported_at=late, **file)
     assert await prices(seller) == {1: "1.9800"}
+
+
+async def test_an_old_file_told_of_after_a_newer_upload_changes_nothing(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    file = await imported_rows(seller)
+    late = clock.rfc3339(clock.now())
+    clock.shift(timedelta(minutes=10))
+    await seller.import_csv(rows({1: "1.00"}))
+    await record(seller, imported_at=late, **file)
+    assert await prices(seller) == {1: "1.0000"}
+
+
+@pytest.mark.parametrize("path", [EVENTS, FAILURE])
+async def test_an_import_of_the_future_is_refused_and_changes_nothing(a_seller, path):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "5.25"}))
+    row = {"marketplace_id": 1, "old_price": "1.00", "new_price": "77.00"}
+    told = {"rows": [row]} if path == EVENTS else FAILED
+    for ahead in ("2099-01-01T00:00:00Z", clock.rfc3339(clock.now() + timedelta(minutes=6))):
+        answer = await seller.post(path, json=report(imported_at=ahead, **told))
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
+        assert answer.json()["error"].startswith("imported_at: is in the future")
+    assert await prices(seller) == {1: "5.2500"}
+    query = "SELECT count(*) FROM repricing_event WHERE seller_id = :id"
+    assert await seller.service.sql(seller.id, query, id=seller.id) == [{"count": 0}]
+
+
+async def test_a_clock_that_is_a_little_ahead_counts_as_now(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    ahead = clock.rfc3339(clock.now() + timedelta(minutes=4))
+    row = {"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}
+    await record(seller, imported_at=ahead, rows=[row])
+    assert await prices(seller) == {1: "1.9800"}
+    clock.shift(timedelta(minutes=1))
+    await seller.import_csv(rows({1: "1.50"}))
+    assert await prices(seller) == {1: "1.5000"}
 
 
 async def test_rows_of_other_sellers_and_unknown_cards_are_nobodys(a_seller):

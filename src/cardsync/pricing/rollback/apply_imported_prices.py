@@ -3,12 +3,14 @@ their history out, in slabs under the lease; `work/runner.py` runs it.
 
 A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
 straight back before the next run, and what the seller accepted before it, so that the next run does
-not either. A price that was seen after the import stays as it was seen.
+not either. A price that was seen after the import stays as it was seen; where both happened within
+the time by which a client's clock may be wrong, the price that the import replaced decides.
 """
 
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -17,7 +19,7 @@ import procrastinate
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, limits
 from cardsync.cards import history
 from cardsync.cards.changes import AMOUNTS
 from cardsync.cards.exported import fingerprint
@@ -59,9 +61,9 @@ _MOVE = f"""
                LEFT JOIN line_snapshot l ON l.seller_id = :seller
                    AND l.product_line = c.product_line
          WHERE NOT c.gone AND c.price IS DISTINCT FROM g.price
-           AND (greatest(c.observed_at, l.observed_at) <= greatest(CAST(:at AS timestamptz),
-               CAST(:served_at AS timestamptz))
-                OR c.price IS NOT DISTINCT FROM g.old)
+           AND (greatest(c.observed_at, l.observed_at) <= CAST(:since AS timestamptz)
+                OR (c.price IS NOT DISTINCT FROM g.old
+                    AND greatest(c.observed_at, l.observed_at) <= CAST(:nearly AS timestamptz)))
     ), kept AS (
         INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
         SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved
@@ -129,12 +131,16 @@ async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | Non
 
 async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
     rollback = await _rollback_of(work, event)
+    served_at = rollback and rollback.served_at
+    # A file is imported after it was served, whatever the agent's clock says.
+    since = max(event.imported_at, served_at or event.imported_at)
     kept_since = await history.prepare(work, lease.seller_id, event.imported_at)
     values: dict[str, Any] = {
         "seller": lease.seller_id,
         "event": event.id,
         "at": event.imported_at,
-        "served_at": rollback and rollback.served_at,
+        "since": since,
+        "nearly": since + timedelta(seconds=limits.CLOCK_SECONDS),
         "kept_since": kept_since,
         "rollback": event.rollback_id,
     }

@@ -80,8 +80,11 @@ async def record_import(
     data: ImportReport,
 ) -> Recorded:
     """A file of prices was imported: the cards' current prices move, and the agent's task is
-    done. Told again it is the same event.
+    done. A price that was seen after the import stays as it was seen; if it was seen at most five
+    minutes after it, `old_price` decides: the card moves if its price is still that one. Told again
+    it is the same event.
     """
+    now = clock.now()
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
     refused = [(row.marketplace_id, row.entry_id, row.message) for row in data.rejected or ()]
     report = repricing_events.report_of_import(
@@ -92,9 +95,10 @@ async def record_import(
         rows,
         refused,
         data.paused or [],
+        now,
     )
     work = Work(settings, database, store)
-    event_id = await repricing_events.record_import(work, caller, report, clock.now())
+    event_id = await repricing_events.record_import(work, caller, report, now)
     return Recorded("recorded", event_id)
 
 

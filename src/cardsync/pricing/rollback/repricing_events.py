@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, Literal
@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agentwork.tasks import end_pushes
@@ -133,9 +133,10 @@ def report_of_import(
     rows: list[tuple[int, Any, Any]],
     refused: list[tuple[int | None, int | None, str]],
     paused: list[int],
+    now: datetime,
 ) -> Report:
     """Return the report of a file that was imported. Raises InvalidPayload."""
-    moment = _moment(imported_at)
+    moment = _moment(imported_at, now)
     sha256 = file_sha256 and file_sha256.lower()
     for place, (card, entry, _) in enumerate(refused):
         if (card is None) == (entry is None):
@@ -166,15 +167,19 @@ def report_of_failure(
 
     Raises InvalidPayload.
     """
-    moment = _moment(imported_at) if imported_at else now
+    moment = _moment(imported_at, now) if imported_at else now
     sha256 = file_sha256 and file_sha256.lower()
     return Report("failed", moment, row_count, sync_cycle_id, sha256, step=step, error=error)
 
 
-def _moment(value: str) -> datetime:
+def _moment(value: str, now: datetime) -> datetime:
     moment = clock.read_moment(value)
     if moment is None:
         raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
+    if moment - now > timedelta(seconds=limits.CLOCK_SECONDS):
+        raise errors.InvalidPayload(
+            f"imported_at: is in the future; the time of the server is {clock.rfc3339(now)}"
+        )
     return moment
 
 
@@ -251,7 +256,11 @@ async def record(
     if report.outcome == "imported" and rollback is None and not listings:
         cycle = report.sync_cycle_id
         sha256 = report.file_sha256
-        await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
+        queued_at = await end_pushes(
+            session, caller.seller_id, cycle, sha256, event.imported_at, now
+        )
+        # No file is imported before there are prices for it, whatever the agent's clock says.
+        event.imported_at = max(event.imported_at, queued_at or event.imported_at)
     if moving:
         await apply_imported_prices.begin(session, caller.seller_id)
     else:
