@@ -128,6 +128,20 @@ def test_what_is_no_number_of_that_size_counts_as_absent_and_is_reported(json_te
     assert read_rows.rejected_count == 1
 
 
+@pytest.mark.parametrize(
+    ("json_text", "read"),
+    [("-5", None), ("-0.0001", None), ('"-5.00"', None), ("-1e2", None), ("-0.00", "-0.00"),
+     ("0", "0"), ('"5.00"', "5.00"), ("12.345600", "12.3456"), ("99999999.9999", "99999999.9999"),
+     ("100000000", None)],
+)  # fmt: skip
+def test_a_refunded_amount_is_never_below_zero(json_text: str, read: str | None) -> None:
+    body = b'[{"order_number": "A"}, {"order_number": "B", "total_amt": %s}]' % json_text.encode()
+    read_rows = rows.read(body, "refunds")
+    assert read_rows.rejected_count == (read is None)
+    told = read_rows.frame["total_amt"].to_list() if read_rows.carries("total_amt") else [None] * 2
+    assert told == [None, read]
+
+
 @given(
     st.decimals(
         allow_nan=False, allow_infinity=False, places=4, min_value=-(10**8) + 1, max_value=10**8 - 1

@@ -62,6 +62,20 @@ def amounts() -> Column:
     return Column("numeric", read, "bad_number", "no number of at most 8 digits and 4 decimals")
 
 
+def amounts_from_zero() -> Column:
+    plain = _AMOUNT.replace("-?", "")
+
+    def one(value: Any) -> str | None:
+        amount = read_amount(value)
+        return amount if amount is not None and Decimal(amount) >= 0 else None
+
+    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+        return _numbers(values, kinds, plain, one)
+
+    says = "no number from zero of at most 8 digits and 4 decimals"
+    return Column("numeric", read, "bad_number", says)
+
+
 def whole(sql: str, smallest: int, largest: int) -> Column:
     plain = rf"^[0-9]{{1,{len(str(largest)) - 1}}}$"
 

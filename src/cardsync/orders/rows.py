@@ -26,6 +26,7 @@ from cardsync.orders.cells import Column
 
 _TEXT = cells.texts()
 _AMOUNT = cells.amounts()
+_REFUNDED = cells.amounts_from_zero()
 _COUNT = cells.whole("integer", 0, 2**31 - 1)
 # An index holds these texts, so their length is limited.
 _BUYER = cells.texts(limits.BUYER_NAME_CHARACTERS)
@@ -48,6 +49,7 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
     },
     "refunds": {
         **_ORDER,
+        **dict.fromkeys(("product_amt", "shipping_amt", "total_amt"), _REFUNDED),
         **dict.fromkeys(("refund_type", "refund_origin", "refund_reason", "refund_note"), _TEXT),
     },
     "items": {

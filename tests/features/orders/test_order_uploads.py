@@ -404,6 +404,19 @@ async def test_rows_of_one_upload_and_halves_that_are_written_at_once_come_to_th
     assert {await refunded(seller, number) for number in numbers} == {("1.00", None, None)}
 
 
+@pytest.mark.parametrize("name", ["total_amt", "product_amt", "shipping_amt"])
+async def test_a_refund_below_zero_is_no_amount_and_is_reported(a_seller, name):
+    seller = await a_seller()
+    await seller.orders([an_order("A-1")])
+    await seller.refunds([{"order_number": "A-1", name: "2.00", "refund_type": "partial"}])
+    report = await seller.refunds([{"order_number": "A-1", name: -5, "refund_note": "sorry"}])
+    assert (report["applied"], report["rejected_count"]) == (1, 1)
+    [rejected] = report["rejected"]
+    assert (rejected["row"], rejected["column"], rejected["code"]) == (1, name, "bad_number")
+    assert "-5, no number from zero" in rejected["message"]
+    assert await refunded(seller) == ("2.00", "partial", None)
+
+
 async def test_a_refund_of_zero_is_a_refund(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1"), an_order("A-2")])
