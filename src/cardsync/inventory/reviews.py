@@ -44,9 +44,9 @@ async def settle_upload(
     caller.must_be_owner()
     upload = await upload_of(session, caller.seller_id, upload_id)
     if upload.state == "done":
-        waiting = await reprice.following(session, caller.seller_id, upload_id)
-        if waiting is not None and waiting.state == "awaiting_review":
-            await reprice.settle_review(session, caller, waiting.id, word, now)
+        behind = await reprice.following(session, caller.seller_id, [upload_id])
+        if upload_id in behind:
+            await reprice.settle_review(session, caller, behind[upload_id].id, word, now)
             return upload
     return await _SETTLE[word](session, caller, upload_id, now)
 

@@ -27,9 +27,8 @@ from cardsync.inventory.shown import (
     UploadList,
     UploadReport,
     UploadSlot,
-    listed_report,
 )
-from cardsync.inventory.upload_report import report_on
+from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web.request import (
@@ -219,7 +218,7 @@ async def list_uploads(
 ) -> UploadList:
     """Uploads of inventory and orders, newest first, with what became of them."""
     rows, total = await mend.page_of_uploads(session, caller, page, per_page)
-    shown = [listed_report(row) for row in rows]
+    shown = await listed_reports(session, rows)
     return UploadList(shown, total, page, per_page, -(-total // per_page))
 
 

@@ -105,8 +105,7 @@ class UploadList(msgspec.Struct):
     total_pages: int
 
 
-def listed_report(upload: Upload) -> ListedUpload:
-    report = report_of(upload)
+def listed_report(report: UploadReport) -> ListedUpload:
     return ListedUpload(
         **{name: getattr(report, name) for name in ListedUpload.__struct_fields__},
     )

@@ -1,37 +1,69 @@
-"""The progress of an upload: its row goes in; the report comes out, with the queue or the price run
-behind it.
+"""The progress of uploads: their rows go in; the reports come out, with the queue or the price run
+behind each.
 
 Rules with queries price an upload once its rows are written; until that run has ended the upload
-counts as processing.
+counts as processing, and if the seller discards it, as discarded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, TypeAlias
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.inventory.shown import InventoryReport, QueueBody, UploadReport, report_of
+from cardsync import clock
+from cardsync.inventory.shown import (
+    InventoryReport,
+    ListedUpload,
+    QueueBody,
+    UploadReport,
+    listed_report,
+    report_of,
+)
+from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs import reprice
 from cardsync.work.streams import queue_of
 from cardsync.work.uploads import Upload
+
+Report: TypeAlias = InventoryReport | UploadReport
 
 
 async def report_on(
     session: AsyncSession,
     upload: Upload,
     now: datetime,
-) -> InventoryReport | UploadReport:
+) -> Report:
     report = report_of(upload)
     if report.state == "queued":
         queue = await queue_of(session, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))
-    if report.state != "done":
-        return report
-    run = await reprice.following(session, upload.seller_id, upload.id)
-    if run is None:
-        return report
+    run = (await _runs_behind(session, [upload])).get(upload.id)
+    return report if run is None else _told_with(report, run)
+
+
+async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> list[ListedUpload]:
+    runs = await _runs_behind(session, uploads)
+    reports = [report_of(upload) for upload in uploads]
+    return [
+        listed_report(_told_with(report, runs[report.id]) if report.id in runs else report)
+        for report in reports
+    ]
+
+
+async def _runs_behind(session: AsyncSession, uploads: Sequence[Upload]) -> dict[int, PriceRun]:
+    done = [upload for upload in uploads if upload.state == "done" and upload.stream == "inventory"]
+    if not done:
+        return {}
+    return await reprice.following(session, done[0].seller_id, [upload.id for upload in done])
+
+
+def _told_with(report: Report, run: PriceRun) -> Report:
     if run.state == "running":
         return msgspec.structs.replace(report, state="processing", finished_at=None)
-    return msgspec.structs.replace(report, state=run.state, review=["large_moves"])
+    told: dict[str, Any] = {"state": run.state, "review": ["large_moves"]}
+    if run.state == "discarded" and run.finished_at is not None:
+        told["finished_at"] = clock.rfc3339(run.finished_at)
+    return msgspec.structs.replace(report, **told)

@@ -536,16 +536,19 @@ async def a_run_in_review_after_an_upload(a_seller):
 
 
 @pytest.mark.parametrize(
-    ("word", "told", "exported"), [("confirm", "processing", 50), ("discard", "done", 0)]
+    ("word", "told", "ends", "exported"),
+    [("confirm", "processing", "done", 50), ("discard", "discarded", "discarded", 0)],
 )
 async def test_a_run_that_follows_an_upload_is_settled_by_the_uploads_route(
-    a_seller, word, told, exported
+    a_seller, word, told, ends, exported
 ):
     seller, upload, run = await a_run_in_review_after_an_upload(a_seller)
     answer = await seller.post(f"/api/v1/uploads/{upload}/{word}")
     assert (answer.status_code, answer.json()["state"]) == (200, told)
     await seller.service.run_jobs()
-    assert (await seller.report(upload))["state"] == "done"
+    assert (await seller.report(upload))["state"] == ends
+    [listed] = (await seller.get("/api/v1/uploads")).json()["uploads"]
+    assert listed["state"] == ends
     assert len(read_csv((await seller.export()).content)) == exported
     ended = (await seller.get(f"/api/pricing/runs/{run}")).json()
     assert (ended["state"], ended["upload_id"]) == (
@@ -584,6 +587,33 @@ async def test_of_two_callers_by_both_routes_one_is_heard(a_seller, follows, wor
         seller.id, "SELECT uploads_open FROM sync_state WHERE seller_id = :id", id=seller.id
     )
     assert open_now == [{"uploads_open": 0}]
+
+
+@pytest.mark.parametrize(
+    "follows", [False, True], ids=["an upload's own run", "a run that follows"]
+)
+@pytest.mark.parametrize("by", ["upload", "run"])
+async def test_what_was_discarded_reads_alike_whether_or_not_rules_have_queries(
+    a_seller, follows, by
+):
+    if follows:
+        seller, upload, run = await a_run_in_review_after_an_upload(a_seller)
+    else:
+        seller = await a_seller()
+        upload = (await seller.import_csv(a_csv(*leaping(50, 50))))["id"]
+        run = (await a_waiting_run(seller))["id"]
+    [listed] = (await seller.get("/api/v1/uploads")).json()["uploads"]
+    assert listed["state"] == "awaiting_review"
+    answer = await (
+        discard(seller, upload) if by == "upload" else settle_run(seller, run, "discard")
+    )
+    assert (answer.status_code, answer.json()["state"]) == (200, "discarded")
+    report = await seller.report(upload)
+    assert (report["state"], report["review"]) == ("discarded", ["large_moves"])
+    assert report["finished_at"] is not None
+    again = await discard(seller, upload)
+    assert (again.status_code, again.json()["code"]) == (409, "not_awaiting_review")
+    assert "discarded" in again.json()["error"]
 
 
 async def test_another_sellers_run_is_not_found(a_seller):

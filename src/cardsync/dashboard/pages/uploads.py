@@ -19,8 +19,7 @@ from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import mend, reviews, uploads
-from cardsync.inventory.shown import listed_report
-from cardsync.inventory.upload_report import report_on
+from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
 
@@ -43,7 +42,7 @@ async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSessi
         request,
         caller,
         "uploads.html",
-        uploads=[listed_report(row) for row in rows],
+        uploads=await listed_reports(session, rows),
         total=total,
         page=page,
         total_pages=-(-total // limits.UPLOADS_PER_PAGE),

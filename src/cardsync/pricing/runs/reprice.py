@@ -118,18 +118,30 @@ async def begin_unless_one_waits(
         await begin(session, seller_id, trigger, now)
 
 
-async def following(session: AsyncSession, seller_id: int, upload_id: int) -> PriceRun | None:
-    """The run that still prices the upload's cards, or waits for the seller's word on them.
+async def following(
+    session: AsyncSession,
+    seller_id: int,
+    upload_ids: Sequence[int],
+) -> dict[int, PriceRun]:
+    """Return the runs that still price the cards of uploads, wait for the seller's word on them, or
+    were discarded, by the upload.
 
-    Until it has ended, the upload's agent has no prices to fetch.
+    Until such a run has ended, the upload's agent has no prices to fetch.
     """
-    is_open = PriceRun.state.in_(("running", "awaiting_review")) & PriceRun.upload_id.is_(None)
-    of_upload = PriceRun.summary["follows"].as_integer() == upload_id
-    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, is_open, of_upload)
-    run = await session.scalar(statement.limit(1))
-    if run is not None and run.state == "awaiting_review" and await _is_overtaken(session, run):
-        return None
-    return run
+    told = PriceRun.state.in_(("running", "awaiting_review", "discarded"))
+    follows = PriceRun.summary["follows"].as_integer()
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == seller_id,
+        PriceRun.upload_id.is_(None),
+        told,
+        follows.in_(upload_ids),
+    )
+    found = await session.scalars(statement.order_by(PriceRun.id))
+    return {
+        run.summary["follows"]: run
+        for run in found.all()
+        if run.state != "awaiting_review" or not await _is_overtaken(session, run)
+    }
 
 
 async def settle_review(
