@@ -105,6 +105,15 @@ async def test_a_draft_is_judged_at_its_save_and_not_refused(seller):
     assert (await seller.post(f"{TESTS}/check")).json()["red"] == 0
 
 
+async def test_a_rule_reads_as_its_save_was_answered_with_its_tests(seller):
+    await a_test(seller)
+    for fields in ({"adjust_bp": -5000}, {"query": "price>20", "state": "published"}):
+        saved = (await a_rule(seller, **fields)).json()
+        [verdict] = saved["rule_tests"]
+        assert (await seller.get(f"{RULES}/{saved['id']}")).json() == saved
+    assert verdict["red"] is False
+
+
 async def test_a_red_test_holds_every_kind_of_publish_back(seller):
     default = (await seller.get(RULES)).json()["rules"][0]["id"]
     floored = (await a_rule(seller, floor="21.00", query="price>20", state="published")).json()

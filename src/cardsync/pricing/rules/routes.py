@@ -59,10 +59,6 @@ async def _rules(session: AsyncSession, rows: Sequence[PricingRule]) -> list[Pri
     return rule_bodies(rows, await warnings_of(session, rows))
 
 
-async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
-    return (await _rules(session, [row]))[0]
-
-
 async def _saved(session: AsyncSession, saved: rule_sets.Saved) -> SavedRule:
     warnings = await warnings_of(session, [saved.row])
     return saved_rule(saved.row, warnings, saved.verdicts)
@@ -87,6 +83,7 @@ async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
     return (await _sales(session, [row]))[0]
 
 
+BOUNDED = {"session": Provide(provide_bounded_session)}
 READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
 READ_BY_OWNER = problems(*READ_BY_OWNERS)
@@ -143,10 +140,15 @@ async def create_rule(
     )
 
 
-@get("/rules/{rule_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))
-async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
-    """One rule."""
-    return await _rule(session, await rule_sets.read_one(session, caller, rule_id))
+@get(
+    "/rules/{rule_id:int}",
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+    dependencies=BOUNDED,
+)
+async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> SavedRule:
+    """One rule, as it was answered when it was saved, with what the rule tests say of it now."""
+    judged = await rule_sets.read_judged(session, caller, rule_id, clock.now())
+    return await _saved(session, judged)
 
 
 @patch(
@@ -349,7 +351,6 @@ class PinnedMany(msgspec.Struct):
 
 
 OF_MANY = problems(*FOR_OWNERS, *WITH_JSON_BODY)
-BOUNDED = {"session": Provide(provide_bounded_session)}
 
 
 @post(

@@ -53,6 +53,20 @@ async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> Prici
     return await one_row(session, PricingRule, caller.seller_id, rule_id)
 
 
+async def read_judged(
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    now: datetime,
+) -> Saved:
+    """Return a rule and what the rule tests say of the rules with it, as after a save that changed
+    nothing. Raises NotFound.
+    """
+    row = await read_one(session, caller, rule_id)
+    was = governing(await all_rows(session, PricingRule, caller.seller_id))
+    return Saved(row, await judge_save(session, caller, was, now, draft=rule_id))
+
+
 async def create(
     session: AsyncSession,
     caller: Caller,

@@ -94,8 +94,8 @@ class PricingRuleShown(msgspec.Struct):
 
 
 class SavedRule(PricingRuleShown):
-    """A rule as it was saved, and what the rule tests say of the rules with it: a draft is judged
-    as if it were live.
+    """One rule, and what the rule tests say of the rules with it: a draft is judged as if it were
+    live.
     """
 
     rule_tests: list[RuleTestVerdict]
