@@ -7,6 +7,7 @@ import pytest
 
 from browsers import joined, signed_in
 from cardsync import clock
+from tasks_builder import claim
 
 TASKS = "/api/v1/tasks"
 KINDS = ["refresh_orders", "refresh_account", "backfill_orders"]
@@ -61,6 +62,22 @@ async def test_what_an_agent_has_in_hand_does_not_wait(a_seller):
     clock.shift(timedelta(minutes=11))
     again = await seller.post(TASKS, json={"kind": "refresh_orders"})
     assert (again.status_code, again.json()["id"]) == (200, first["id"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("said", [{}, {"kinds": KINDS}], ids=["all kinds", "these kinds"])
+async def test_a_claim_that_ran_out_is_told_of_again_by_the_clock_alone(a_seller, kind, said):
+    seller = await a_seller()
+    await seller.post(TASKS, json={"kind": kind})
+    for attempt in (0, 1):
+        assert await has_pending_tasks(seller)
+        [task] = await claim(seller, **said)
+        assert (task["kind"], task["attempt"]) == (kind, attempt)
+        assert not await has_pending_tasks(seller)
+        clock.shift(timedelta(minutes=9, seconds=59))
+        assert not await has_pending_tasks(seller)
+        clock.shift(timedelta(seconds=2))
+    assert await has_pending_tasks(seller)
 
 
 @pytest.mark.parametrize(
