@@ -119,6 +119,7 @@ READS = routes("""
     GET /api/pricing/rollbacks/{rollback_id}
     POST /api/pricing/preview
     POST /api/pricing/preview/draft
+    POST /api/pricing/test
     GET /api/pricing/rule_tests
     POST /api/pricing/rule_tests/check
     GET /api/sales/summary

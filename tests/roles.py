@@ -200,6 +200,7 @@ OWNERS = routes("""
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/preview
     POST /api/pricing/preview/draft
+    POST /api/pricing/test
     GET /api/pricing/rule_tests
     POST /api/pricing/rule_tests
     PATCH /api/pricing/rule_tests/{test_id}

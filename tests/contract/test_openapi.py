@@ -308,6 +308,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/returns/customers"),
         ("POST", "/api/returns/{order_id}/restocked"),
         ("POST", "/api/pricing/preview/draft"),
+        ("POST", "/api/pricing/test"),
         ("GET", "/api/pricing/rule_tests"),
         ("POST", "/api/pricing/rule_tests"),
         ("PATCH", "/api/pricing/rule_tests/{test_id}"),
@@ -743,6 +744,10 @@ OWN_REFUSALS = {
         **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_query"},
     },
     ("DELETE", "/api/pricing/rule_tests/{test_id}"): {404: {"not_found"}},
+    ("POST", "/api/pricing/test"): {
+        **READS_JSON, 404: {"not_found"},
+        422: {"invalid_payload", "invalid_rule", "invalid_query"},
+    },
     ("POST", "/api/pricing/preview/draft"): {
         **READS_JSON,
         404: {"not_found"},

@@ -143,10 +143,8 @@ async def _cards(
             session,
             account,
             run,
-            "c.id = :wanted AND NOT c.gone AND c.contribution IS NULL",
-            card_id=card_id,
+            card_ids=[card_id],
             evidence=True,
-            wanted=card_id,
         )
     return stock, await asyncio.to_thread(_priced, stock)
 

@@ -137,6 +137,7 @@ ROUTES = [
     ("GET", "/api/returns/customers"),
     ("POST", "/api/returns/1/restocked"),
     ("POST", "/api/pricing/preview/draft"),
+    ("POST", "/api/pricing/test"),
     ("GET", "/api/pricing/rule_tests"),
     ("POST", "/api/pricing/rule_tests"),
     ("PATCH", "/api/pricing/rule_tests/1"),

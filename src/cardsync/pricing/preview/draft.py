@@ -8,7 +8,7 @@ Nothing is written, and no lease is held: somebody types.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -74,9 +74,10 @@ async def preview_draft(
     seller_id = caller.seller_id
     account = await session.get_one(Account, seller_id)
     live = await run_of(session, account, now)
-    draft, former = _read(body, list(live.rules))
+    draft, former = read_draft(body, list(live.rules))
     await need_readable(session, seller_id, draft.query, "rule.query")
-    kept = [rule for rule in live.rules if rule.live and rule.id != draft.id]
+    rules = beside(live.rules, draft)
+    kept = rules[:-1]
     queries = [draft.query] + ([former.query] if former is not None and former.live else [])
     found = await selections(session, seller_id, queries)
     bound: dict[str, Any] = {}
@@ -89,7 +90,7 @@ async def preview_draft(
     stock = await read_stock(
         session,
         account,
-        replace(live, rules=[*kept, draft]),
+        replace(live, rules=rules),
         where,
         **bound,
     )
@@ -137,8 +138,16 @@ def _times(told: dict[str, Any], one_in: int) -> dict[str, Any]:
     )
 
 
-def _read(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule | None]:
-    """Return the draft as a live rule, and the rule that it changes."""
+def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:
+    """Return the live rules with the draft in its own place, which is the list's last. Pure."""
+    return [*(rule for rule in rules if rule.live and rule.id != draft.id), draft]
+
+
+def read_draft(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule | None]:
+    """Return the draft as a live rule, and the rule that it changes. Pure.
+
+    Raises InvalidRule, InvalidPayload, NotFound.
+    """
     given = body.get("rule")
     if not isinstance(given, dict):
         raise errors.InvalidPayload("rule: must be an object")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+
+from cardsync.pricing.runs.shown import ExplainedBlocker, ExplainedCard, GoverningRule
 
 
 class LargestMove(msgspec.Struct):
@@ -49,6 +53,32 @@ class DraftPreview(Preview):
     never_matches: bool
     shadowed_by: list[int]
     one_in: int
+
+
+class PricedBy(msgspec.Struct):
+    """What a card asks by a set of rules; null where something blocks a price or nothing usable is
+    there. The steps are those of an explanation. A draft that is no saved rule has the id -1.
+    """
+
+    target_price: str | None
+    governing_rule: GoverningRule | None
+    blockers: list[ExplainedBlocker]
+    steps: list[dict[str, Any]]
+
+
+class DraftOnCard(msgspec.Struct):
+    marketplace_id: int
+    card: ExplainedCard
+    current_price: str | None
+    live: PricedBy
+    draft: PricedBy
+
+
+class DraftOnCards(msgspec.Struct):
+    """`truncated`: the search selects more cards than are told."""
+
+    cards: list[DraftOnCard]
+    truncated: bool
 
 
 class PresetShown(msgspec.Struct):

@@ -51,9 +51,8 @@ async def explain_card(
         session,
         account,
         asked,
-        "c.id = :wanted",
-        card_id=card.id,
-        wanted=card.id,
+        "true",
+        card_ids=[card.id],
     )
     run = stock.run
     rules, sales = await _matching(session, seller_id, stock.chosen, card.id)

@@ -17,12 +17,10 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.models import Card
-from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.pricing.receipts.some_cards import priced_cards
 from cardsync.pricing.rules import json
 from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import Stock, read_stock
 
 # Another query or place would let another rule govern: that is a preview of all cards.
 _OF_SELECTION: Final = ("name", "priority", "enabled", "state", "query")
@@ -65,14 +63,15 @@ async def what_if(
         raise errors.NotFound(f"there is no card {marketplace_id}")
     account = await session.get_one(Account, caller.seller_id)
     live = await run_of(session, account, now)
-    asked = await _priced(session, account, live, card.id)
-    rule = next((one for one in live.rules if one.id == asked["rule_id"]), None)
+    priced, judged = await priced_cards(session, account, live, [card.id])
+    asked = priced[card.id]
+    rule = next((one for one in judged.rules if one.id == asked["rule_id"]), None)
     if rule is None or rule.broken:
         raise errors.NotFound("no rule prices this card")
     changed = json.rule_from(values, rule)
     rules = [changed if one.id == rule.id else one for one in live.rules]
-    run = replace(live, rules=rules)
-    row = await _priced(session, account, run, card.id)
+    priced, run = await priced_cards(session, account, replace(live, rules=rules), [card.id])
+    row = priced[card.id]
     return WhatIf(
         rule.id,
         rule.name,
@@ -81,29 +80,3 @@ async def what_if(
         blocker_codes(row["blockers"]),
         explain(row, run),
     )
-
-
-async def _priced(
-    session: AsyncSession,
-    account: Account,
-    run: Run,
-    card_id: int,
-) -> dict[str, Any]:
-    stock: Stock = await read_stock(
-        session,
-        account,
-        run,
-        "c.id = :wanted",
-        card_id=card_id,
-        wanted=card_id,
-    )
-    out = engine.price(
-        stock.cards,
-        stock.run.rules,
-        stock.run.seller,
-        stock.run.now,
-        stock.run.sales,
-    )
-    if out.is_empty():
-        raise errors.NotFound("this card is not for sale")
-    return out.row(0, named=True)

@@ -111,13 +111,13 @@ async def read_stock(
     account: Account,
     run: Run,
     where: str = ON_SALE,
-    card_id: int | None = None,
+    card_ids: Sequence[int] | None = None,
     *,
     evidence: bool = False,
     **values: Any,
 ) -> Stock:
-    """Every active card, or those that a condition over `card c` selects; with `card_id` nobody
-    else's past is read. The market's evidence is read where the run looks at it, or if `evidence`
+    """Every active card, or those that a condition over `card c` selects; with `card_ids` only
+    these, and nobody else's past is read. The market's evidence is read where the run looks at it, or if `evidence`
     asks for it.
     """
     chosen = await choices(session, account.seller_id, run)
@@ -129,6 +129,9 @@ async def read_stock(
         "games": games or [],
         **values,
     }
+    if card_ids is not None:
+        where = f"c.id = ANY(CAST(:card_ids AS bigint[])) AND {where}"
+        bound["card_ids"] = list(card_ids)
     market = NO_MARKET
     if evidence or chosen.run.reads_market:
         market = await the_market(session)
@@ -145,7 +148,7 @@ async def read_stock(
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
-    planned = grouped_by_all_processes() if card_id is None else ""
+    planned = grouped_by_all_processes() if card_ids is None else ""
     rows = await integer_frame(
         session,
         columns,
@@ -153,7 +156,7 @@ async def read_stock(
         _ABSENT_AS_ZERO,
         planned,
     )
-    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
+    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     decided = await decided_of(session, account.seller_id, chosen.run)
     seen: pl.DataFrame | None = None
@@ -293,15 +296,24 @@ def candidates_read() -> pl.Expr:
     return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")
 
 
-async def with_losing(session: AsyncSession, seller_id: int, stock: Stock) -> Stock:
-    """The cards with the rules that lost each.
+async def with_losing(
+    session: AsyncSession,
+    seller_id: int,
+    stock: Stock,
+    card_ids: Sequence[int] | None = None,
+) -> Stock:
+    """The cards with the rules that lost each; `card_ids` are the stock's, if they are few.
 
     Without queries every live rule selects every card, which needs no telling.
     """
     if not stock.run.any(lambda rule: rule.query):
         return stock
     bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}
-    sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {ON_SALE}"
+    where = ON_SALE
+    if card_ids is not None:
+        where = "c.id = ANY(CAST(:card_ids AS bigint[]))"
+        bound["card_ids"] = list(card_ids)
+    sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {where}"
     data = await copy_chunks(session, await with_values(session, sql, bound))
     lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
     told = lost.with_columns(candidates_read())

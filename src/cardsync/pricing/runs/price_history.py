@@ -9,6 +9,7 @@ read.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -70,7 +71,7 @@ async def period_starts(
     seller_id: int,
     run: Run,
     zone: str,
-    card_id: int | None,
+    card_ids: Sequence[int] | None,
 ) -> pl.DataFrame:
     """(id, day_start_price, week_start_price) of the cards that had other values before they were
     seen anew in a period of the run's caps.
@@ -87,7 +88,7 @@ async def period_starts(
     sql = _STARTS.format(
         seller_id=int(seller_id),
         since=_literal(min(asked.values())),
-        only=_only(card_id),
+        only=_only(card_ids),
         day=columns.get("day", "NULL::numeric"),
         week=columns.get("week", "NULL::numeric"),
     )
@@ -98,7 +99,7 @@ async def unsold(
     session: AsyncSession,
     seller_id: int,
     run: Run,
-    card_id: int | None,
+    card_ids: Sequence[int] | None,
     until: datetime | None = None,
 ) -> pl.DataFrame | None:
     """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of
@@ -111,7 +112,7 @@ async def unsold(
     epoch = "(extract(epoch FROM {}) * 1000000)::bigint"
     then = None if until is None else f"<= '{_literal(until)}'"
     known = None if then is None else f"observed_at {then}"
-    only = "true" if known else _only(card_id)
+    only = "true" if known else _only(card_ids)
     sql = _STALE.format(
         seller_id=int(seller_id),
         listed=epoch.format("coalesce(l.since, c.observed_at)"),
@@ -120,7 +121,7 @@ async def unsold(
         past=_LISTED.format(
             seller_id=int(seller_id),
             newest=known or only,
-            observed=known or ("true" if card_id is None else f"card_id = {int(card_id)}"),
+            observed=known or ("true" if card_ids is None else f"card_id = {_any(card_ids)}"),
         ),
         only=only,
         sales=_SOLD.format(
@@ -183,19 +184,23 @@ async def past_of(
     seller_id: int,
     run: Run,
     zone: str,
-    card_id: int | None = None,
+    card_ids: Sequence[int] | None = None,
 ) -> Past:
-    """Read the past of every card, or of one."""
-    starts = await period_starts(session, seller_id, run, zone, card_id)
+    """Read the past of every card, or of some."""
+    starts = await period_starts(session, seller_id, run, zone, card_ids)
     return Past(
         begins(run, zone),
         starts,
-        await unsold(session, seller_id, run, card_id),
+        await unsold(session, seller_id, run, card_ids),
     )
 
 
-def _only(card_id: int | None) -> str:
-    return "NOT c.gone" if card_id is None else f"c.id = {int(card_id)}"
+def _only(card_ids: Sequence[int] | None) -> str:
+    return "NOT c.gone" if card_ids is None else f"c.id = {_any(card_ids)}"
+
+
+def _any(ids: Sequence[int]) -> str:
+    return f"ANY (ARRAY[{', '.join(str(int(id)) for id in ids)}]::bigint[])"
 
 
 def _literal(moment: datetime) -> str:

@@ -24,8 +24,10 @@ from cardsync.pricing.export import price_updates
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.draft import Draft, preview_draft
+from cardsync.pricing.preview.draft_on_cards import draft_on_cards
 from cardsync.pricing.preview.shown import (
     Backtest,
+    DraftOnCards,
     DraftPreview,
     PresetShown,
     PresetsShown,
@@ -206,6 +208,34 @@ async def preview_draft_rule(
 
 
 @post(
+    "/test",
+    status_code=200,
+    opt=READS,
+    security=[A_READING_TOKEN],
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.InvalidRule,
+        errors.InvalidQuery,
+        errors.NotFound,
+    ),
+)
+async def draft_rule_on_cards(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: dict[str, Any],
+) -> DraftOnCards:
+    """One `rule` that is not saved on the card `marketplace_id`, or on the first fifty cards that
+    `search` selects, beside the live rules: both prices, with the steps to them. With `rule_id`, in
+    place of that rule, with the fields that `rule` names changed. Nothing is written.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await draft_on_cards(session, caller, data, clock.now())
+
+
+@post(
     "/backtest",
     status_code=200,
     opt=BACKTEST | READS,
@@ -303,6 +333,7 @@ router = Router(
     route_handlers=[
         preview_prices,
         preview_draft_rule,
+        draft_rule_on_cards,
         compare_presets,
         price_file,
         backtest_prices,

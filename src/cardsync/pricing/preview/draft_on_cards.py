@@ -1,0 +1,120 @@
+"""A draft rule on a few cards: the rule as it is written and a card or a search go in; what each of
+the cards asks by the live rules and would ask with the draft, with the steps to both, comes out.
+Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.cards.models import Card
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.engine.steps import BLOCKERS
+from cardsync.pricing.preview.draft import beside, read_draft
+from cardsync.pricing.preview.shown import DraftOnCard, DraftOnCards, PricedBy
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.pricing.receipts.some_cards import priced_cards
+from cardsync.pricing.rules.queries import need_readable, selections
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.runs.shown import ExplainedBlocker, ExplainedCard, GoverningRule
+
+CARDS: Final = 50
+
+
+async def draft_on_cards(
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> DraftOnCards:
+    """Price the card `marketplace_id`, or the first cards that `search` selects, by the draft
+    `rule`; with `rule_id`, in place of that rule, whose fields it changes.
+
+    Raises OwnerRequired, InvalidRule, InvalidQuery, InvalidPayload, NotFound.
+    """
+    caller.must_be_owner()
+    account = await session.get_one(Account, caller.seller_id)
+    live = await run_of(session, account, now)
+    draft, _ = read_draft(body, list(live.rules))
+    await need_readable(session, caller.seller_id, draft.query, "rule.query")
+    ids = await _ids(session, caller.seller_id, body, now)
+    chosen = ids[:CARDS]
+    by_live, live = await priced_cards(session, account, live, chosen)
+    drafted = replace(live, rules=beside(live.rules, draft))
+    by_draft, drafted = await priced_cards(session, account, drafted, chosen)
+    cards = await session.scalars(
+        select(Card)
+        .where(Card.seller_id == caller.seller_id, Card.id.in_(chosen))
+        .order_by(Card.id)
+    )
+    return DraftOnCards(
+        [
+            DraftOnCard(
+                card.marketplace_id,
+                ExplainedCard(
+                    card.id,
+                    card.product_name,
+                    card.set_name,
+                    card.number,
+                    card.condition,
+                    card.printing,
+                ),
+                money(by_live[card.id]["current_price"]),
+                _told(by_live[card.id], live),
+                _told(by_draft[card.id], drafted),
+            )
+            for card in cards
+        ],
+        len(ids) > CARDS,
+    )
+
+
+async def _ids(
+    session: AsyncSession,
+    seller_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> list[int]:
+    """Return the chosen cards' own ids, one more than are priced if there are more."""
+    marketplace_id, search = body.get("marketplace_id"), body.get("search")
+    if (marketplace_id is None) == (search is None):
+        raise errors.InvalidPayload("give either marketplace_id or search")
+    bound: dict[str, Any] = {"seller": seller_id, "now": now, "most": CARDS + 1}
+    if marketplace_id is not None:
+        if type(marketplace_id) is not int or abs(marketplace_id) >= 2**63:
+            raise errors.InvalidPayload("marketplace_id: must be a whole number")
+        bound["wanted"] = marketplace_id
+        where = "c.marketplace_id = :wanted AND c.contribution IS NULL"
+    else:
+        if not isinstance(search, str):
+            raise errors.InvalidPayload("search: must be a text")
+        await need_readable(session, seller_id, search, "search")
+        [selection] = await selections(session, seller_id, [search])
+        where = f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
+    sql = (
+        f"SELECT c.id FROM card c WHERE c.seller_id = :seller AND {where} ORDER BY c.id LIMIT :most"
+    )
+    ids = list(await session.scalars(text(sql), bound))
+    if marketplace_id is not None and not ids:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    return ids
+
+
+def _told(row: Mapping[str, Any], run: Run) -> PricedBy:
+    rule = next((rule for rule in run.rules if rule.id == row["rule_id"]), None)
+    return PricedBy(
+        money(row["target"]),
+        GoverningRule(rule.id, rule.name, rule.priority) if rule else None,
+        [ExplainedBlocker(code, BLOCKERS[code]) for code in blocker_codes(row["blockers"])],
+        explain(row, run),
+    )
