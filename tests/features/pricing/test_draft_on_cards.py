@@ -150,7 +150,7 @@ async def test_another_sellers_card_is_not_found(seller, a_seller):
 
 
 async def test_the_owner_tries_a_draft_and_staff_does_not(seller):
-    owner, bea = await signed_in(seller), await joined(seller, "bea@example.invalid")
+    owner, bea = await signed_in(seller), await joined(seller, "bea-tries@example.invalid")
     body = {"rule": {}, "marketplace_id": 1}
     assert (await owner.send("POST", TEST, json=body)).status_code == 200
     answer = await bea.send("POST", TEST, json=body)

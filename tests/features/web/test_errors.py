@@ -345,7 +345,7 @@ async def test_a_member_and_a_store_have_no_name_with_a_nul(a_seller):
     seller = await a_seller()
     owner = await signed_in(seller)
     named = await owner.send("PATCH", "/api/account", json={"store_name": "a\0b"})
-    _, token = await invited(seller, "bea@example.invalid")
+    _, token = await invited(seller, "bea-nul@example.invalid")
     joining, _ = await accept(seller.service, token, name="a\0b", password=A_PASSWORD)
     for answer, field in ((named, "store_name"), (joining, "name")):
         assert answer.status_code == 422, answer.text
