@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from sqlalchemy import Table
 
+from cardsync.access import activity
 from cardsync.access import member_models as members
 from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
+from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
@@ -27,9 +29,10 @@ from cardsync.quick_add import models as quick_add
 from cardsync.recommendations import models as recommendations
 from cardsync.releases import models as releases
 from cardsync.repairs import models as repairs
+from cardsync.seller_state import models as seller_state
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
-from cardsync.work import jobs
+from cardsync.work import jobs, uploads
 
 metadata = Base.metadata
 
@@ -67,7 +70,9 @@ def tenant_tables() -> list[Table]:
 
 __all__ = [
     "accounts",
+    "activity",
     "agentwork",
+    "cards",
     "catalog",
     "credits",
     "discovery",
@@ -87,7 +92,9 @@ __all__ = [
     "recommendations",
     "releases",
     "repairs",
+    "seller_state",
     "shelving",
     "sync",
     "tenant_tables",
+    "uploads",
 ]
