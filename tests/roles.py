@@ -58,7 +58,6 @@ STAFF = routes("""
     POST /api/passkeys/options
     DELETE /api/passkeys/{passkey_id}
     GET /api/today
-    GET /api/listed_value
     GET /api/movers
     GET /api/cards
     GET /api/cards/complete
@@ -98,7 +97,6 @@ STAFF = routes("""
     GET /api/pricing/runs/{run_id}
     GET /api/pricing/sales
     GET /api/pricing/sales/{sale_id}
-    GET /api/v1/sales_report
     POST /api/pull_sessions
     GET /api/pull_sessions/{session_id}
     POST /api/pull_sessions/{session_id}/orders/{order_id}/pulled
@@ -154,7 +152,11 @@ OPERATORS = routes("""
     PATCH /api/operator/sellers/{seller_id}
     GET /api/operator/installation
 """)
-# Owners alone.
+# Every member, but what a body may ask for beyond: the whole history of orders.
+MORE_FOR_OWNERS = routes("""
+    POST /api/v1/sync/request
+""")
+# Owners alone; the revenue, also staff where the account lets them see it.
 OWNERS = routes("""
     GET /api/network
     GET /api/members
@@ -206,6 +208,8 @@ OWNERS = routes("""
     PATCH /api/pricing/rule_tests/{test_id}
     DELETE /api/pricing/rule_tests/{test_id}
     POST /api/pricing/rule_tests/check
+    GET /api/listed_value
+    GET /api/v1/sales_report
     GET /api/sales/summary
     GET /api/sales/summary.csv
     GET /api/sales/cards

@@ -15,7 +15,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from typing import TYPE_CHECKING, Any, Literal, LiteralString, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 
+T = TypeVar("T")
 # The rights of an assistant's tools: a token has one of these scopes or both.
 EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
@@ -76,6 +77,7 @@ class CallerAccount(msgspec.Struct, frozen=True):
     planner_opt_in: bool
     credits_metering_enabled: bool
     credit_balance: int
+    staff_see_revenue: bool
 
 
 class SellerState(msgspec.Struct, frozen=True):
@@ -148,6 +150,26 @@ class Caller(msgspec.Struct, frozen=True):
         """The first line of every operation that staff may not do. Raises OwnerRequired."""
         if self.role != "owner":
             raise errors.OwnerRequired
+
+    @property
+    def sees_revenue(self) -> bool:
+        """What the shop earned, and what its stock is listed for, is the owner's; a setting opens
+        it to staff.
+        """
+        return self.role == "owner" or self.account.staff_see_revenue
+
+    def must_see_revenue(self) -> None:
+        """The first line of every operation that answers with revenue alone. Raises
+        OwnerRequired.
+        """
+        if not self.sees_revenue:
+            raise errors.OwnerRequired
+
+    def revenue(self, figure: T) -> T | None:
+        """Return a figure of the revenue in an answer that has others, or None where the caller may
+        not see it.
+        """
+        return figure if self.sees_revenue else None
 
     def must_be_operator(self) -> int:
         """Return the member's id, as the first line of every operation on the installation.

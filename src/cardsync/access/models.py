@@ -119,6 +119,8 @@ class Account(Base):
     ship_within_days: Mapped[int] = mapped_column(server_default="3")
     tracking_threshold: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="50")
     direct_program: Mapped[bool] = mapped_column(server_default=FALSE)
+    # Whether staff see what the shop earned (access/caller.py).
+    staff_see_revenue: Mapped[bool] = mapped_column(server_default=FALSE)
     network_consent: Mapped[bool] = mapped_column(server_default=FALSE)
     network_published: Mapped[bool] = mapped_column(server_default=FALSE)
     # Since when each switch is on.

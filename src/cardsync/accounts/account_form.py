@@ -25,7 +25,7 @@ FIELDS: Final = (
     "store_name", "time_zone", "ship_within_days", "tracking_threshold", "direct_program", "sync_mode",
     "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
     "planner_opt_in", "write_consent", "network_consent", "network_published",
-    "listing_url_template", "postage_steps",
+    "listing_url_template", "postage_steps", "staff_see_revenue",
 )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     ship_within_days: Days | UnsetType = UNSET
     tracking_threshold: str | int | float | UnsetType = UNSET
     direct_program: bool | UnsetType = UNSET
+    staff_see_revenue: bool | UnsetType = UNSET
     attribution_logging: bool | UnsetType = UNSET
     store_name: str | UnsetType | None = UNSET
     network_consent: bool | UnsetType = UNSET

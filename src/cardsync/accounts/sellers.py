@@ -137,6 +137,7 @@ SETTABLE: Mapping[str, Any] = {
     "ship_within_days": _days,
     "tracking_threshold": _money,
     "direct_program": _flag,
+    "staff_see_revenue": _flag,
     "network_consent": _flag,
     "network_published": _flag,
     "store_name": lambda value: value or None,

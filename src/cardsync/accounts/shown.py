@@ -45,6 +45,7 @@ class AccountSettings(msgspec.Struct):
     ship_within_days: int
     tracking_threshold: str
     direct_program: bool
+    staff_see_revenue: bool
     attribution_logging: bool
     store_name: str | None
     network_consent: bool

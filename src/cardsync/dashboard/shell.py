@@ -40,6 +40,7 @@ class Place(NamedTuple):
     icon: str
     key: str
     owner_only: bool = False
+    revenue: bool = False
     operator_only: bool = False
 
 
@@ -54,7 +55,7 @@ NAVIGATION = [
     Place("/lists", "Lists", "list", "l"),
     Place("/shelves", "Shelves", "box", "h"),
     Place("/print", "Print", "printer", "i"),
-    Place("/sales", "Sales", "wallet", "v", owner_only=True),
+    Place("/sales", "Sales", "wallet", "v", revenue=True),
     Place("/add-cards", "Add cards", "plus", "n"),
     Place("/sync", "Sync", "refresh-cw", "s"),
     Place("/activity", "Activity", "activity", "a"),
@@ -103,6 +104,7 @@ def show(
         "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
         "navigation": [place for place in NAVIGATION if _opens(place, caller)],
         "is_owner": is_owner,
+        "sees_revenue": caller.sees_revenue,
         "csrf_token": tokens.csrf_token(token) if token else "",
         "done": _done(request),
         "problem": "",
@@ -119,6 +121,8 @@ def show(
 def _opens(place: Place, caller: Caller) -> bool:
     if place.operator_only:
         return caller.identity.operator
+    if place.revenue:
+        return caller.sees_revenue
     return caller.role == "owner" or not place.owner_only
 
 

@@ -89,8 +89,10 @@ async def customers_as_csv(
     caller: Caller,
     seconds: float,
 ) -> AsyncIterator[bytes]:
-    """Return the customers by what their orders add up to."""
-    page = 1
+    """Return the customers by what their orders add up to, which stands beside them for a caller
+    who may see revenue.
+    """
+    page, columns = 1, OF_CUSTOMERS if caller.sees_revenue else OF_CUSTOMERS[:-1]
 
     async def read() -> list[Customer]:
         async with database.readings.of(caller.seller_id, seconds) as reading:
@@ -101,9 +103,8 @@ async def customers_as_csv(
         page += 1
         return await read()
 
-    return streamed(OF_CUSTOMERS, await read(), following, _customer, CUSTOMERS)
+    def cells(row: Customer) -> Sequence[Any]:
+        [body] = customer_bodies([row])
+        return [getattr(body, name) for name in columns]
 
-
-def _customer(row: Customer) -> Sequence[Any]:
-    [body] = customer_bodies([row])
-    return [getattr(body, name) for name in OF_CUSTOMERS]
+    return streamed(columns, await read(), following, cells, CUSTOMERS)

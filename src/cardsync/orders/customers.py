@@ -21,14 +21,15 @@ from cardsync.orders.models import BUYER_HASH
 
 class Customer(NamedTuple):
     """`buyer_name` stands as on the newest order; names that differ in case alone belong to one
-    customer. `key` names the customer in addresses.
+    customer. `key` names the customer in addresses; `lifetime_total` is None for a caller who may
+    not see revenue.
     """
 
     buyer_name: str
     order_count: int
     first_order_at: datetime | None
     last_order_at: datetime | None
-    lifetime_total: Decimal
+    lifetime_total: Decimal | None
     key: str
 
 
@@ -94,5 +95,7 @@ async def customers(reading: Reading, caller: Caller, page: int, per_page: int) 
     total, returning = rows[0][:2]
     # A page beyond the last has one row without a customer.
     found = [row for row in rows if row[2] is not None]
-    page_of = [Customer._make([*row[2:-1], key_of(row[-1])]) for row in found]
+    page_of = [
+        Customer._make([*row[2:-2], caller.revenue(row[-2]), key_of(row[-1])]) for row in found
+    ]
     return Customers(page_of, int(total), int(returning))

@@ -42,16 +42,18 @@ class OrderOfCustomer(NamedTuple):
 
 
 class OneCustomer(NamedTuple):
-    """The sums are those of the list of customers; `orders` holds the newest."""
+    """The sums are those of the list of customers; the totals are None for a caller who may not see
+    revenue. `orders` holds the newest.
+    """
 
     key: str
     buyer_name: str
     order_count: int
     first_order_at: datetime | None
     last_order_at: datetime | None
-    lifetime_total: Decimal
+    lifetime_total: Decimal | None
     refunded_orders: int
-    refunded_total: Decimal
+    refunded_total: Decimal | None
     note: str
     note_updated_at: datetime | None
     orders: list[OrderOfCustomer]
@@ -61,7 +63,7 @@ class Refunder(NamedTuple):
     key: str
     buyer_name: str
     refunded_orders: int
-    refunded_total: Decimal
+    refunded_total: Decimal | None
 
 
 # The orders of a customer: by their kept names, or all orders are looked through while a day of
@@ -116,9 +118,9 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustom
         order_count=count,
         first_order_at=first,
         last_order_at=last,
-        lifetime_total=total,
+        lifetime_total=caller.revenue(total),
         refunded_orders=len(refunds),
-        refunded_total=sum(refunds, Decimal(0)),
+        refunded_total=caller.revenue(sum(refunds, Decimal(0))),
         note=noted,
         note_updated_at=noted_at,
         orders=[OrderOfCustomer(*row[:6]) for row in found[: limits.ORDERS_OF_CUSTOMER]],
@@ -210,7 +212,10 @@ async def repeat_refunders(reading: Reading, caller: Caller) -> list[Refunder]:
     )
     if stale:
         found = await reading.rows(_REFUNDERS.format(sums=_COUNTED), values)
-    return [Refunder(key_of(name), *row) for name, *row in found]
+    return [
+        Refunder(key_of(name), buyer, refunds, caller.revenue(total))
+        for name, buyer, refunds, total in found
+    ]
 
 
 async def _note_of(session: AsyncSession, caller: Caller, key: bytes) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync.orders.one_customer import REPEAT_REFUNDS, OneCustomer, Refunder
 from cardsync.orders.returns import Copies, Restocked, Returned
@@ -23,14 +24,14 @@ class OrderOfCustomerShown(msgspec.Struct):
     refund_amt: str | None
 
 
-class CustomerInFull(CustomerBody):
+class CustomerInFull(CustomerBody, kw_only=True):
     """`returning`: more than one order; `repeat_refunder`: more than one refunded order. `orders`
-    holds the newest.
+    holds the newest. The totals are absent for staff who may not see revenue.
     """
 
     returning: bool
     refunded_orders: int
-    refunded_total: str
+    refunded_total: str | UnsetType = UNSET
     repeat_refunder: bool
     note: str
     note_updated_at: str | None
@@ -43,10 +44,12 @@ class CustomerNoteShown(msgspec.Struct):
 
 
 class RefunderShown(msgspec.Struct):
+    """`refunded_total` is absent for staff who may not see revenue."""
+
     key: str
     buyer_name: str
     refunded_orders: int
-    refunded_total: str
+    refunded_total: str | UnsetType = UNSET
 
 
 class Refunders(msgspec.Struct):
@@ -105,10 +108,10 @@ def customer_in_full(found: OneCustomer) -> CustomerInFull:
         order_count=found.order_count,
         first_order_at=moment(found.first_order_at),
         last_order_at=moment(found.last_order_at),
-        lifetime_total=money(found.lifetime_total) or "",
+        lifetime_total=money(found.lifetime_total) or UNSET,
         returning=found.order_count > 1,
         refunded_orders=found.refunded_orders,
-        refunded_total=money(found.refunded_total) or "",
+        refunded_total=money(found.refunded_total) or UNSET,
         repeat_refunder=found.refunded_orders >= REPEAT_REFUNDS,
         note=found.note,
         note_updated_at=moment(found.note_updated_at),
@@ -130,7 +133,7 @@ def refunders(found: Sequence[Refunder]) -> Refunders:
                 each.key,
                 each.buyer_name,
                 each.refunded_orders,
-                money(each.refunded_total) or "",
+                money(each.refunded_total) or UNSET,
             )
             for each in found
         ]

@@ -168,7 +168,8 @@ async def store(session: AsyncSession, caller: Caller, report: Report, now: date
 
 
 async def stored(session: AsyncSession, caller: Caller) -> list[SalesReport]:
-    """Return every month's report, oldest first."""
+    """Return every month's report, oldest first. Raises OwnerRequired."""
+    caller.must_see_revenue()
     query = (
         select(SalesReport)
         .where(SalesReport.seller_id == caller.seller_id)

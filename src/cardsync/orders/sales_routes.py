@@ -30,7 +30,7 @@ from cardsync.orders.sales_shown import (
     month_reports,
     report_stored,
 )
-from cardsync.web.request import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
+from cardsync.web.request import FOR_AGENTS, READ_BY_OWNERS, ApiRequest, problems, takes_json
 
 
 @dataclass
@@ -100,10 +100,12 @@ async def upload_sales_report(
     "/sales_report",
     opt=BY_EITHER,
     security=[A_SESSION],
-    responses=problems(*BEHIND_A_KEY),
+    responses=problems(*READ_BY_OWNERS),
 )
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
-    """The stored months, oldest first."""
+    """The stored months, oldest first: for owners, and for staff where the account lets them see
+    revenue.
+    """
     return month_reports(await sales_reports.stored(session, caller))
 
 

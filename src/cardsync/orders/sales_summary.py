@@ -122,7 +122,7 @@ def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) ->
 
 async def by_period(reading: Reading, caller: Caller, by: By, first: date, last: date) -> Figures:
     """Raises OwnerRequired, InvalidPayload."""
-    caller.must_be_owner()
+    caller.must_see_revenue()
     need_span(first, last)
     values = _values(caller, first, last)
     sums, reports = await reading.together([PERIODS, _REPORTS], values, last=True)
@@ -134,7 +134,7 @@ async def by_period(reading: Reading, caller: Caller, by: By, first: date, last:
 
 async def by_game(reading: Reading, caller: Caller, first: date, last: date) -> list[Game]:
     """Raises OwnerRequired, InvalidPayload."""
-    caller.must_be_owner()
+    caller.must_see_revenue()
     need_span(first, last, limits.SALES_ITEMS_DAYS)
     found = await reading.rows(GAMES, _values(caller, first, last))
     return [Game(*row) for row in found]
@@ -144,7 +144,7 @@ async def best_and_worst(reading: Reading, caller: Caller, first: date, last: da
     """Return the cards with the most sales of the span, and those of the most value that were there
     at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
     """
-    caller.must_be_owner()
+    caller.must_see_revenue()
     need_span(first, last, limits.SALES_ITEMS_DAYS)
     values = _values(caller, first, last)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)

@@ -13,6 +13,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync import clock, limits
 from cardsync.cards.shown import usd
@@ -275,14 +276,16 @@ class OrdersPage(msgspec.Struct):
 
 
 class CustomerBody(msgspec.Struct):
-    """`key` names the customer in addresses."""
+    """`key` names the customer in addresses. `lifetime_total` is absent for staff who may not see
+    revenue.
+    """
 
     key: str
     buyer_name: str
     order_count: int
     first_order_at: str | None
     last_order_at: str | None
-    lifetime_total: str
+    lifetime_total: str | UnsetType = UNSET
 
 
 class CustomersPage(msgspec.Struct):
@@ -302,7 +305,7 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
             order_count=customer.order_count,
             first_order_at=moment(customer.first_order_at),
             last_order_at=moment(customer.last_order_at),
-            lifetime_total=money(customer.lifetime_total) or "",
+            lifetime_total=money(customer.lifetime_total) or UNSET,
         )
         for customer in found
     ]

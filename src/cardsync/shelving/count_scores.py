@@ -32,25 +32,43 @@ class BoxFacts(NamedTuple):
 
 
 class Suggestion(NamedTuple):
+    """`score` is None where the value of the box is not told."""
+
     facts: BoxFacts
-    score: Decimal
+    score: Decimal | None
     reasons: list[str]
 
 
 def suggestions(boxes: Iterable[BoxFacts], now: datetime) -> list[Suggestion]:
-    """Return the boxes, the most urgent first; of equal ones the lower number."""
-    scored = [_scored(box, now) for box in boxes]
-    return sorted(scored, key=lambda each: (-each.score, each.facts.box))
+    """Return the boxes, the most urgent first; of equal ones the lower number. The value is each
+    one's first reason.
+    """
+    scored = [(_score(box, now), box) for box in boxes]
+    first = sorted(scored, key=lambda each: (-each[0], each[1].box))
+    return [
+        Suggestion(box, score.quantize(Decimal("0.01")), _reasons(box, now)) for score, box in first
+    ]
 
 
-def _scored(box: BoxFacts, now: datetime) -> Suggestion:
-    days = _NEVER if box.counted_at is None else max((now - box.counted_at).days, 0)
-    score = Decimal(box.value).scaleb(-4) * days * (1 + box.dropped)
-    reasons = [f"Cards worth ${dollars(box.value)} lie here.", _seen(box, days)]
+def without_value(told: Suggestion) -> Suggestion:
+    """Return the suggestion for somebody who may not know what lies in the box."""
+    return Suggestion(told.facts, None, told.reasons[1:])
+
+
+def _days(box: BoxFacts, now: datetime) -> int:
+    return _NEVER if box.counted_at is None else max((now - box.counted_at).days, 0)
+
+
+def _score(box: BoxFacts, now: datetime) -> Decimal:
+    return Decimal(box.value).scaleb(-4) * _days(box, now) * (1 + box.dropped)
+
+
+def _reasons(box: BoxFacts, now: datetime) -> list[str]:
+    reasons = [f"Cards worth ${dollars(box.value)} lie here.", _seen(box, _days(box, now))]
     if box.dropped:
         gone = "1 piece is" if box.dropped == 1 else f"{box.dropped} pieces are"
         reasons.append(f"{gone} gone from the marketplace without a sale.")
-    return Suggestion(box, score.quantize(Decimal("0.01")), reasons)
+    return reasons
 
 
 def _seen(box: BoxFacts, days: int) -> str:

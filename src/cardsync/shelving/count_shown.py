@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync import clock
 from cardsync.money import dollars
@@ -16,16 +17,18 @@ from cardsync.shelving.models import ShelfCount
 from cardsync.shelving.place import Place
 
 
-class SuggestedCount(msgspec.Struct):
-    """`dropped` counts the pieces that are gone from the marketplace without a sale."""
+class SuggestedCount(msgspec.Struct, kw_only=True):
+    """`dropped` counts the pieces that are gone from the marketplace without a sale. `value` and
+    `score` are absent for staff who may not see revenue.
+    """
 
     box: int
     cards: int
     quantity: int
-    value: str
+    value: str | UnsetType = UNSET
     dropped: int
     counted_at: str | None
-    score: str
+    score: str | UnsetType = UNSET
     reasons: list[str]
 
 
@@ -92,10 +95,10 @@ def suggested_counts(found: Sequence[Suggestion]) -> SuggestedCounts:
                 box=each.facts.box,
                 cards=each.facts.cards,
                 quantity=each.facts.quantity,
-                value=dollars(each.facts.value),
+                value=UNSET if each.score is None else dollars(each.facts.value),
                 dropped=each.facts.dropped,
                 counted_at=clock.rfc3339(each.facts.counted_at) if each.facts.counted_at else None,
-                score=str(each.score),
+                score=UNSET if each.score is None else str(each.score),
                 reasons=each.reasons,
             )
             for each in found

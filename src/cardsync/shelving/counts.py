@@ -21,7 +21,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
-from cardsync.shelving.count_scores import BoxFacts, Suggestion, suggestions
+from cardsync.shelving.count_scores import BoxFacts, Suggestion, suggestions, without_value
 from cardsync.shelving.models import ShelfCount
 from cardsync.shelving.place import Place
 
@@ -96,14 +96,17 @@ async def suggested(
     now: datetime,
     most: int,
 ) -> list[Suggestion]:
-    """Return the boxes that are most worth counting, the first of them first."""
+    """Return the boxes that are most worth counting, the first of them first. The value of a box
+    is a part of the listed value, so staff may not see it, either.
+    """
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
         "since": (now - _EXPLAINS).date(),
     }
     found = await session.execute(text(_FACTS), values)
-    return suggestions((BoxFacts(*row) for row in found), now)[:most]
+    first = suggestions((BoxFacts(*row) for row in found), now)[:most]
+    return first if caller.sees_revenue else [without_value(each) for each in first]
 
 
 _FREEZE: Final = f"""

@@ -36,9 +36,11 @@ async def request_sync(
     after.
 
     With `full_history` the cycle that takes the request is a first sync again, and a task waits for
-    an agent that runs no cycle; whichever comes first does the other's work. Raises MeteredCooldown
-    or Cooldown.
+    an agent that runs no cycle; whichever comes first does the other's work; staff may not ask for
+    it. Raises OwnerRequired, MeteredCooldown or Cooldown.
     """
+    if full_history:
+        caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     if (
         state.requested_kind is None

@@ -50,7 +50,6 @@ from cardsync.sync.status import status_of
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_AGENTS,
-    FOR_EITHER,
     FOR_OWNERS,
     READ_BY_OWNERS,
     WITH_JSON_BODY,
@@ -75,7 +74,9 @@ AgentId = Annotated[
 
 
 class SyncRequest(msgspec.Struct):
-    """With `full_history` the agent fetches the orders of all years anew, as in a first sync."""
+    """With `full_history` the agent fetches the orders of all years anew, as in a first sync; only an
+    owner may ask for it.
+    """
 
     kind: Any = None
     full_history: bool = False
@@ -157,7 +158,7 @@ async def status(
     status_code=200,
     opt=SYNC_REQUEST | BY_ANY,
     security=[A_SESSION, A_TOKEN],
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
 )
 async def request_sync(
     caller: Caller,

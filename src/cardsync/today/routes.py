@@ -17,7 +17,7 @@ from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen
 from cardsync.today import work
 from cardsync.today.shown import ListedValueBody, MoversBody, TodayBody
-from cardsync.web.request import BEHIND_A_KEY, problems, reading
+from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
 
 READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
 
@@ -31,14 +31,15 @@ async def today(
 ) -> TodayBody:
     """Show what waits for somebody: each condition with its next step, by urgency; the sync as it
     stands; sales, listed value, the last run, open orders by shipping, and feedback. Staff get the
-    conditions whose next step they may take.
+    conditions whose next step they may take; sales and listed value only if the account lets them
+    see revenue.
     """
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
         return await work.today_of(session, caller, reads, seen, clock.now(), settings)
 
 
-@get("/listed_value", responses=READING)
+@get("/listed_value", responses=problems(*READ_BY_OWNERS, errors.InvalidPayload))
 async def listed_value(
     request: Request[Any, Any, State],
     caller: Caller,
@@ -48,7 +49,8 @@ async def listed_value(
     ] = 90,
 ) -> ListedValueBody:
     """Show what the stock was listed for on each day on which it was seen, oldest first, as the
-    workers keep it after each import and price run.
+    workers keep it after each import and price run. Staff see it if the account lets them see
+    revenue.
     """
     async with reading(request) as reads:
         return await work.listed_value(reads, caller, days, clock.now())

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync import clock
 from cardsync.money import dollars, to_units
@@ -25,9 +26,9 @@ class NextStep(msgspec.Struct):
 
 
 class ConditionBody(msgspec.Struct):
-    """`since` is null where the beginning is not known, `money` where nothing is at stake,
-    `deadline` where there is none. `subject` is the id of the one upload, run or plan that it is
-    about.
+    """`since` is null where the beginning is not known, `money` where nothing is at stake and for
+    staff who may not see revenue, `deadline` where there is none. `subject` is the id of the one
+    upload, run or plan that it is about.
     """
 
     kind: str
@@ -114,13 +115,15 @@ class FeedbackBody(msgspec.Struct):
     ratings: list[RatingCount]
 
 
-class TodayBody(msgspec.Struct):
-    """`listed` and `last_run` are null before the first import or run."""
+class TodayBody(msgspec.Struct, kw_only=True):
+    """`listed` and `last_run` are null before the first import or run. `sales` and `listed` are
+    absent for staff who may not see revenue.
+    """
 
     conditions: list[ConditionBody]
     sync: SyncBody
-    sales: SalesBody
-    listed: ListedNow | None
+    sales: SalesBody | UnsetType = UNSET
+    listed: ListedNow | UnsetType | None = UNSET
     last_run: RunMoves | None
     shipping: list[ShippingCount]
     feedback: FeedbackBody
@@ -174,12 +177,12 @@ def amount(value: Decimal) -> str:
     return dollars(to_units(value))
 
 
-def condition_body(one: Condition) -> ConditionBody:
+def condition_body(one: Condition, money: Decimal | None) -> ConditionBody:
     return ConditionBody(
         one.kind,
         one.severity,
         moment(one.since),
-        None if one.money is None else amount(one.money),
+        None if money is None else amount(money),
         moment(one.deadline),
         one.count,
         one.subject,

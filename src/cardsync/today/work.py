@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Literal
 
+from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -52,15 +53,17 @@ async def today_of(
     seen_at = await seen.at(session, caller)
     status = await status_of(session, caller, run_waits, now, settings)
     shop = await read_shop(session, caller, reading, seen_at, now)
-    owner = caller.role == "owner"
+    found = conditions(shop.facts, owner=caller.role == "owner")
+    listed = listed_body(shop.listed) if shop.listed else None
     return TodayBody(
-        [condition_body(one) for one in conditions(shop.facts, owner=owner)],
-        _sync(caller, status, seen_at, now, settings),
-        sales_body(shop.sales),
-        listed_body(shop.listed) if shop.listed else None,
-        moves_body(shop.moves) if shop.moves else None,
-        [ShippingCount(kind, number) for kind, number in shop.shipping],
-        feedback_body(shop.feedback),
+        # What waits for somebody is worth a part of what was sold or is listed.
+        conditions=[condition_body(one, caller.revenue(one.money)) for one in found],
+        sync=_sync(caller, status, seen_at, now, settings),
+        sales=sales_body(shop.sales) if caller.sees_revenue else UNSET,
+        listed=listed if caller.sees_revenue else UNSET,
+        last_run=moves_body(shop.moves) if shop.moves else None,
+        shipping=[ShippingCount(kind, number) for kind, number in shop.shipping],
+        feedback=feedback_body(shop.feedback),
     )
 
 
@@ -103,7 +106,8 @@ async def listed_value(
     days: int,
     now: datetime,
 ) -> ListedValueBody:
-    """Raises InvalidPayload."""
+    """Raises OwnerRequired, InvalidPayload."""
+    caller.must_see_revenue()
     if not 1 <= days <= DAYS_MOST:
         raise errors.InvalidPayload(f"days: must be a number from 1 to {DAYS_MOST}")
     since, rows = await read_listed(reading, caller, days, now)

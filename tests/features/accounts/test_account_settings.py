@@ -20,7 +20,7 @@ FIELDS = {
     "write_consent", "upload_approved", "tracking_threshold", "direct_program",
     "attribution_logging", "store_name", "network_consent",
     "network_published", "network_consented_at", "network_published_at",
-    "listing_url_template", "postage_steps", "product_lines",
+    "listing_url_template", "postage_steps", "product_lines", "staff_see_revenue",
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         "tracking_threshold": "50.00", "direct_program": False, "attribution_logging": True,
         "store_name": None, "network_consent": False,
         "network_published": False, "network_consented_at": None, "network_published_at": None,
-        "listing_url_template": None, "postage_steps": None,
+        "listing_url_template": None, "postage_steps": None, "staff_see_revenue": False,
     }  # fmt: skip
     assert lines[:3] == [
         {"name": "magic", "enabled": True}, {"name": "pokemon", "enabled": True},
@@ -95,7 +95,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         {"upload_approved": True}, {"direct_program": True, "attribution_logging": False},
         {"store_name": "Bea's Cards"},
         {"listing_url_template": "https://shop.example/{marketplace_product_id}"},
-        {"postage_steps": "0:1.27,12:3.20"},
+        {"postage_steps": "0:1.27,12:3.20"}, {"staff_see_revenue": True},
         {"network_consent": True, "network_published": True}, {"tracking_threshold": "35.50"},
     ],
     ids=str,

@@ -34,6 +34,7 @@ SETTABLE = {
     "ship_within_days": ("2", 2),
     "tracking_threshold": ("49.99", "49.9900"),
     "direct_program": ("true", True),
+    "staff_see_revenue": ("true", True),
     "network_consent": ("true", True),
     "network_published": ("true", True),
     "store_name": ("The Card House", "The Card House"),

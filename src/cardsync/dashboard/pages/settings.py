@@ -62,6 +62,12 @@ SHOP: Final = (
     ),
     Input("tracking_threshold", "Ship with tracking from", hint="An order's total, like 50.00."),
     Input("direct_program", "This store takes part in the direct program", "check"),
+    Input(
+        "staff_see_revenue",
+        "Staff see what the shop earns",
+        "check",
+        "Sales, the value of the stock, and what customers have spent. Without it only owners do.",
+    ),
 )
 SYNC: Final = (
     Input(

@@ -51,7 +51,11 @@ async def today_page(
     period = 30 if days == "30" else 7
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        listed = await work.listed_value(reads, caller, CHART_DAYS, now)
+        days_listed = (
+            (await work.listed_value(reads, caller, CHART_DAYS, now)).days
+            if caller.sees_revenue
+            else []
+        )
         movers = await work.movers(reads, caller, period)
         today = await work.today_of(session, caller, reads, seen, now, settings)
     return show(
@@ -59,13 +63,12 @@ async def today_page(
         caller,
         "today.html",
         today=today,
-        listed=listed,
         movers=movers,
         kinds=[(kind, KIND_NAMES.get(kind, kind.title())) for kind in KINDS],
         shipping_names=SHIPPING_NAMES,
         points=[
             (f"{one.day}", {"Listed": one.value, "At market prices": one.market_value})
-            for one in reversed(listed.days)
+            for one in reversed(days_listed)
         ],
         reviews=[one for one in today.conditions if one.kind in REVIEWS],
         review_paths=REVIEWS,
