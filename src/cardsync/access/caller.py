@@ -153,8 +153,8 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def sees_revenue(self) -> bool:
-        """What the shop earned, and what its stock is listed for, is the owner's; a setting opens
-        it to staff.
+        """Revenue is what the shop earned and what its stock is listed for: the owner's, unless
+        a setting opens it to staff.
         """
         return self.role == "owner" or self.account.staff_see_revenue
 
