@@ -14,6 +14,7 @@ from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
 from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
+from cardsync.contributions import models as contributions
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
 from cardsync.discovery import models as discovery
@@ -74,6 +75,7 @@ __all__ = [
     "agentwork",
     "cards",
     "catalog",
+    "contributions",
     "credits",
     "discovery",
     "figures",

@@ -2,7 +2,7 @@
 card's description comes in, a row of the inventory goes out.
 
 While private, a contribution is visible to its member alone; once published, to everybody; when
-the marketplace lists the card, it is retired (promote.py). It has no target and stands in no
+the marketplace lists its copies, it is retired (promote.py). It has no target and stands in no
 export. Its marketplace_id is a negative number of its own, beyond those of custom listings.
 """
 
@@ -25,8 +25,10 @@ from cardsync.cards.models import CARD_ID_BLOCK, Card
 from cardsync.catalog import products
 from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.contributions.promote import note_listed
 from cardsync.database.session import Database
 from cardsync.search.words import search_columns
+from cardsync.seller_state.state import locked
 
 # Numbers below it belong to custom listings, which count from 1.
 _FIRST_NUMBER = 10**12
@@ -99,6 +101,9 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
     }
     async with database.tenant(caller.seller_id) as session:
         card_id = await _insert(session, caller.seller_id, row, now)
+        if wanted.shared:
+            await locked(session, caller.seller_id)
+            await note_listed(session, caller.seller_id, [card_id], now)
         note(
             session,
             caller,
@@ -116,6 +121,13 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
     Raises NotFound if the card is no contribution that the member may see, StockPromotedReload if
     it is retired, and ListFull.
     """
+    await locked(session, caller.seller_id)
+    if await _publish(session, caller, card_id, now):
+        await note_listed(session, caller.seller_id, [card_id], now)
+
+
+async def _publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> bool:
+    """Return whether the contribution was private until now."""
     named = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
     lists = await _held_lists(session, caller.seller_id, card_id)
     row = (
@@ -132,14 +144,16 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
         raise errors.NotFound(f"there is no contribution {card_id}")
     if row.contribution == "retired":
         raise errors.StockPromotedReload
-    if row.contribution == "private":
-        await _need_room(session, caller.seller_id, lists)
-        done = text(
-            "UPDATE card SET contribution = 'published', updated_at = :now"
-            " WHERE seller_id = :seller AND id = :id"
-        )
-        await session.execute(done, named | {"now": now})
-        note(session, caller, "contribution.published", f"{row.product_name} published", now)
+    if row.contribution == "published":
+        return False
+    await _need_room(session, caller.seller_id, lists)
+    done = text(
+        "UPDATE card SET contribution = 'published', updated_at = :now"
+        " WHERE seller_id = :seller AND id = :id"
+    )
+    await session.execute(done, named | {"now": now})
+    note(session, caller, "contribution.published", f"{row.product_name} published", now)
+    return True
 
 
 _OWN: Final = """
@@ -168,9 +182,14 @@ async def publish_picked(
     }
     rows = await run_picked(session, caller, selection, _OWN, values, seconds)
     own = [row.id for row in rows]
+    await locked(session, caller.seller_id)
     # The same order everywhere, so that two members do not wait for each other in turn.
-    for card_id in sorted(own[: limits.PUBLISHED_AT_ONCE]):
-        await publish(session, caller, card_id, now)
+    new = [
+        card_id
+        for card_id in sorted(own[: limits.PUBLISHED_AT_ONCE])
+        if await _publish(session, caller, card_id, now)
+    ]
+    await note_listed(session, caller.seller_id, new, now)
     return min(len(own), limits.PUBLISHED_AT_ONCE), len(own) > limits.PUBLISHED_AT_ONCE
 
 

@@ -198,7 +198,7 @@ async def test_lists_count_and_take_what_a_caller_sees(shop):
 async def test_a_retired_one_is_refused_where_it_is_selected_directly_and_nothing_is_inserted(shop):
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
-    await seller.import_csv(a_csv(listed(1), a_row(2)))
+    await seller.import_csv(a_csv(listed(1, quantity=2), a_row(2)))
     binder = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
     live = await card_ids(seller)
     for body in (
@@ -359,7 +359,7 @@ async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
     rows = []
     for number in (201, 202, 203):
         card = await contribute(bea, number=str(number), shared=True)
-        rows.append(listed(number, number=str(number)))
+        rows.append(listed(number, number=str(number), quantity=2))
         add = {"card_ids": [card["id"]]}
         put = {"card_id": card["id"], "box": 1, "slot": number, "quantity": 1}
         _, *told = await asyncio.gather(
