@@ -27,6 +27,7 @@ from pydantic_settings import (
 )
 
 from cardsync.limits import PLANS, read_limit
+from cardsync.postage import postage_steps
 
 PREFIX = "CARDSYNC_"
 
@@ -239,6 +240,10 @@ class Settings(BaseSettings):
     affiliate_url_template: str | None = Field(
         None,
         description="Wraps every link of discovery; `{url}` stands for the link, percent-encoded",
+    )
+    default_postage_steps: Annotated[str, AfterValidator(postage_steps)] = Field(
+        "0:1.49,50:4.99",
+        description="What a parcel of a seller without `postage_steps` costs in a basket, by its value",
     )
     set_up_token: str | None = Field(
         None,

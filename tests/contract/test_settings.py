@@ -210,6 +210,8 @@ def test_of_several_sources_the_strongest_wins(monkeypatch, tmp_path):
         ("METRICS_BIND", "127.0.0.1:"),
         ("DEFAULT_PLAN", "gold"),
         ("DEFAULT_PLAN", ""),
+        ("DEFAULT_POSTAGE_STEPS", ""),
+        ("DEFAULT_POSTAGE_STEPS", "5:1.49"),
     ],
 )
 def test_an_impossible_value_is_refused(monkeypatch, name, value):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync.discovery.optimum import solve
+from cardsync.discovery.optimum import answers, solve
 from cardsync.discovery.split import Basket, Offer, Split, Wish, cost_of, filled, greedy
 
 STEPS = [[], [(0, 0)], [(0, 127)], [(0, 127), (500, 320)], [(0, 200), (400, 0)], [(300, 90)]]
@@ -94,6 +94,20 @@ def test_wishes_for_few_sellers_are_obeyed(basket, most, fewest):
     assert obeys(basket, answer.best)
     assert answer.best.sellers <= cap
     assert answer.best.total == answer.best.bound == min(allowed)
+
+
+@pytest.mark.hypothesis
+@settings(deadline=None)
+@given(baskets(), st.sampled_from([0, 0.1]), st.none() | st.integers(1, 3), st.booleans())
+def test_each_answer_has_steps_however_early_it_is_taken(basket, seconds, most, fewest):
+    """The first one is the simple split, which is all that there is where the time is over."""
+    for answer in answers(Wish(basket, seconds, most, fewest)):
+        assert bool(answer.steps) == (answer.greedy is not None)
+        assert answer.steps == sorted(answer.steps)
+        if answer.greedy is not None:
+            assert min(total for _, total in answer.steps) <= answer.greedy.total
+        if answer.best is not None:
+            assert (answer.best.sellers, answer.best.total) in answer.steps
 
 
 @pytest.mark.hypothesis

@@ -28,10 +28,10 @@ from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
 from cardsync.discovery import exposure
 from cardsync.discovery.links import listing_url_template
-from cardsync.discovery.postage import postage_steps
 from cardsync.errors import CommandError
 from cardsync.limits import PLANS, SHIP_WITHIN_MOST
 from cardsync.orders import ingest, shipping_type
+from cardsync.postage import postage_steps
 from cardsync.pricing.rules.rows import make_preset_rule
 from cardsync.seller_state.models import SyncState
 from cardsync.storage import Store

@@ -17,12 +17,12 @@ from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database
 from cardsync.discovery.basket_offers import Offered, offers_for
-from cardsync.discovery.postage import read_steps
 from cardsync.discovery.resolve import Resolved, resolve
 from cardsync.discovery.solver import solved
 from cardsync.discovery.split import Answer, Basket, Offer, Split, Wish, filled, postage_of
 from cardsync.discovery.wishes import Wanted, read_wishes
 from cardsync.money import to_units
+from cardsync.postage import read_steps
 
 # A basket of sixty lines may be solved for less than two seconds, one of two hundred for less than
 # ten.
@@ -49,8 +49,11 @@ class Item(NamedTuple):
 
 
 class Parcel(NamedTuple):
+    """`postage_estimated` says that the seller has not said what a parcel costs."""
+
     store_name: str | None
     postage: int
+    postage_estimated: bool
     items: list[Item]
 
 
@@ -70,9 +73,12 @@ async def split_basket(
     database: Database,
     caller: Caller,
     body: object,
+    default_postage: str,
     now: datetime,
 ) -> Found:
-    """Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable."""
+    """The parcels of a seller who has not said what they cost count with `default_postage`.
+
+    Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable."""
     wishes = read_wishes(body)
     asked = [one.asked for one in wishes.cards]
     resolved = [Resolved([], 0, None)] * len(asked)
@@ -87,7 +93,9 @@ async def split_basket(
     offered = {offer.line for offer in offers}
     reasons = {at: one for at, one in enumerate(unavailable) if at not in known}
     reasons |= {at: Unavailable(at, "no_offer") for at in known if at not in offered}
-    basket, kept, lines = await asyncio.to_thread(_weighed, wishes.cards, offers, reasons)
+    basket, kept, lines = await asyncio.to_thread(
+        _weighed, wishes.cards, offers, reasons, default_postage
+    )
     answer = Answer(None, None, [])
     if lines:
         seconds = _SECONDS + _SECONDS_A_LINE * max(0, len(lines) - _QUICK_LINES)
@@ -135,6 +143,7 @@ def _weighed(
     cards: Sequence[Wanted],
     offers: Sequence[Offered],
     reasons: dict[int, Unavailable],
+    default_postage: str,
 ) -> tuple[Basket, list[Offered], list[int]]:
     """Build the basket of the lines that the stock can serve; the others get their reason.
 
@@ -146,14 +155,14 @@ def _weighed(
     for line, copies in held.items():
         if copies < cards[line].quantity:
             reasons[line] = Unavailable(line, "not_enough_copies", copies=copies)
-    kept, lines, basket = _kept(cards, offers, reasons)
+    kept, lines, basket = _kept(cards, offers, reasons, default_postage)
     _, short = filled(basket, set(basket.postage))
     for place, lacking in short.items():
         line = lines[place]
         left = cards[line].quantity - lacking
         reasons[line] = Unavailable(line, "not_enough_copies", copies=left)
     if short:
-        kept, lines, basket = _kept(cards, offers, reasons)
+        kept, lines, basket = _kept(cards, offers, reasons, default_postage)
     return basket, kept, lines
 
 
@@ -161,13 +170,19 @@ def _kept(
     cards: Sequence[Wanted],
     offers: Sequence[Offered],
     reasons: dict[int, Unavailable],
+    default_postage: str,
 ) -> tuple[list[Offered], list[int], Basket]:
     kept = [offer for offer in offers if offer.line not in reasons]
     lines = [line for line in range(len(cards)) if line not in reasons]
-    return kept, lines, _basket(cards, kept, lines)
+    return kept, lines, _basket(cards, kept, lines, default_postage)
 
 
-def _basket(cards: Sequence[Wanted], offers: Sequence[Offered], lines: list[int]) -> Basket:
+def _basket(
+    cards: Sequence[Wanted],
+    offers: Sequence[Offered],
+    lines: list[int],
+    default_postage: str,
+) -> Basket:
     places = {line: place for place, line in enumerate(lines)}
     stocks: dict[tuple[int, int, str], int] = {}
     made = []
@@ -176,9 +191,8 @@ def _basket(cards: Sequence[Wanted], offers: Sequence[Offered], lines: list[int]
         stock = stocks.setdefault(key, len(stocks))
         price = to_units(offer.price)
         made.append(Offer(places[offer.line], offer.seller_id, stock, price, offer.quantity))
-    postage = {
-        offer.seller_id: read_steps(offer.postage_steps) for offer in offers if offer.postage_steps
-    }
+    said = {offer.seller_id: offer.postage_steps or default_postage for offer in offers}
+    postage = {seller: read_steps(steps) for seller, steps in said.items()}
     return Basket([cards[line].quantity for line in lines], made, postage)
 
 
@@ -193,6 +207,7 @@ def _parcels(basket: Basket, offers: Sequence[Offered], copies: Sequence[int]) -
         Parcel(
             items[seller][0].offer.store_name,
             postage_of(basket.postage[seller], values[seller]),
+            not items[seller][0].offer.postage_steps,
             items[seller],
         )
         for seller in sorted(items, key=lambda seller: (-values[seller], seller))

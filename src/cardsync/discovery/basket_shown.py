@@ -23,10 +23,15 @@ class BasketItem(msgspec.Struct):
     buy_url: str | None
 
 
-class BasketParcel(msgspec.Struct):
+class BasketParcel(msgspec.Struct, omit_defaults=True):
+    """`postage_estimated` is true where the seller has not said what a parcel costs: `postage` is
+    then the operator's estimate. Otherwise it is left out.
+    """
+
     store_name: str | None
     postage: Decimal
     items: list[BasketItem]
+    postage_estimated: bool = False
 
 
 class BasketStep(msgspec.Struct):
@@ -81,7 +86,7 @@ def basket_body(found: Found, settings: Settings) -> bytes:
 
 def _parcel(parcel: Parcel, settings: Settings) -> BasketParcel:
     items = [_item(item, settings) for item in parcel.items]
-    return BasketParcel(parcel.store_name, _amount(parcel.postage), items)
+    return BasketParcel(parcel.store_name, _amount(parcel.postage), items, parcel.postage_estimated)
 
 
 def _item(item: Item, settings: Settings) -> BasketItem:

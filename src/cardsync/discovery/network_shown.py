@@ -9,8 +9,8 @@ import msgspec
 from cardsync.discovery.links import buy_url
 from cardsync.discovery.misses import Unmet
 from cardsync.discovery.network import Network, OwnOffer
-from cardsync.discovery.postage import read_steps
 from cardsync.money import dollars, to_units
+from cardsync.postage import read_steps
 from cardsync.settings import Settings
 
 
@@ -71,7 +71,6 @@ class NetworkBody(msgspec.Struct):
 
 def network_body(network: Network, settings: Settings) -> NetworkBody:
     account = network.account
-    steps = read_steps(account.postage_steps) if account.postage_steps else []
     return NetworkBody(
         not network.hidden_because,
         network.hidden_because,
@@ -79,13 +78,17 @@ def network_body(network: Network, settings: Settings) -> NetworkBody:
         account.network_published_at,
         account.store_name,
         account.listing_url_template,
-        [PostageStep(dollars(start), dollars(cost)) for start, cost in steps],
+        postage_shown(account.postage_steps) if account.postage_steps else [],
         network.printings,
         network.copies,
         network.refreshed_at,
         [_own(offer, account.listing_url_template, settings) for offer in network.shown],
         [_unmet(one) for one in network.unmet],
     )
+
+
+def postage_shown(steps: str) -> list[PostageStep]:
+    return [PostageStep(dollars(start), dollars(cost)) for start, cost in read_steps(steps)]
 
 
 def _own(offer: OwnOffer, template: str | None, settings: Settings) -> OwnOfferBody:

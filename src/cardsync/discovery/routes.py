@@ -87,10 +87,11 @@ async def find_basket(
     200 `cards`: references with `quantity`, the `conditions` that will do, and `any_printing`.
 
     `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` tells what each
-    number of sellers costs. Links in the answer are to be shown unchanged.
+    number of sellers costs. A parcel with `postage_estimated` counts with the postage that the
+    operator expects. Links in the answer are to be shown unchanged.
     """
     now = clock.now()
-    found = await split_basket(database, caller, data, now)
+    found = await split_basket(database, caller, data, settings.default_postage_steps, now)
     state.misses.note(found.missed, caller.seller_id, now)
     return Response(
         basket_body(found, settings),  # type: ignore[arg-type]

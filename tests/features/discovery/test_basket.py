@@ -92,6 +92,39 @@ async def test_postage_decides_where_a_card_is_bought(a_seller, a_shop, catalog,
     assert (await split(buyer, {"name": mew}))["total"] == 6.27
 
 
+async def test_a_parcel_whose_postage_nobody_said_is_not_free(a_seller, a_shop, catalog, tag):
+    """The shop that says nothing is 0.30 cheaper, and would have won with free postage."""
+    base, name, dear = f"Base {tag}", f"Mew {tag}", f"Abra {tag}"
+    await catalog((name, base, "8/64", "Holofoil", 41), (dear, base, "9/64", "Holofoil", 42))
+    await a_shop("Says", a_card(1, name, base, "8/64", price="5.00"), postage_steps="0:1.10")
+    await a_shop(
+        "Silent",
+        a_card(2, name, base, "8/64", price="4.70"),
+        a_card(3, dear, base, "9/64", price="50.00"),
+        postage_steps=None,
+    )
+    buyer = await a_seller()
+
+    def parcels(found) -> dict[str, tuple[float, bool | None]]:
+        return {
+            parcel["store_name"]: (parcel["postage"], parcel.get("postage_estimated"))
+            for parcel in found["parcels"]
+        }
+
+    cheap = await split(buyer, {"name": name})
+    assert (parcels(cheap), cheap["total"]) == ({"Says": (1.1, None)}, 6.1)
+    assert cheap["greedy_total"] == 6.19
+    assert cheap["steps"] == [{"sellers": 1, "total": 6.1}]
+    both = await split(buyer, {"name": name}, {"name": dear})
+    assert (parcels(both), both["total"]) == ({"Silent": (4.99, True)}, 59.69)
+    for answer in (cheap, both):
+        told = sum(
+            item["price"] * item["quantity"] for p in answer["parcels"] for item in p["items"]
+        )
+        told += sum(parcel["postage"] for parcel in answer["parcels"])
+        assert round(told, 2) == answer["total"]
+
+
 async def test_conditions_and_printings_that_will_do(a_seller, a_shop, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag}"
     name = f"Abra {tag}"

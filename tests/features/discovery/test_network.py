@@ -156,6 +156,8 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     browser = await signed_in(seller)
     page = (await browser.get("/network")).text
     assert "you have not consented; your stock is not published." in page
+    assert "Baskets count this estimate for you" in page
+    assert "$4.99" in page
     joined_fields = {"network_consent": "true", "network_published": "true"}
     more = {"store_name": HOSTILE, "postage_steps": "0:1.27, 12:3.20"}
     answer = await send(browser, **(FORM | joined_fields | more))
@@ -165,6 +167,7 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     page = (await browser.get("/network")).text
     assert "<b onclick" not in page
     assert "A parcel from" in page
+    assert "estimate for you" not in page
     entries = (await browser.get("/api/v1/agent/activity")).json()["activity"]
     assert any("network_consent=true" in str(entry) for entry in entries)
     # A second tab that shows the old state writes over nothing.

@@ -20,7 +20,7 @@ from cardsync.dashboard.pages.settings import Input, told
 from cardsync.dashboard.shell import PageRequest, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.discovery.network import read_network
-from cardsync.discovery.network_shown import network_body
+from cardsync.discovery.network_shown import network_body, postage_shown
 from cardsync.settings import Settings
 
 INPUTS: Final = (
@@ -47,7 +47,7 @@ INPUTS: Final = (
         "postage_steps",
         "Postage by the value of a parcel",
         hint="Like 0:1.27,12:3.20: a parcel costs 1.27, and 3.20 from 12 dollars on. "
-        "Empty for none.",
+        "Empty if you do not know: baskets then count an estimate.",
     ),
 )
 REASONS: Final = {
@@ -77,6 +77,7 @@ async def _page(
         "network.html",
         status,
         network=network_body(found, settings),
+        default_postage=postage_shown(settings.default_postage_steps),
         inputs=INPUTS,
         labels={each.name: each.label for each in INPUTS},
         reasons=REASONS,

@@ -133,7 +133,8 @@ def show(console: Console, server: str, api_key: str, keys: list[str]) -> None:
         items = len(parcel["items"])
         console.print(
             f"  {parcel['store_name']}: {items} card{'s' if items > 1 else ''},"
-            f" postage {parcel['postage']:.2f}",
+            f" postage {parcel['postage']:.2f}"
+            f"{' (estimated)' if parcel.get('postage_estimated') else ''}",
             markup=False,
         )
     gap = (

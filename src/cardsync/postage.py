@@ -41,8 +41,3 @@ def _amount(text: str) -> int:
     if not amount.is_finite() or not 0 <= amount < 1_000_000:
         raise ValueError(_TAKES)
     return to_units(amount)
-
-
-def postage(steps: list[tuple[int, int]], value: int) -> int:
-    """Return the postage of a parcel of this value."""
-    return next((cost for start, cost in reversed(steps) if value >= start), 0)
