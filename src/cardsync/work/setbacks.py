@@ -153,10 +153,11 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
         return GiveUp(
             kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}"
         )
-    return PutBack(kind, now + _pause(times), Tries(times, since))
+    return PutBack(kind, now + pause(times), Tries(times, since))
 
 
-def _pause(times: int) -> timedelta:
+def pause(times: int) -> timedelta:
+    """Return how long work rests after it failed so many times in a row."""
     # The exponent is capped before it multiplies: 2^99 seconds is no timedelta.
     doubled: timedelta = FIRST_PAUSE * 2 ** min(times - 1, 20)
     return min(doubled, LONGEST_PAUSE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
+from cardsync.pricing.engine import engine
 from cardsync.pricing.runs.reprice import work_off_one
 from cardsync.pricing.runs.sale_runs import work_off
 from stopped_workers import killed, stopped
@@ -312,3 +314,87 @@ async def test_an_edge_of_one_seller_is_no_other_sellers(a_seller):
     assert (await triggers(seller), await triggers(other)) == (["sale_started"], [])
     assert (await exported(seller))[1] == HALF
     assert (await exported(other))[1] == FULL
+
+
+def broken(*_arguments, **_named):
+    raise RuntimeError("the engine is broken")
+
+
+async def states(seller):
+    """The states of the runs that no upload made, the oldest first."""
+    return [run["state"] for run in reversed(await runs(seller)) if run["trigger"] != "sync"]
+
+
+@pytest.mark.parametrize("edge", ["start", "end", "a run that waits already"])
+async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
+    """Nothing else happens in this shop: no upload, no request."""
+    seller = await a_shop(a_seller, sync_mode="read_only")
+    await a_sale(seller, starts=HOUR, ends=2 * HOUR if edge == "end" else 9 * HOUR)
+    clock.shift(HOUR)
+    if edge == "end":
+        await minutes_pass(seller)
+        clock.shift(HOUR)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "price", broken)
+        if edge == "a run that waits already":
+            assert (await seller.post("/api/pricing/reprice")).status_code == 202
+            await work_off(seller.service.work, seller.id)
+            await seller.service.run_jobs()
+        else:
+            await minutes_pass(seller)
+        assert (await states(seller))[-1] == "failed"
+    first = "manual" if edge == "a run that waits already" else f"sale_{edge}ed"
+    await minutes_pass(seller)
+    again = "sale_ended" if edge == "end" else "sale_started"
+    assert (await triggers(seller))[-2:] == [first, again]
+    assert (await states(seller))[-1] == "completed"
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), FULL if edge == "end" else HALF)
+    count = len(await runs(seller))
+    for _ in range(3):
+        await minutes_pass(seller, 10 * timedelta(minutes=1))
+    assert len(await runs(seller)) == count
+    await seller.fingerprint_is_right()
+
+
+async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller, monkeypatch):
+    seller = await a_shop(a_seller)
+    await a_sale(seller, starts=HOUR, ends=9 * HOUR)
+    clock.shift(HOUR)
+    clock.stop()
+    begun = []
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "price", broken)
+        for second in range(15):
+            await minutes_pass(seller, timedelta(seconds=1))
+            if len(await states(seller)) > len(begun):
+                begun.append(second)
+    assert (begun, await states(seller)) == ([0, 2, 6, 14], ["failed"] * 4)
+    await minutes_pass(seller)
+    assert (await states(seller))[-1] == "completed"
+    assert (await exported(seller))[1] == HALF
+
+
+async def test_a_manual_run_that_fails_is_its_sellers_to_begin_again(a_seller, monkeypatch):
+    seller = await a_shop(a_seller)
+    await a_sale(seller)
+    await minutes_pass(seller)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "price", broken)
+        assert (await seller.post("/api/pricing/reprice")).status_code == 202
+        await seller.service.run_jobs()
+    await minutes_pass(seller)
+    assert await triggers(seller) == ["sale_started", "manual"]
+
+
+@pytest.mark.slow
+async def test_a_sales_run_whose_worker_is_killed_is_finished_by_the_next_one(a_seller):
+    seller = await a_shop(a_seller, cards=200)
+    await a_sale(seller, starts=HOUR, ends=9 * HOUR)
+    clock.shift(HOUR)
+    await work_off(seller.service.work, seller.id)
+    work = work_off_one(seller.service.work, seller.id)
+    async with stopped(seller, work, firsts=(101, 151), done=100) as worker:
+        await killed(worker)
+    await minutes_pass(seller)
+    assert (await triggers(seller), await states(seller)) == (["sale_started"], ["completed"])
+    assert await exported(seller) == dict.fromkeys(range(1, 201), HALF)

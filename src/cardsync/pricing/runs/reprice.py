@@ -43,11 +43,13 @@ from cardsync.pricing.runs.held_prices import hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.lease import UnderLease, boundary
+from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, own_state
 from cardsync.sync import cancel
 from cardsync.work import runner
-from cardsync.work.jobs import RECOMMENDATIONS, Work, enqueue, jobs, mark_due
+from cardsync.work.jobs import RECOMMENDATIONS, SALES, Work, enqueue, jobs, mark_due, mark_due_by
 from cardsync.work.piece import CancelRequested
+from cardsync.work.setbacks import pause
 from cardsync.work.uploads import Upload
 
 STREAM = "reprice"
@@ -84,16 +86,15 @@ async def begin(
     now: datetime,
     *,
     upload_id: int | None = None,
+    sales: dict[str, list[int]] | None = None,
 ) -> int:
     """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id`
-    is the import that it follows.
+    is the import that it follows, `sales` are those that `started` or `ended` by it.
     """
-    run = PriceRun(
-        seller_id=seller_id,
-        trigger=trigger,
-        started_at=now,
-        summary={"follows": upload_id} if upload_id else {},
-    )
+    summary: dict[str, Any] = {"follows": upload_id} if upload_id else {}
+    if sales is not None:
+        summary["sales"] = sales
+    run = PriceRun(seller_id=seller_id, trigger=trigger, started_at=now, summary=summary)
     session.add(run)
     await session.flush()
     await mark_due(session, seller_id, STREAM)
@@ -106,16 +107,23 @@ async def begin_unless_one_waits(
     seller_id: int,
     trigger: str,
     now: datetime,
+    sales: dict[str, list[int]],
 ) -> None:
-    """A run, unless one was not taken up yet: that one prices for a later moment than this.
+    """A run for these sales, unless one was not taken up yet: that one prices for a later moment
+    than this, and so for them, too.
 
     The state row is locked.
     """
     is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
     waiting = (PriceRun.seller_id == seller_id) & is_open
     is_new = PriceRun.attempts == 0
-    if not await session.scalar(select(select(PriceRun.id).where(waiting, is_new).exists())):
-        await begin(session, seller_id, trigger, now)
+    run = await session.scalar(select(PriceRun).where(waiting, is_new).limit(1))
+    if run is None:
+        await begin(session, seller_id, trigger, now, sales=sales)
+    else:
+        before = run.summary.get("sales", {})
+        both = {edge: sorted({*before.get(edge, ()), *ids}) for edge, ids in sales.items()}
+        run.summary = run.summary | {"sales": both}
 
 
 async def following(
@@ -178,8 +186,10 @@ async def settle_review(
 
 
 def _kept(run: PriceRun) -> dict[str, Any]:
-    """The part of a run's summary that all of its starts keep: the upload that it follows."""
-    return {name: value for name, value in run.summary.items() if name == "follows"}
+    """The part of a run's summary that all of its starts keep: the upload that it follows, and the
+    sales that it is for.
+    """
+    return {name: value for name, value in run.summary.items() if name in ("follows", "sales")}
 
 
 async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
@@ -407,6 +417,8 @@ async def _end(
             await _supersede(session, run, now)
         own.export_fingerprint = exported or await fingerprint(session, lease.seller_id)
         await session.flush()
+        if state == "failed":
+            await _let_sales_begin_another(session, own, run, now)
         if state == "completed":
             await mark_due(session, lease.seller_id, RECOMMENDATIONS)
             await hold_prices(session, lease.seller_id, held)
@@ -436,6 +448,27 @@ async def _end(
         await session.flush()
         await sync_state.release_lease(session, lease)
     await keep_figures(work.database, lease.seller_id, now)
+
+
+async def _let_sales_begin_another(
+    session: AsyncSession,
+    own: SyncState,
+    run: PriceRun,
+    now: datetime,
+) -> None:
+    """Let the timer of the sales find again the edges that a failed run was for. It rests first,
+    longer after each failure in a row.
+    """
+    edges = run.summary.get("sales")
+    if edges is None:
+        return
+    own.sales_in_force = sorted({*own.sales_in_force} - {*edges["started"]} | {*edges["ended"]})
+    mine = PriceRun.seller_id == run.seller_id
+    last_good = select(func.max(PriceRun.id)).where(mine, PriceRun.state == "completed")
+    since = PriceRun.id > func.coalesce(last_good.scalar_subquery(), 0)
+    failed = select(func.count()).where(mine, PriceRun.state == "failed", since)
+    failures = await session.scalar(failed)
+    await mark_due_by(session, run.seller_id, SALES, now + pause(failures or 1))
 
 
 RUNS = runner.Stream[PriceRun, Lease](

@@ -2,7 +2,7 @@
 
 The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on
 when a run was last begun for them. Of two workers at the same edge the second finds the timer set
-to the next.
+to the next. A run that failed sets both back, and the timer rests until it begins another.
 """
 
 from __future__ import annotations
@@ -84,8 +84,10 @@ async def work_off(work: Work, seller_id: int) -> None:
         sales = await sales_of(session, seller_id)
         trigger = await _passed(session, state, sales, now)
         if trigger is not None and not (account.automatic_pricing_paused or account.suspended):
-            state.sales_in_force = sale_edges.in_force(sales, now)
-            await reprice.begin_unless_one_waits(session, seller_id, trigger, now)
+            before, after = set(state.sales_in_force), set(sale_edges.in_force(sales, now))
+            edges = {"started": sorted(after - before), "ended": sorted(before - after)}
+            state.sales_in_force = sorted(after)
+            await reprice.begin_unless_one_waits(session, seller_id, trigger, now, edges)
         await forget(session, seller_id, SALES, due)
         if (next_at := sale_edges.next_edge(sales, now)) is not None:
             await mark_due_by(session, seller_id, SALES, next_at)
