@@ -101,6 +101,7 @@ def _report_of(
         "changed": 0 if verdict.review else rows.select(asks.sum()).item(),
         "blocked": blocked,
         "review": verdict.review,
+        "product_lines": rows["product_line"].unique().sort().to_list(),
     }
 
 

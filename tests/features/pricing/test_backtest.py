@@ -315,3 +315,48 @@ async def test_what_cannot_be_tested_is_refused(a_seller, body, code, said):
 async def test_another_sellers_past_is_not_seen(a_seller):
     await a_past_of_three_days(a_seller)
     assert (await what_of(await a_seller()))["days"] == []
+
+
+BOTH = [
+    a_row(1, market="2.00", price="1.00"),
+    a_row(2, line="Pokemon", market="5.00", price="4.00"),
+]
+# The days after which something happens: an upload, or an import of prices that moves card 2.
+AGES = {
+    "an import of prices": [(0, "both"), (5, "import"), (3, "magic named")],
+    "an import, and a file without a name": [(0, "both"), (5, "import"), (3, "magic")],
+    "an import as the last thing": [(0, "both"), (6, "magic"), (2, "import"), (1, "magic")],
+    "seen again after an import": [(0, "both"), (5, "import"), (1, "both"), (5, "magic named")],
+    "files that do not speak of the line": [(0, "both"), (5, "magic"), (3, "magic")],
+    "two lines one after the other": [(0, "magic"), (1, "pokemon"), (4, "magic named"), (4, "pokemon")],
+    "seen before the span, unchanged": [(0, "both"), (9, "both"), (3, "magic")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AGES)
+async def test_a_days_market_is_as_old_as_for_a_run_of_that_day(a_seller, name):
+    seller = await a_seller(time_zone="UTC")
+    for number, (later, what) in enumerate(AGES[name]):
+        clock.shift(timedelta(days=later))
+        if what == "import":
+            told = {"marketplace_id": 2, "old_price": "4.00", "new_price": f"4.5{number}"}
+            event = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1, "rows": [told]}
+            answer = await seller.post("/api/v1/repricing_events", json=event)
+            assert answer.status_code == 201, answer.text
+            await seller.service.run_jobs()
+            assert str((await seller.cards())[1]["price"]) == f"4.5{number}00"
+            continue
+        rows = {"both": BOTH, "pokemon": BOTH[1:]}.get(what, BOTH[:1])
+        named = {"X-Product-Line": "magic"} if what == "magic named" else {}
+        await seller.import_csv(a_csv(*rows), **named)
+    assert (await seller.post("/api/pricing/reprice")).status_code == 202
+    await seller.service.run_jobs()
+    run = (await seller.get("/api/pricing/runs")).json()["runs"][0]
+    now = clock.now()
+    for since in (now - timedelta(days=60), now - timedelta(hours=1)):
+        moments = {"from": clock.rfc3339(since), "to": clock.rfc3339(now)}
+        found = await what_of(seller, **moments)
+        assert (found["days"][-1]["cards"], found["summary"]["blocked"]) == (
+            run["cards"],
+            run["blocked"],
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from datetime import timedelta
 
 import pytest
@@ -11,7 +10,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.pricing.engine import engine
+from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.reprice import work_off_one
 from cardsync.pricing.runs.sale_runs import work_off
 from stopped_workers import killed, stopped
@@ -317,7 +316,7 @@ async def test_an_edge_of_one_seller_is_no_other_sellers(a_seller):
 
 
 def broken(*_arguments, **_named):
-    raise RuntimeError("the engine is broken")
+    raise RuntimeError("the cards cannot be read")
 
 
 async def states(seller):
@@ -335,7 +334,7 @@ async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
         await minutes_pass(seller)
         clock.shift(HOUR)
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "price", broken)
+        patched.setattr(reprice, "read_stock", broken)
         if edge == "a run that waits already":
             assert (await seller.post("/api/pricing/reprice")).status_code == 202
             await work_off(seller.service.work, seller.id)
@@ -361,14 +360,15 @@ async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller,
     await a_sale(seller, starts=HOUR, ends=9 * HOUR)
     clock.shift(HOUR)
     clock.stop()
-    begun = []
+    due = "SELECT due_at FROM work_due WHERE seller_id = :s AND stream = 'sales'"
+    pauses = []
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "price", broken)
-        for second in range(15):
-            await minutes_pass(seller, timedelta(seconds=1))
-            if len(await states(seller)) > len(begun):
-                begun.append(second)
-    assert (begun, await states(seller)) == ([0, 2, 6, 14], ["failed"] * 4)
+        patched.setattr(reprice, "read_stock", broken)
+        for _ in range(4):
+            await minutes_pass(seller)
+            [row] = await seller.service.sql(seller.id, due, s=seller.id)
+            pauses.append((row["due_at"] - clock.now()).total_seconds())
+    assert (pauses, await states(seller)) == ([2, 4, 8, 16], ["failed"] * 4)
     await minutes_pass(seller)
     assert (await states(seller))[-1] == "completed"
     assert (await exported(seller))[1] == HALF
@@ -379,7 +379,7 @@ async def test_a_manual_run_that_fails_is_its_sellers_to_begin_again(a_seller, m
     await a_sale(seller)
     await minutes_pass(seller)
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "price", broken)
+        patched.setattr(reprice, "read_stock", broken)
         assert (await seller.post("/api/pricing/reprice")).status_code == 202
         await seller.service.run_jobs()
     await minutes_pass(seller)

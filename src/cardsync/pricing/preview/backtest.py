@@ -208,6 +208,8 @@ async def _go_through(
                 until=snapshot.at,
             )
             shop = Shop(changed, snapshot.at, account.time_zone, past)
+            for before in await snapshots.covered_before(session, account.seller_id, snapshot.at):
+                shop.covered(before.at, _numbers(account, before.lines))
         else:
             await asyncio.to_thread(shop.advance, changed, snapshot.at)
         seen: pl.DataFrame | None = None
@@ -245,11 +247,17 @@ def _price(
     games: list[str] | None,
     evidence: pl.DataFrame | None,
 ) -> None:
-    lines = account.product_lines
-    numbers = None if games is None else [lines.index(game) + 1 for game in games]
-    shop.seen(snapshot.at, lines.index(snapshot.line) + 1 if snapshot.line in lines else None)
-    told.add(snapshot.at, shop.price(run, pins, numbers, evidence))
+    shop.covered(snapshot.at, _numbers(account, snapshot.lines))
+    told.add(snapshot.at, shop.price(run, pins, _numbers(account, games), evidence))
     told.sold.append(shop.sell(sold))
+
+
+def _numbers(account: Account, lines: Sequence[str] | None) -> list[int] | None:
+    """Return the numbers that the account's product lines have in a snapshot."""
+    if lines is None:
+        return None
+    known = account.product_lines
+    return [known.index(line) + 1 for line in lines if line in known]
 
 
 def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:

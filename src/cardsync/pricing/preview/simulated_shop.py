@@ -8,6 +8,7 @@ the rules leave alone has the price that it really had.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -54,8 +55,9 @@ class Shop:
             *(pl.coalesce(name, "price").alias(name) for name in _STARTS),
             *(pl.lit(None, dtype).alias(name) for name, dtype in _BACK.items()),
             asked=pl.lit(None, pl.Int64),
-            seen_at=pl.col("observed_at"),
         )
+        # When each line was covered the last time, by its number; None stands for all lines.
+        self._covered: dict[int | None, datetime] = {}
 
     def advance(self, changed: pl.DataFrame, at: datetime) -> None:
         """Go on to the next snapshot: its cards are new or differ from before."""
@@ -83,20 +85,29 @@ class Shop:
                 *(pl.coalesce(name, "price").alias(name) for name in _STARTS),
                 listed_since=pl.when(back).then("observed_at").otherwise("listed_since"),
                 last_moved_at=pl.when(moved).then("observed_at").otherwise("last_moved_at"),
-                seen_at=pl.col("observed_at"),
             )
         )
         untouched = before.join(changed.select("id"), on="id", how="anti")
         self.cards = pl.concat([untouched, after.select(untouched.columns)])
 
-    def seen(self, at: datetime, line: int | None) -> None:
-        """Note that the snapshot covered every card of the line, given by its number; None means
+    def covered(self, at: datetime, lines: Iterable[int] | None) -> None:
+        """Note that an upload covered every card of the lines, given by their numbers; None means
         all lines.
         """
-        spoken = pl.lit(True) if line is None else pl.col("line") == line
-        self.cards = self.cards.with_columns(
-            seen_at=pl.when(spoken).then(pl.lit(at, TIME)).otherwise("seen_at"),
-        )
+        for line in (None,) if lines is None else lines:
+            self._covered[line] = max(at, self._covered.get(line, at))
+
+    @property
+    def _seen_at(self) -> pl.Expr:
+        """Return when the market's prices of a card were seen, as a run of that time knew it
+        (`runs/cards_to_price.py`).
+        """
+        every = pl.lit(self._covered.get(None), TIME)
+        by_line = {line: at for line, at in self._covered.items() if line is not None}
+        own = pl.col("line").replace_strict(by_line, default=None, return_dtype=TIME)
+        covered = pl.max_horizontal(every, own) if by_line else every
+        seen = pl.max_horizontal("observed_at", covered)
+        return pl.when("seen").then(seen).otherwise(pl.coalesce(covered, "observed_at"))
 
     def sell(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Return the lines that sold since the snapshot, each with the price that the shop asked
@@ -132,10 +143,10 @@ class Shop:
         pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
         remembered = pl.col("approved_at") > pl.lit(run.now - REMEMBERED, TIME)
         known = stocked.with_columns(approved_price=pl.when(remembered).then("approved_price"))
-        dropped = ("price", "asked", "seen_at", "line", "approved_at", *KEYS)
+        dropped = ("price", "asked", "seen", "line", "approved_at", *KEYS)
         inputs = known.drop(dropped, strict=False).with_columns(
             current_price=stocked.select(CURRENT).to_series(),
-            observed_at=stocked["seen_at"],
+            observed_at=stocked.select(self._seen_at).to_series(),
             product_line_enabled=stocked["line"] > 0,
             game_has_rules=pl.lit(True) if games is None else stocked["line"].is_in(games),
             pin=pinned if pins else pl.lit(None, pl.Int64),

@@ -39,8 +39,13 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
 
 # The table holds each card's newest observation up to the first snapshot, with its prices when the
 # first periods began, and then every later observation.
+# `seen` says that an upload saw the card. An import of prices moved it otherwise: its time says
+# nothing of the market.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
+    SELECT *, observed_at IN (SELECT exported_at FROM upload
+                               WHERE seller_id = :seller AND stream = 'inventory') AS seen
+      FROM (
     SELECT k.id AS card_id, {_list(_VALUES, "began.")},
            {{day}} AS day_start_price, {{week}} AS week_start_price
       FROM card k CROSS JOIN LATERAL (
@@ -57,7 +62,7 @@ _GATHER: Final = f"""
     UNION ALL
     SELECT id, {_list(_VALUES)}, NULL, NULL FROM card
      WHERE seller_id = :seller AND contribution IS NULL
-       AND observed_at > :first AND observed_at <= :last
+       AND observed_at > :first AND observed_at <= :last) observed
      ORDER BY observed_at
 """
 _BEFORE: Final = """coalesce(
@@ -77,10 +82,11 @@ _SNAPSHOT: Final = f"""
             c.custom::integer AS custom,
             {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
             (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at,
+            c.seen::integer AS seen,
             coalesce(array_position(:lines, c.product_line), 0) AS line{{market}}
        FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")},
                     g.quantity = 0 AS gone, NULL::numeric AS target_price,
-                    g.day_start_price, g.week_start_price
+                    g.day_start_price, g.week_start_price, g.seen
                FROM (SELECT DISTINCT ON (card_id) * FROM gathered
                       WHERE observed_at > :after AND observed_at <= :now
                      ORDER BY card_id, observed_at DESC) g
@@ -95,13 +101,26 @@ _COLUMNS: Final = (
     "custom",
     *_PRICES,
     "observed_at",
+    "seen",
     "line",
 )
+# The lines that an upload covered are those that occurred in it. Older reports do not name them: such
+# an upload counts for the line that it was for, else for all.
 _UPLOADS: Final = """
-    SELECT exported_at, array_agg(DISTINCT coalesce(product_line, '')) AS lines FROM upload
-     WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done'
-       AND exported_at >= :since AND exported_at <= :until
-     GROUP BY exported_at ORDER BY exported_at LIMIT :most
+    FROM upload u LEFT JOIN LATERAL jsonb_array_elements_text(coalesce(
+         u.report -> 'product_lines', to_jsonb(array_remove(ARRAY[u.product_line], NULL)))
+         ) AS lines (covered) ON true
+   WHERE u.seller_id = :seller AND u.stream = 'inventory' AND u.state = 'done'
+"""
+_EVERY: Final = "u.product_line IS NULL AND u.report -> 'product_lines' IS NULL"
+_STORED: Final = f"""
+    SELECT u.exported_at, bool_or({_EVERY}) AS every, array_remove(array_agg(lines.covered), NULL)
+    {_UPLOADS} AND u.exported_at >= :since AND u.exported_at <= :until
+     GROUP BY u.exported_at ORDER BY u.exported_at LIMIT :most
+"""
+_COVERED: Final = f"""
+    SELECT max(u.exported_at), {_EVERY} AS every, array_remove(ARRAY[lines.covered], NULL)
+    {_UPLOADS} AND u.exported_at < :first GROUP BY every, lines.covered
 """
 _SOLD: Final = f"""
     SELECT i.sku_id, (extract(epoch FROM {PLACED_AT}) * 1000000)::bigint,
@@ -118,12 +137,12 @@ _SOLD_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot is an upload: the time of its file's export and the one line that it covered; None
+    """A snapshot is an upload: the time of its file's export and the lines that it covered; None
     means all lines.
     """
 
     at: datetime
-    line: str | None
+    lines: Sequence[str] | None
 
 
 async def stored(
@@ -135,8 +154,18 @@ async def stored(
 ) -> list[Snapshot]:
     """Return the uploads of the span that were believed, oldest first, at most `most` of them."""
     bound = {"seller": seller_id, "since": since, "until": until, "most": most}
-    rows = await session.execute(text(_UPLOADS), bound)
-    return [Snapshot(at, lines[0] or None if len(lines) == 1 else None) for at, lines in rows]
+    rows = await session.execute(text(_STORED), bound)
+    return [Snapshot(at, None if every else covered) for at, every, covered in rows]
+
+
+async def covered_before(
+    session: AsyncSession,
+    seller_id: int,
+    first: datetime,
+) -> list[Snapshot]:
+    """Return the newest of the uploads before that moment that covered each line."""
+    rows = await session.execute(text(_COVERED), {"seller": seller_id, "first": first})
+    return [Snapshot(at, None if every else covered) for at, every, covered in rows]
 
 
 async def gather(session: AsyncSession, account: Account, first: Run, last: datetime) -> None:
@@ -193,7 +222,8 @@ async def changed(
         await with_values(session, sql, bound),
         ("rule_id", "sale_id", *_PRICES),
     )
-    return frame.with_columns(pl.col("custom").cast(pl.Boolean), pl.col("observed_at").cast(TIME))
+    flags = (pl.col(name).cast(pl.Boolean) for name in ("custom", "seen"))
+    return frame.with_columns(*flags, pl.col("observed_at").cast(TIME))
 
 
 async def sold_lines(
