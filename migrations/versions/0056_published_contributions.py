@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from cardsync.database.migrate import tenant_table
 
 revision = "0056"
-down_revision = "0051"
+down_revision = "0053"
 
 LISTED = """
     INSERT INTO published_contribution (seller_id, card_id, published_at, listed)
