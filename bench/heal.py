@@ -2,11 +2,14 @@
 over HTTP with one web process; and the worst of some hostile pages.
 
 The page is a marketplace's pricing page with a table of cards; its export button got another id.
+And the right, wrong and missed repairs of the corpus (tests/core/repairs_corpus/README.md), for the
+half that the weights were tuned on, the half that was held out, and both.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -14,6 +17,9 @@ import ground
 from cardsync import limits
 from cardsync.repairs.propose import Lost, Proposal, propose
 from ground import Client, Ground, Report
+
+sys.path.insert(0, str(ground.HERE.parent / "tests" / "core"))
+from repaired_pages import cases, counted, repaired
 
 LOST = Lost("#export-filtered-csv", "export_inventory")
 ROW = (
@@ -86,8 +92,20 @@ def worst() -> float:
     return max(took)
 
 
+def corpus(report: Report) -> None:
+    outcomes = [(case, repaired(case)) for case in cases()]
+    report.note(f"corpus: {len({case.pair for case, _ in outcomes}):,} pairs of pages")
+    for (half, remembered), part in sorted(counted(outcomes).items()):
+        how = "with a record of the element" if remembered else "by the selector alone"
+        report.note(f"{half}, {how}: {part.cases:,} repairs, {part.told()}")
+        if half == "all":
+            report.at_least(f"right repairs of the corpus, {how}", part.right * 100, 90, "%")
+        report.at_most(f"wrong repairs of the corpus, {half}, {how}", part.wrong * 100, 0.5, "%")
+
+
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report, markup = Report("Repairs of lost selectors"), page()
+    corpus(report)
     alone = as_a_function(markup, rounds)
     with ground.ground(data, rows, catalogs=False) as made, ground.service(made, workers=1):
         asked = over_http(made, markup, rounds)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from cardsync import limits
 from cardsync.repairs import snippet
+from cardsync.repairs.meanings import turns
 from cardsync.repairs.propose import Gone, Lost, Proposal, propose
 from cardsync.repairs.wanted import wanted
-from cardsync.repairs.words import alike, likeness, telling, words
+from cardsync.repairs.words import alike, likeness, named, telling, words
 
 # The marketplace's pages as a workflow meets them: the export and the import of prices, the orders.
 EXPORT = """
@@ -112,6 +113,19 @@ FOUND = [
      ('<button id="delete-export">Delete export</button><button id="export-csv">Export</button>'
       '<a id="export-help" href="/help/exports">Export help</a>'),
      "button#export", "export", "export-csv"),
+    ("its old name says its version, the new one too",
+     '<main><button id="import-new">Import</button></main>', "#import-button-old", "upload_prices",
+     "import-new"),
+    ("its own words beside its opposite", '<button id="x1">Import</button><button id="x2">Export</button>',
+     "#import-button-old", "step_3", "x1"),
+    ("translated", '<button id="b1">Importieren</button><button id="b2">Exportieren</button>',
+     'button:has-text("Import")', "import", "b1"),
+    ("in a menu that names the act",
+     ('<div><button aria-haspopup="true">Export</button><ul role="menu"><li role="menuitem" id="m1">'
+      'Orders</li><li role="menuitem" id="m2">Shipping</li></ul></div>'),
+     'button[name="exportOrders"]', "fetch_orders", "m1"),
+    ("the only input for a file", '<p>Drop it here <input type="file" class="dz" id="f7"></p>',
+     'input[type="file"][name="csvUpload"]', "choose_file", "f7"),
     ("rows outside a table", "<tr><td>A</td><td><button>Delete card</button></td></tr>",
      "text=Delete card", "delete", "Delete card"),
 ]  # fmt: skip
@@ -156,6 +170,16 @@ GONE = [
      "button#export-orders", "export_orders"),
     ("the act that deleted is gone", '<button id="export">Export</button>',
      'button#delete-export:has-text("Delete export")', "delete_export"),
+    ("only what deletes is left", '<button id="import-new">Delete</button>',
+     "#import-button-old", "import"),
+    ("only what deletes is left, in another language", '<button id="import-new">Löschen</button>',
+     "#import-button-old", "import"),
+    ("two of the same words", '<button id="import-new">Import</button><a href="/import">Import</a>',
+     "#import-button-old", "import"),
+    ("two inputs for files", '<input type="file" id="f1"><input type="file" id="f2">',
+     'input[type="file"][name="csvUpload"]', "choose_file"),
+    ("only the menu is left", '<button aria-haspopup="true">Cancel export</button>',
+     "#export-button", "export"),
     ("two kinds of files", '<button id="export-csv">CSV</button><button id="export-pdf">PDF</button>',
      "#export", "export"),
     ("another kind of file", '<button id="export-pdf">Export PDF</button>',
@@ -239,8 +263,10 @@ def test_no_selector_breaks_the_reading(selector):
 
 
 def test_words():
-    assert words("exportCSVFile-2") == {"export", "csvfile", "2"}
-    assert telling("btn-export-link") == {"export"}
+    assert words("exportCSVFile-2") == ("export", "csv", "file", "2")
+    assert telling("btn-export-link") == ("export",)
+    assert named("import-button-old") == ("import",)
+    assert telling("Sign out") == telling("logout") == ("logout",)
     assert alike("order", "orders")
     for one, other in [
         ("export", "import"),
@@ -249,10 +275,22 @@ def test_words():
         ("11111", "11112"),
         ("upload", "download"),
         ("publish", "unpublish"),
+        ("import", "important"),
     ]:
-        assert not alike(one, other)
-    assert likeness(words("Export orders"), words("export order")) == 1
-    assert likeness(frozenset(), words("x")) == 0
+        assert not likeness(one, other)
+    assert likeness("orders", "order") == 0.95
+    assert likeness("export", "exportieren") == likeness("remove", "löschen") == 0.85
+    assert turns("canceled") == turns("abbrechen")
+    assert turns("canceled")
+    assert not turns("import")
+
+
+def test_the_workflow_explains_which_of_two_is_meant():
+    page = '<button id="a">Import prices</button><button id="b">Import orders</button>'
+    assert isinstance(propose(page, Lost("#import-button", "import")), Gone)
+    found = propose(page, Lost("#import-button", "import", workflow="prices"))
+    assert isinstance(found, Proposal)
+    assert found.selector == "#a"
 
 
 HOSTILE = {

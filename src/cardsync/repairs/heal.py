@@ -72,7 +72,7 @@ async def heal(
         before = await known(session, caller.seller_id, step, now)
     found: Proposal | Gone | None = None
     if before.cached is None:
-        lost = Lost(step.selector, step.step_name, before.seen, before.refused)
+        lost = Lost(step.selector, step.step_name, before.seen, before.refused, step.workflow)
         found = await asyncio.to_thread(propose, request.dom_snippet, lost)
     row = WorkflowHeal(
         seller_id=caller.seller_id,

@@ -15,7 +15,7 @@ from cardsync.repairs import snippet
 from cardsync.repairs.likeness import Comparison, Likeness
 from cardsync.repairs.new_selector import selector_of
 from cardsync.repairs.snippet import Element, Page
-from cardsync.repairs.wanted import identifies, seen_of, wanted
+from cardsync.repairs.wanted import Wanted, identifies, seen_of, wanted
 
 LEAST_MARGIN = 0.08
 _FULL_MARGIN = 0.3
@@ -33,6 +33,7 @@ class Lost:
     step_name: str
     seen: dict[str, Any] | None = None
     refused: frozenset[str] = frozenset()
+    workflow: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,30 +49,33 @@ class Gone:
     reason: str
 
 
+_FAR = Gone("no element of the snippet is near enough to the one that the step used")
+
+
 def propose(markup: str, lost: Lost) -> Proposal | Gone:
     """CPU work: call it in a thread."""
     try:
         page = snippet.read(markup)
     except snippet.TooManyElements:
         return Gone(f"the snippet has more than {snippet.MOST_ELEMENTS:,} elements")
-    sought = wanted(lost.selector, lost.step_name, lost.seen)
+    sought = wanted(lost.selector, lost.step_name, lost.seen, lost.workflow)
     comparison = Comparison(page, sought)
     if not comparison.says_something():
         return Gone("neither the selector nor the step's name says what the element is")
     left_out = {at for selector in lost.refused for at in _selected(page, selector)}
-    found = [
-        (comparison.of(at), at) for at in _candidates(page, sought.kinds) if at not in left_out
-    ]
+    found = [(comparison.of(at), at) for at in _candidates(page, sought) if at not in left_out]
     found.sort(key=lambda pair: pair[0].score, reverse=True)
     return _decided(page, found, lost)
 
 
 def _decided(page: Page, found: list[tuple[Likeness, int]], lost: Lost) -> Proposal | Gone:
-    if not found or not found[0][0].near_enough():
-        return Gone("no element of the snippet is near enough to the one that the step used")
+    if not found:
+        return _FAR
     best, at = found[0]
-    second = next((other.score for other, a in found[1:] if not _nested(page, a, at)), 0.0)
-    margin = best.score - second
+    second = next((other for other, a in found[1:] if not _nested(page, a, at)), None)
+    if not best.near_enough(second):
+        return _FAR
+    margin = best.score - (second.score if second else 0.0)
     if margin < LEAST_MARGIN:
         return Gone("two elements of the snippet are equally near to the one that the step used")
     refused = lost.refused | {lost.selector}
@@ -81,11 +85,18 @@ def _decided(page: Page, found: list[tuple[Likeness, int]], lost: Lost) -> Propo
     return Proposal(selector, round(min(confidence, 0.99), 2), round(margin, 2), seen_of(page, at))
 
 
-def _candidates(page: Page, kinds: frozenset[str] | None) -> Iterable[int]:
+def _candidates(page: Page, sought: Wanted) -> Iterable[int]:
+    """Where nothing says what one does with the lost element: all that one presses or fills, and
+    texts, if the step only looks or the lost one was an element of that tag.
+    """
     for at, element in enumerate(page.elements):
         if element.hidden or element.tag in ("html", "body"):
             continue
-        if (element.kind in kinds) if kinds else (element.kind or _speaks(element)):
+        if sought.kinds:
+            fits = element.kind in sought.kinds
+        elif not (fits := element.kind is not None) and sought.tag in (None, element.tag):
+            fits = (sought.reads or sought.tag is not None) and _speaks(element)
+        if fits:
             yield at
 
 

@@ -7,6 +7,7 @@ no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
@@ -15,13 +16,17 @@ MOST_ELEMENTS = 20_000
 _LABEL_CHARACTERS = 120
 _LABEL_NODES = 60
 _ATTRIBUTE_CHARACTERS = 300
+_MENU_DEPTH = 4
 _UNSEEN = frozenset({"head", "script", "style", "template", "noscript", "meta", "link"})
 _BEGIN_OF_TABLE = re.compile(r"\s*<(tbody|thead|tfoot|tr|td|th)\b", re.IGNORECASE)
 _INSIDE = {"tr": "<table>", "td": "<table><tr>", "th": "<table><tr>"}
 _NO_DISPLAY = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+# What these have inside is what a person may choose or has written; it does not name them.
+_FILLED = frozenset({"select", "textarea"})
+_LABELED = _FILLED | {"input"}
 _PRESSED = frozenset({"submit", "button", "image", "reset"})
 _ROLES = {
-    **dict.fromkeys(("button", "link", "menuitem", "tab"), "press"),
+    **dict.fromkeys(("button", "link", "menuitem", "tab", "treeitem"), "press"),
     **dict.fromkeys(("textbox", "searchbox", "spinbutton"), "write"),
     **dict.fromkeys(("checkbox", "radio", "switch"), "check"),
     **dict.fromkeys(("listbox", "combobox"), "choose"),
@@ -50,6 +55,15 @@ class Element:
     inside: list[str | int] = field(default_factory=list)
     kind: str | None = None
 
+    def opens_menu(self) -> bool:
+        of = self.attributes
+        return (
+            self.tag == "summary"
+            or of.get("aria-haspopup", "false") != "false"
+            or "dropdown-toggle" in of.get("class", "")
+            or "dropdown" in (of.get("data-bs-toggle", ""), of.get("data-toggle", ""))
+        )
+
 
 @dataclass(slots=True)
 class Page:
@@ -58,6 +72,7 @@ class Page:
     whole: bool
     by_key: dict[int, int]
     labels_for: dict[str, str]
+    types: Counter[str] = field(default_factory=Counter)
 
     def label(self, at: int) -> str:
         """The text that an element shows, its pictures' texts included, cut short."""
@@ -69,7 +84,7 @@ class Page:
             seen += 1
             if isinstance(part, int):
                 inner = self.elements[part]
-                if part != at and inner.hidden:
+                if part != at and (inner.hidden or inner.tag in _FILLED):
                     continue
                 rest.extend(reversed(inner.inside[:_LABEL_NODES]))
                 part = inner.attributes.get("alt", "") if inner.tag == "img" else ""
@@ -81,11 +96,12 @@ class Page:
     def labels(self, at: int) -> list[str]:
         """Every text by which a person knows the element."""
         element = self.elements[at]
-        found = [self.label(at)] if element.tag not in ("select", "textarea") else []
+        found = [self.label(at)] if element.tag not in _FILLED else []
         of = element.attributes
         found += [of.get(name, "") for name in ("aria-label", "title", "placeholder", "alt")]
         if element.tag == "input":
             found.append(of.get("value", "") if element.kind == "press" else "")
+        if element.tag in _LABELED:
             found.append(self._around_input(element))
         if of.get("id"):
             found.append(self.labels_for.get(of["id"], ""))
@@ -100,6 +116,43 @@ class Page:
                 return self.label(above)
             above = self.elements[above].parent
         return ""
+
+    def menu_of(self, at: int) -> str:
+        """The text of what opens the menu that an element is in."""
+        inside = at
+        for _ in range(_MENU_DEPTH):
+            inside, above = self.elements[inside].parent, inside
+            if inside < 0:
+                break
+            element = self.elements[inside]
+            if element.tag == "details":
+                first = next((part for part in element.inside if isinstance(part, int)), above)
+                return self.label(first) if self.elements[first].tag == "summary" else ""
+            of = element.attributes
+            if of.get("role") == "menu" or "menu" in of.get("class", "").lower():
+                return of.get("aria-label", "") or self._before(inside)
+        return ""
+
+    def _before(self, at: int) -> str:
+        """The text of what opens a menu, among the elements before one."""
+        above = self.elements[at].parent
+        opener = -1
+        for part in self.elements[above].inside[:_LABEL_NODES] if above >= 0 else ():
+            if part == at:
+                break
+            if isinstance(part, int) and self.elements[part].opens_menu():
+                opener = part
+        return self.label(opener) if opener >= 0 else ""
+
+    def count_of_type(self, type_: str) -> int:
+        """The number of inputs of a type that are not hidden."""
+        if not self.types:
+            self.types.update(
+                element.attributes.get("type", "").lower()
+                for element in self.elements
+                if element.tag == "input" and not element.hidden
+            )
+        return self.types[type_]
 
     def selected(self, selector: str) -> list[int]:
         """The places of the elements that a CSS selector selects; none where it is no CSS."""

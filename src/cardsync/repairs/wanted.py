@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cardsync.repairs.snippet import Page, kind_of
-from cardsync.repairs.words import telling, words
+from cardsync.repairs.words import VERSIONS, telling, words
 
 IDENTIFYING = ("id", "name", "href", "for", "action", "formaction")
 SPOKEN = ("aria-label", "title", "placeholder", "alt", "value")
@@ -38,17 +38,52 @@ _ESCAPED = re.compile(r"\\(.)")
 _UNSTABLE = re.compile(r"\d{4,}|[0-9a-f]{8,}|:r\w*:|^(?:css|sc|jss|emotion|svelte)-|\d[a-z]+\d")
 
 
+def _by_word(lines: dict[str, str]) -> dict[str, frozenset[str]]:
+    return {word: frozenset(to.split()) for said, to in lines.items() for word in said.split()}
+
+
+# What a name's last word, or the first word of a step's name, says about the element's use.
+_KINDS_OF_WORDS = _by_word(
+    {
+        "button btn submit link lnk menuitem": "press",
+        "select dropdown combobox": "choose",
+        "checkbox chk radio switch": "check",
+        "textbox textarea textfield": "write",
+        "input field": "write choose check file",
+    }
+)
+_KINDS_OF_VERBS = _by_word(
+    {
+        "fill type enter write": "write",
+        "click press tap": "press check",
+        "choose pick": "choose check press file",
+        "check tick uncheck": "check",
+    }
+)
+_READING = frozenset({"wait", "await", "read", "expect", "see", "until"})
+_TAKING = frozenset({"choose", "pick", "select", "attach", "set"})
+_VERBS = frozenset(
+    {*_KINDS_OF_VERBS, *_READING, "select", "open", "set", "use", "go", "step", "make", "do"}
+)
+
+
 @dataclass(frozen=True)
 class Wanted:
-    """`kinds` are what one does with it (`snippet.kind_of`); None means that anything may fit."""
+    """`kinds` are what one does with it (`snippet.kind_of`); None means that anything may fit.
+
+    `step` is what the step's name says, `around` the words of what it was in, `hints` words that
+    only explain what an element shows. `reads` says that the step only looks.
+    """
 
     tag: str | None = None
     kinds: frozenset[str] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
     classes: frozenset[str] = frozenset()
     label: str = ""
-    step: frozenset[str] = frozenset()
+    step: tuple[str, ...] = ()
     around: frozenset[str] = frozenset()
+    hints: frozenset[str] = frozenset()
+    reads: bool = False
 
 
 def stable(value: str) -> bool:
@@ -61,10 +96,32 @@ def identifies(name: str) -> bool:
     return name in IDENTIFYING or name.startswith("data-")
 
 
-def wanted(selector: str, step_name: str, seen: dict[str, Any] | None = None) -> Wanted:
+def wanted(
+    selector: str,
+    step_name: str,
+    seen: dict[str, Any] | None = None,
+    workflow: str = "",
+) -> Wanted:
     """Without `seen` the selector says what is known."""
     found = _from_seen(seen) if seen else _from_selector(selector)
-    return replace(found, step=telling(step_name))
+    said = words(step_name)
+    verb = said[0] if said else ""
+    kinds = found.kinds
+    if verb in _TAKING and "file" in said and found.tag in (None, "input") and not seen:
+        kinds = frozenset({"file"})
+    elif (by_verb := _KINDS_OF_VERBS.get(verb)) and not seen and found.tag in (None, "input"):
+        kinds = ((kinds & by_verb) or kinds) if kinds else by_verb
+    return replace(
+        found,
+        kinds=kinds,
+        step=_without_verb(telling(step_name)),
+        hints=frozenset((*telling(workflow), *said)) | (frozenset() if seen else found.around),
+        reads=verb in _READING,
+    )
+
+
+def _without_verb(said: tuple[str, ...]) -> tuple[str, ...]:
+    return said[1:] if len(said) > 1 and said[0] in _VERBS else said
 
 
 def seen_of(page: Page, at: int) -> dict[str, Any]:
@@ -99,13 +156,13 @@ def around(page: Page, at: int) -> frozenset[str]:
         place = places.index(at) if len(places) < 200 else 0
         for near in places[max(0, place - 1) : place + 2]:
             if near != at:
-                found |= words(page.label(near)[:40])
+                found.update(words(page.label(near)[:40]))
     for _ in range(4):
         if above < 0:
             break
         attributes = page.elements[above].attributes
         for name in ("id", "class", "aria-label", "name", "action"):
-            found |= telling(attributes.get(name, ""))
+            found.update(telling(attributes.get(name, "")))
         above = page.elements[above].parent
     return frozenset(found)
 
@@ -156,7 +213,7 @@ def _from_selector(selector: str) -> Wanted:
 
 def _words_of(compound: _Compound) -> frozenset[str]:
     texts = [compound.label, *compound.classes, *compound.attributes.values()]
-    return frozenset().union(*(telling(text) for text in texts))
+    return frozenset(word for text in texts for word in telling(text))
 
 
 def _compounds(step: str) -> list[_Compound]:
@@ -222,7 +279,18 @@ def _first(*values: str | None) -> str:
 
 
 def _kinds(compound: _Compound) -> frozenset[str] | None:
-    if compound.tag == "input" and "type" not in compound.attributes:
-        return frozenset({"write", "file", "check", "press"})
-    kind = kind_of(compound.tag or "", compound.attributes)
-    return frozenset({kind}) if kind else None
+    of = compound.attributes
+    if compound.tag == "input" and "type" not in of:
+        pressed = {"press", "check"} if "value" in of else {"write", "file", "check", "press"}
+        return frozenset(pressed)
+    if kind := kind_of(compound.tag or "", of):
+        return frozenset({kind})
+    if compound.tag is not None:
+        return None
+    for name, value in of.items():
+        said = [word for word in words(value) if not word.isdigit()] if identifies(name) else []
+        while said and said[-1] in VERSIONS:
+            said.pop()
+        if said and (kinds := _KINDS_OF_WORDS.get(said[-1])):
+            return kinds
+    return frozenset({"press", "check"}) if compound.label else None

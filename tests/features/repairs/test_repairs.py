@@ -110,6 +110,29 @@ async def test_what_is_not_there_any_more_is_told_as_gone(a_seller, step):
     assert (await healed(seller, **step))["correction"]["selector"] == "#reports"
 
 
+async def test_a_renamed_button_is_found_by_the_words_of_its_old_id(a_seller, step):
+    seller = await a_seller()
+    lost = step | {"selector": "#import-button-old", "step_name": "upload_prices"}
+    told = await healed(
+        seller, **lost, dom_snippet='<main><button id="import-new">Import</button></main>'
+    )
+    assert (told["status"], told["correction"]["selector"]) == ("proposed", "#import-new")
+    for left in (
+        '<button id="import-new">Delete</button>',
+        '<button id="import-1">Import</button><button id="import-2">Import</button>',
+    ):
+        assert (await healed(seller, **lost, dom_snippet=left))["status"] == "gone"
+
+
+async def test_the_workflows_name_says_which_of_two_is_meant(a_seller):
+    seller = await a_seller()
+    page = '<button id="a">Import prices</button><button id="b">Import orders</button>'
+    lost = {"selector": "#import-button", "step_name": "import", "dom_snippet": page}
+    assert (await healed(seller, **lost, workflow="shop"))["status"] == "gone"
+    told = await healed(seller, **lost, workflow="orders")
+    assert told["correction"]["selector"] == "#b"
+
+
 async def test_after_the_third_failure_a_selector_is_never_proposed_again(a_seller, step):
     seller = await a_seller()
     told = await healed(seller, **step)

@@ -1,0 +1,136 @@
+"""The corpus of repairs (repairs_corpus/README.md): its files in, cases and what a repair of them
+came to out.
+
+An element is marked with `mark` in the page before and in each page after; nothing of a mark is
+shown to the repair. A pair is one lost element and one changed page, a case is a pair and one
+selector that the workflow may have used, with or without a record of what the element looked like.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cardsync.repairs import snippet
+from cardsync.repairs.propose import Gone, Lost, propose
+from cardsync.repairs.wanted import seen_of
+
+CORPUS = Path(__file__).parent / "repairs_corpus"
+_MARK = re.compile(r' mark="[^"]*"')
+
+
+@dataclass(frozen=True)
+class Case:
+    """`mark` names the lost element in the `marked` page; no such element there is an answer, too,
+    and so are several.
+    """
+
+    site: str
+    half: str
+    change: str
+    mark: str
+    lost: Lost
+    marked: str
+
+    @property
+    def pair(self) -> tuple[str, str, str]:
+        return self.site, self.change, self.mark
+
+    @property
+    def page(self) -> str:
+        return unmarked(self.marked)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`verdict` is right, wrong, missed (there was an answer) or refused (there was none)."""
+
+    verdict: str
+    found: str
+
+
+def unmarked(page: str) -> str:
+    return _MARK.sub("", page)
+
+
+def cases() -> Iterator[Case]:
+    for file in sorted(CORPUS.glob("*.toml")):
+        site = tomllib.loads(file.read_text())
+        for after in site["after"]:
+            yield from _cases_of(file.stem, site, after["change"], _page_of(site, after))
+
+
+def _page_of(site: dict[str, Any], after: dict[str, Any]) -> str:
+    page: str = after.get("page", site["before"])
+    for old, new in after.get("edits", ()):
+        assert old in page, (after["change"], old)
+        page = page.replace(old, new)
+    return page
+
+
+def _cases_of(name: str, site: dict[str, Any], change: str, page: str) -> Iterator[Case]:
+    before, now = snippet.read(unmarked(site["before"])), snippet.read(unmarked(page))
+    for step in site["step"]:
+        [at] = _places(site["before"], step["mark"])
+        for selector in step["selectors"]:
+            assert before.selected(selector) in ([], [at]), (name, selector)
+            if now.selected(selector):
+                # It finds something, so that nobody asks for a repair.
+                continue
+            for seen in (None, seen_of(before, at)):
+                lost = Lost(selector, step["name"], seen, workflow=step["workflow"])
+                yield Case(name, site["half"], change, step["mark"], lost, page)
+
+
+def _places(marked: str, mark: str) -> list[int]:
+    elements = snippet.read(marked).elements
+    return [at for at, one in enumerate(elements) if one.attributes.get("mark") == mark]
+
+
+def repaired(case: Case) -> Outcome:
+    found = propose(case.page, case.lost)
+    truth = _places(case.marked, case.mark)
+    if isinstance(found, Gone):
+        return Outcome("missed" if len(truth) == 1 else "refused", found.reason)
+    same = len(truth) == 1 and snippet.read(case.page).selected(found.selector) == truth
+    return Outcome("right" if same else "wrong", found.selector)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The outcomes of some cases."""
+
+    of: Counter[str]
+
+    @property
+    def cases(self) -> int:
+        return self.of.total()
+
+    @property
+    def wrong(self) -> float:
+        """The part of all cases."""
+        return self.of["wrong"] / self.cases
+
+    @property
+    def right(self) -> float:
+        """The part of the cases that have an answer; a wrong repair counts as one of those."""
+        return self.of["right"] / (self.cases - self.of["refused"])
+
+    def told(self) -> str:
+        counts = ", ".join(f"{self.of[v]:,} {v}" for v in ("right", "missed", "refused", "wrong"))
+        return f"{counts}: {self.right:.1%} of the answers found, {self.wrong:.2%} of all wrong"
+
+
+def counted(outcomes: list[tuple[Case, Outcome]]) -> dict[tuple[str, bool], Counted]:
+    """By half of the corpus and by whether the element was remembered."""
+    parts: dict[tuple[str, bool], Counter[str]] = {}
+    for case, outcome in outcomes:
+        for half in (case.half, "all"):
+            part = parts.setdefault((half, case.lost.seen is not None), Counter())
+            part[outcome.verdict] += 1
+    return {key: Counted(part) for key, part in parts.items()}
