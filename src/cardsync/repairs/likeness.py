@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from cardsync.repairs.meanings import is_act, turns
 from cardsync.repairs.snippet import Element, Page
@@ -81,33 +82,27 @@ class _View:
         return sum(hits.get(word, 0.0) * weight(word) for word in set(self.words)) / self.weights
 
 
-@dataclass(frozen=True)
 class _Said:
     """Everything that an element of the page says; `least` is the shortest of what it shows."""
 
-    shown: list[tuple[str, ...]]
-    names: list[tuple[str, ...]]
-    menu: tuple[str, ...]
-    pressed: bool
-    least: tuple[str, ...]
-    turning: frozenset[int]
-
-    @classmethod
-    def of(cls, page: Page, at: int) -> _Said:
-        element = page.elements[at]
+    def __init__(self, page: Page, at: int) -> None:
+        self._page, self._at = page, at
+        self._element = element = page.elements[at]
         labels = (telling(without_asides(label)) for label in page.labels(at))
-        shown = [said for said in labels if not all(map(str.isdigit, said))]
-        attributes = element.attributes.items()
-        names = [_name(name, value) for name, value in attributes if identifies(name)]
-        menu = telling(page.menu_of(at))
-        whole = [telling(value) for name, value in attributes if name in _ADDRESSES]
-        turning = _turning(word for said in (*shown, *names, *whole, menu) for word in said)
-        least = min(shown, key=len, default=())
-        return cls(shown, [n for n in names if n], menu, element.kind == "press", least, turning)
+        self.shown = [said for said in labels if not all(map(str.isdigit, said))]
+        names = (_name(name, v) for name, v in element.attributes.items() if identifies(name))
+        self.texts = [*self.shown, *(said for said in names if said)]
+        self.pressed = element.kind == "press"
+        self.least = min(self.shown, key=len, default=())
 
-    @property
-    def texts(self) -> list[tuple[str, ...]]:
-        return [*self.shown, *self.names]
+    @cached_property
+    def menu(self) -> tuple[str, ...]:
+        return telling(self._page.menu_of(self._at))
+
+    @cached_property
+    def turning(self) -> frozenset[int]:
+        addresses = [telling(self._element.attributes.get(name, "")) for name in _ADDRESSES]
+        return _turning(word for said in (*self.texts, *addresses, self.menu) for word in said)
 
 
 class Comparison:
@@ -168,7 +163,7 @@ class Comparison:
 
     def _identity(self, at: int, element: Element) -> tuple[float, float]:
         """The likeness of what identifies, and the part of what the element says that is known."""
-        said = _Said.of(self.page, at)
+        said = _Said(self.page, at)
         rare = self._rare_alone(element) and not any(
             weight(word) >= _SAYS and not self._finds(word) for text in said.texts for word in text
         )
