@@ -19,6 +19,7 @@ from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.caller import Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import caller_with
+from cardsync.database import seller_slots
 from cardsync.limits import LARGEST_ID
 from cardsync.settings import Settings
 
@@ -65,6 +66,7 @@ def admitting(app: ASGIApp) -> ASGIApp:
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
         _refuse_no_ids(scope)
+        seller_slots.asked_by(caller.seller_id)
         scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
         await app(scope, receive, _for_its_browser_alone(send) if token else send)
 

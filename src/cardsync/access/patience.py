@@ -16,7 +16,7 @@ import msgspec
 from litestar.enums import ScopeType
 
 from cardsync import errors
-from cardsync.database import connections
+from cardsync.database import connections, seller_slots
 from cardsync.settings import Settings
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
             await send(message)
 
         try:
-            with connections.until(patience.deadline):
+            with connections.until(patience.deadline), seller_slots.answering():
                 async with patience.timeout:
                     await app(scope, patience.receive, answer)
         except TimeoutError:

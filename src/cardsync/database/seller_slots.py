@@ -1,43 +1,113 @@
-"""Slots for long requests: a seller's id goes in; a slot comes out. At most two long requests per
-seller run at once; others wait ten seconds, then get 503.
+"""The connections of a process, divided among sellers: a seller's id goes in; a slot comes out. A
+request holds a slot while it holds a connection.
 
-A request that waits for its slot holds no connection of the pool.
+A seller has few slots, so that its simultaneous requests leave connections for all others. Few of
+the slots are for long reads, and one is for work that prices all cards, so that the seller's own
+short requests find a slot, too. The other requests of the seller wait in its own line, hold no
+connection meanwhile, and get 503 after ten seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from enum import IntEnum
 from weakref import WeakValueDictionary
 
 from cardsync import errors
 
-_AT_ONCE = 2
-_WAIT_SECONDS = 10
+WAIT_SECONDS = 10
+# Two lines without a seller: requests of nobody yet, such as a sign-in, and a look at the health.
+NOBODY = 0
+HEALTH = -1
 
 
-class Turns:
-    """A process has one object: one seller's simultaneous requests leave connections for all
-    others.
-    """
+class Work(IntEnum):
+    """What a request does with its connection. The longer it may be, the fewer there are."""
+
+    SHORT = 0
+    LONG = 1
+    PRICES_ALL = 2
+
+
+class _Request:
+    """A request holds one slot, however many connections it holds."""
+
+    __slots__ = ("holds", "seller_id")
 
     def __init__(self) -> None:
-        self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
+        self.seller_id = NOBODY
+        self.holds = 0
+
+
+_request: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Bound the connections of the block, which answers one request."""
+    token = _request.set(_Request())
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def asked_by(seller_id: int) -> None:
+    """The request that is being answered is this seller's, also where it reads shared tables."""
+    request = _request.get()
+    if request is not None:
+        request.seller_id = seller_id
+
+
+class _Line:
+    """One seller's slots: those of all work, of long work, and of work that prices all cards."""
+
+    def __init__(self, most: tuple[int, ...]) -> None:
+        self.slots = tuple(asyncio.Semaphore(number) for number in most)
+        self.waiting = 0
+
+
+class Slots:
+    """A process has one object. Jobs and a process's own flushes hold no slots."""
+
+    def __init__(self, pool: int, read_pool: int) -> None:
+        """Divide pools of that many connections: one seller leaves most of them to others."""
+        most = max(1, pool * 3 // 8)
+        self.most = (most, max(1, min(most, read_pool) - 1), 1)
+        self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def of(self, seller_id: int) -> AsyncIterator[None]:
-        """Hold a slot of the seller. Raises ServiceUnavailable."""
-        turn = self._of.setdefault(seller_id, asyncio.Semaphore(_AT_ONCE))
-        try:
-            async with asyncio.timeout(_WAIT_SECONDS):
-                await turn.acquire()
-        except TimeoutError:
-            raise errors.ServiceUnavailable(
-                f"{_AT_ONCE} long requests of this account are running already;"
-                " try again in a few seconds"
-            ) from None
-        try:
+    async def of(self, seller_id: int | None, work: Work = Work.SHORT) -> AsyncIterator[None]:
+        """Hold a slot of the seller, or of the one who asks. Raises ServiceUnavailable."""
+        request = _request.get()
+        # A request that holds a slot never waits for a second one: others might wait for its first.
+        if request is None or request.holds:
             yield
-        finally:
-            turn.release()
+            return
+        whose = request.seller_id if seller_id is None else seller_id
+        line = self._of.setdefault(whose, _Line(self.most))
+        async with AsyncExitStack() as held:
+            line.waiting += 1
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    for slots in reversed(line.slots[: work + 1]):
+                        await held.enter_async_context(slots)
+            except TimeoutError:
+                raise errors.ServiceUnavailable(
+                    "other requests of this account are running already; try again in a few seconds"
+                ) from None
+            finally:
+                line.waiting -= 1
+            request.holds += 1
+            try:
+                yield
+            finally:
+                request.holds -= 1
+
+    def waiting(self, seller_id: int) -> int:
+        """Return how many of the seller's requests wait for a slot."""
+        line = self._of.get(seller_id)
+        return 0 if line is None else line.waiting

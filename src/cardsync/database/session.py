@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ from cardsync.database.connections import (
     still_there,
 )
 from cardsync.database.hot_reads import PolledReads
-from cardsync.database.seller_slots import Turns
+from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.snapshot_reads import Readings
 from cardsync.database.transaction_settings import of_seller
 from cardsync.database.urls import engine_url, libpq_url
@@ -49,7 +49,7 @@ class Database:
     hot: AsyncConnectionPool[Connection]
     polled: PolledReads
     readings: Readings
-    turns: Turns = field(default_factory=Turns)
+    slots: Slots
 
     @classmethod
     @asynccontextmanager
@@ -92,12 +92,13 @@ class Database:
             open=False,
             name="hot",
         )
-        readings = Readings(plain, read_pool, seconds)
+        slots = Slots(pool, read_pool)
+        readings = Readings(plain, read_pool, slots, seconds)
         await hot.open()
         await readings.pool.open()
         try:
             sessions = async_sessionmaker(engine, expire_on_commit=False)
-            yield cls(plain, engine, sessions, hot, PolledReads(hot), readings)
+            yield cls(plain, engine, sessions, hot, PolledReads(hot), readings, slots)
         finally:
             await readings.pool.close()
             await hot.close()
@@ -109,13 +110,14 @@ class Database:
         seller_id: int,
         *,
         snapshot: bool = False,
+        work: Work = Work.SHORT,
     ) -> AsyncIterator[AsyncSession]:
         """Open one transaction in one seller's scope; it commits on leaving, and rolls back on an
         exception.
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
         """
-        async with self.sessions() as session, session.begin():
+        async with self.slots.of(seller_id, work), self.sessions() as session, session.begin():
             if snapshot:
                 await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             await enter_tenant(session, seller_id)
@@ -128,11 +130,12 @@ class Database:
         seconds: float,
         *,
         snapshot: bool = False,
+        work: Work = Work.LONG,
     ) -> AsyncIterator[AsyncSession]:
         """Open the same for work that may be long: a seller has few such transactions at a time, no
         statement takes longer than this, and no wait for a lock longer than half of it.
         """
-        async with self.turns.of(seller_id), self.tenant(seller_id, snapshot=snapshot) as session:
+        async with self.tenant(seller_id, snapshot=snapshot, work=work) as session:
             await session.execute(
                 text(_BOUNDS),
                 {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"},
@@ -144,7 +147,7 @@ class Database:
         """Open one transaction on tables that belong to no seller; tenant tables look empty from
         here.
         """
-        async with self.sessions() as session, session.begin():
+        async with self.slots.of(None), self.sessions() as session, session.begin():
             yield session
 
 

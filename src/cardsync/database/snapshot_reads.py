@@ -32,6 +32,7 @@ from cardsync.database.connections import (
     still_there,
 )
 from cardsync.database.prepared_text import execute, prepare_named
+from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.transaction_settings import found_by_keys, of_seller, planned_once
 
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
@@ -176,7 +177,8 @@ async def _keep_plans(connection: Connection) -> None:
 class Readings:
     """A process has one object; as many readings run at once as the pool has connections."""
 
-    def __init__(self, url: str, connections: int, seconds: float = inf) -> None:
+    def __init__(self, url: str, connections: int, slots: Slots, seconds: float = inf) -> None:
+        self._slots = slots
         options = {
             "autocommit": True,
             "cursor_factory": psycopg.AsyncClientCursor,
@@ -198,7 +200,10 @@ class Readings:
 
     @asynccontextmanager
     async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
-        async with self.pool.connection(timeout=_WAIT_SECONDS) as connection:
+        async with (
+            self._slots.of(seller_id, Work.LONG),
+            self.pool.connection(timeout=_WAIT_SECONDS) as connection,
+        ):
             reading = Reading(connection, self._known, seller_id, seconds)
             try:
                 yield reading

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from cardsync import clock
 from cardsync.access import patience
-from cardsync.database import connections
+from cardsync.database import connections, seller_slots
 from cardsync.database.migrate import head_revision
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -108,6 +108,7 @@ async def _store_check(health: StoreHealth, seconds: float) -> str:
 async def _database_checks(database: Database, seconds: float) -> dict[str, str]:
     checks = dict.fromkeys(("database", "role", "migrations", "queue"), "unavailable")
     at = asyncio.get_running_loop().time() + seconds
+    seller_slots.asked_by(seller_slots.HEALTH)
     try:
         # A wait for a statement is ended by its connection, a wait for a connection by us.
         with connections.until(connections.Deadline(at)):

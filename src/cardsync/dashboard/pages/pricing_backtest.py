@@ -16,6 +16,7 @@ from cardsync.access.patience import BACKTEST
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, sentence
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.shown import Backtest
@@ -78,7 +79,9 @@ async def _tested(
     drafts: bool,
 ) -> Backtest:
     seconds = settings.backtest_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+    async with database.bounded(
+        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
+    ) as session:
         rules = [rule_of(row) for row in await rule_sets.read_all(session, caller)]
         body: dict[str, Any] = days | {
             "rules": [json.told(rule) for rule in rules if rule.state == "published" or drafts]

@@ -24,6 +24,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.write import decimal
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.engine import engine, evidence
 from cardsync.pricing.engine.rules import Rule, Sale
@@ -63,11 +64,14 @@ async def reading(
     caller: Caller,
     settings: Settings,
 ) -> AsyncIterator[AsyncSession]:
-    """Open the snapshot that a preview is made from, and hold the lease while it is read."""
+    """Open the snapshot that a preview is made from, and hold the lease while it is read. One that
+    has to wait for its turn holds no lease meanwhile.
+    """
     caller.must_be_owner()
     async with (
+        database.slots.of(caller.seller_id, Work.PRICES_ALL),
         held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
-        database.tenant(caller.seller_id, snapshot=True) as session,
+        database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session,
     ):
         yield session
 

@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.clock import rfc3339
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
 from cardsync.pricing.export import price_updates
@@ -253,7 +254,9 @@ async def backtest_prices(
     the prices of the day before. The newest sold lines are listed. Nothing is written.
     """
     seconds = settings.backtest_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+    async with database.bounded(
+        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
+    ) as session:
         told = await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
     return msgspec.convert(told, Backtest)
 
