@@ -4,6 +4,7 @@ opens and closes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache, partial
@@ -78,6 +79,7 @@ from cardsync.today import routes as today
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.compression import compressing
+from cardsync.web.fair_threads import FairThreads
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
 
@@ -121,6 +123,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         seconds=longest(settings),
     )
     database = await stack.enter_async_context(opened)
+    asyncio.get_running_loop().set_default_executor(FairThreads())
     limited, seen, known = (
         RateLimits(database, settings),
         LastSeen(database),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import io
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -19,7 +20,7 @@ from psycopg import sql
 
 from cardsync.access.caller import Caller
 from cardsync.accounts.parquet_sheet import ParquetSheet
-from cardsync.database.copy import copying
+from cardsync.database.copy import copy_bytes
 from cardsync.database.session import Database, driver
 
 ZIP: Final = "application/zip"
@@ -132,8 +133,22 @@ class _Pipe(io.RawIOBase):
 
 
 async def archive(database: Database, caller: Caller) -> AsyncIterator[bytes]:
-    """Yield the archive's bytes. Raises OwnerRequired before the first."""
+    """Return the archive's bytes in parts; the first one is read already, so that a refusal is not
+    an archive that ends early. Raises OwnerRequired.
+    """
     caller.must_be_owner()
+    parts = _parts(database, caller)
+    return _all(await anext(parts), parts)
+
+
+async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    async with aclosing(parts):
+        yield first
+        async for part in parts:
+            yield part
+
+
+async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
     pipe = _Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as file:
         for sheet in SHEETS:
@@ -220,6 +235,5 @@ async def _part(
                 last=sql.Literal(values["after"] if last is None else last),
                 head=sql.SQL("true" if after is None else "false"),
             )
-            async with copying(connection, copy) as rows:
-                data = b"".join([bytes(part) async for part in rows])
+        data = await copy_bytes(session, copy.as_string(connection))
     return data, last if count == ROWS_AT_ONCE else None

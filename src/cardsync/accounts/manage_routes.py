@@ -171,7 +171,8 @@ async def export_everything(caller: Caller, database: Database) -> Stream:
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Stream(everything.archive(database, caller), media_type=everything.ZIP, headers=headers)
+    parts = await everything.archive(database, caller)
+    return Stream(parts, media_type=everything.ZIP, headers=headers)
 
 
 @get("/account/deletion", responses=problems(*READ))

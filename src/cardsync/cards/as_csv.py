@@ -28,8 +28,8 @@ COLUMNS = (
     "low_price", "low_price_with_shipping", "direct_low", "status", "locations", "lists",
     "updated_at",
 )  # fmt: skip
-# A part has at most so many cards.
-PART = 5_000
+# Others have their turn between parts, and a part has at most so many cards.
+PART = 1_000
 _TEXTS = frozenset(
     {"product_name", "set_name", "number", "rarity", "printing", "language", "lists"}
 )

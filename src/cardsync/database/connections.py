@@ -61,6 +61,12 @@ def until(deadline: Deadline) -> Iterator[None]:
         _current.reset(token)
 
 
+def answer_has_begun() -> bool:
+    """Return whether nothing of the request has an end any more: its caller reads the answer."""
+    deadline = _current.get()
+    return deadline is not None and deadline.at == inf
+
+
 def _left(now: float) -> float:
     deadline = _current.get()
     return inf if deadline is None else max(deadline.at - now, ENDING_SECONDS)

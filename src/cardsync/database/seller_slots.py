@@ -17,6 +17,7 @@ from enum import IntEnum
 from weakref import WeakValueDictionary
 
 from cardsync import errors
+from cardsync.database.connections import answer_has_begun
 
 WAIT_SECONDS = 10
 # Two lines without a seller: requests of nobody yet, such as a sign-in, and a look at the health.
@@ -62,6 +63,12 @@ def asked_by(seller_id: int) -> None:
         request.seller_id = seller_id
 
 
+def asks() -> int | None:
+    """Return the seller whose request is being answered here; None outside a request."""
+    request = _request.get()
+    return None if request is None else request.seller_id
+
+
 class _Line:
     """One seller's slots: those of all work, of long work, and of work that prices all cards."""
 
@@ -92,7 +99,9 @@ class Slots:
         async with AsyncExitStack() as held:
             line.waiting += 1
             try:
-                async with asyncio.timeout(WAIT_SECONDS):
+                # A file that was begun waits for its next part as long as its reader does.
+                most = None if answer_has_begun() else WAIT_SECONDS
+                async with asyncio.timeout(most):
                     for slots in reversed(line.slots[: work + 1]):
                         await held.enter_async_context(slots)
             except TimeoutError:

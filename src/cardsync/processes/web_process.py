@@ -18,6 +18,7 @@ from cardsync.logs import setup_logging
 from cardsync.processes.bind_address import held
 from cardsync.processes.parent_watch import be_parent, watch_parent
 from cardsync.settings import Settings
+from cardsync.web.fair_threads import short_turns
 
 # A web process holds this many connections, idle ones too: every agent has one open between its
 # polls. A client beyond them waits without an answer.
@@ -92,6 +93,7 @@ def web_app() -> object:
     # No other process would end it after its parent was killed.
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     app = create_app(settings)
+    short_turns()
     # The garbage collector leaves out the objects that exist here: walking them took 0.2 s, and
     # every caller waited.
     gc.collect()

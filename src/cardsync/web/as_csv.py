@@ -17,8 +17,8 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
 Row = TypeVar("Row")
-# A part has at most so many rows.
-PART: Final = 5_000
+# Others have their turn between parts, and a part has at most so many rows.
+PART: Final = 1_000
 # A spreadsheet would calculate a text that begins with one of these.
 CALCULATED: Final = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import cardsync
 from browsers import Browser, signed_in
 from builders import Seller, SellerBuilder, Service, a_row, a_shop
 from cardsync.asgi import create_app
-from cardsync.database import seller_slots
+from cardsync.database import connections, seller_slots
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from requests_of_routes import BODIES
@@ -109,14 +110,15 @@ async def begun(shop: Shop, path: str) -> AsyncIterator[None]:
         "server": ("test", 80),
         "client": ("127.0.0.1", 1),
     }
-    first = asyncio.Event()
+    first, left = asyncio.Event(), asyncio.Event()
     statuses: list[Any] = []
     body = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
     async def receive() -> dict[str, Any]:
         for message in body:
             return message
-        return await asyncio.Event().wait() and {}
+        await left.wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
         statuses.append(message.get("status"))
@@ -131,8 +133,8 @@ async def begun(shop: Shop, path: str) -> AsyncIterator[None]:
         assert statuses[0] == 200
         yield
     finally:
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+        left.set()
+        await asking
 
 
 @asynccontextmanager
@@ -253,3 +255,26 @@ async def test_exports_that_nobody_reads_hold_no_slot(a_seller, quiet):
             for _ in range(2 * database.slots.most[Work.SHORT]):
                 await unread.enter_async_context(begun(shop, export))
             assert (await shop.seller.get("/api/pricing/rules")).status_code == 200
+
+
+async def test_a_file_that_was_begun_waits_for_its_next_part(monkeypatch):
+    monkeypatch.setattr(seller_slots, "WAIT_SECONDS", 0)
+    slots = seller_slots.Slots(pool=8, read_pool=3)
+    came: list[str] = []
+
+    async def next_part() -> None:
+        with seller_slots.answering(), connections.until(connections.Deadline(inf)):
+            async with slots.of(1, Work.LONG):
+                came.append("part")
+
+    with seller_slots.answering():
+        async with AsyncExitStack() as held:
+            for _ in range(slots.most[Work.LONG]):
+                with seller_slots.answering():
+                    await held.enter_async_context(slots.of(1, Work.LONG))
+            reading = asyncio.create_task(next_part())
+            while not slots.waiting(1):
+                await asyncio.sleep(0)
+            assert came == []
+    await reading
+    assert came == ["part"]

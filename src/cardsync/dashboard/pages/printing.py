@@ -4,6 +4,7 @@ the restock sheet, a pull sheet, and a packing slip without an address.
 
 from __future__ import annotations
 
+import asyncio
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -123,7 +124,7 @@ async def labels_page(request: PageRequest, caller: Caller, settings: Settings) 
         request,
         caller,
         "labels.html",
-        pages=placed_on(wanted.sheet, labels, wanted.start),
+        pages=await asyncio.to_thread(placed_on, wanted.sheet, labels, wanted.start),
         wanted=wanted,
         count=len(labels),
         more=more,

@@ -165,6 +165,18 @@ async def told(
     most: int = LARGEST,
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire, with so many of the largest moves."""
+    counts, moves = await asyncio.to_thread(lambda: (_counts(out), _largest(stock, out, most)))
+    names = await names_of(session, caller.seller_id, [move["marketplace_id"] for move in moves])
+    return counts | {
+        "largest": [move | {"product_name": names.get(move["marketplace_id"])} for move in moves],
+        "warnings": evidence.told(
+            stock.run.live,
+            await observed_for(session, stock.run.live),
+        ),
+    }
+
+
+def _counts(out: pl.DataFrame) -> dict[str, Any]:
     counted = engine.summary(out)
     current = pl.col("current_price")
     target = pl.col("target")
@@ -191,39 +203,25 @@ async def told(
         "blocked": counted.blocked,
         "listed_value_before": money(int(sums["before"])),
         "listed_value_after": money(int(sums["after"])),
-        "largest": await _largest(session, caller.seller_id, stock, out, most),
         "histogram": _histogram(out),
-        "warnings": evidence.told(
-            stock.run.live,
-            await observed_for(session, stock.run.live),
-        ),
     }
 
 
-async def _largest(
-    session: AsyncSession,
-    seller_id: int,
-    stock: Stock,
-    out: pl.DataFrame,
-    most: int,
-) -> list[dict[str, Any]]:
+def _largest(stock: Stock, out: pl.DataFrame, most: int) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
         .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
         .sort(["move", "marketplace_id"], descending=[True, False])
     )
-    rows = moves.head(most).to_dicts()
-    names = await names_of(session, seller_id, [row["marketplace_id"] for row in rows])
     return [
         {
             "marketplace_id": row["marketplace_id"],
-            "product_name": names.get(row["marketplace_id"]),
             "current_price": money(row["current_price"]),
             "target_price": money(row["target"]),
             "rule_id": row["rule_id"],
             "reason": reason_of(row, stock.run),
         }
-        for row in rows
+        for row in moves.head(most).to_dicts()
     ]
 
 

@@ -4,6 +4,7 @@ cards; why a card asks what it asks.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -127,7 +128,7 @@ async def preview_prices(
     async with preview.reading(database, caller, settings) as session:
         stock, out = await preview.priced(session, caller, data or {}, clock.now())
         if format is not None:
-            table = preview.every_card(out, format)
+            table = await asyncio.to_thread(preview.every_card, out, format)
             return Response(table, media_type=preview.FORMATS[format])
         told = await preview.told(session, caller, stock, out)
     return Response(msgspec.convert(told, Preview))

@@ -1,0 +1,81 @@
+"""Threads of a web process, divided among sellers: work that `asyncio.to_thread` gives away goes in
+and is done; one seller's work never takes all threads, however much of it there is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Any, TypeVar
+
+from cardsync.database.seller_slots import asks
+
+T = TypeVar("T")
+
+# A thread that computes gives the event loop its turn after so many seconds. With Python's own
+# five milliseconds, two such threads delay some answers by fifty.
+TURN_SECONDS = 0.0005
+_Work = tuple[Future[Any], Callable[[], Any]]
+
+
+def short_turns() -> None:
+    """Let the event loop have its turn soon while threads compute."""
+    sys.setswitchinterval(TURN_SECONDS)
+
+
+class FairThreads(ThreadPoolExecutor):
+    """The event loop's threads. A third of them is the most that one seller has at a time; its
+    other work waits in a line of its own. Work that no request asks for has no line.
+    """
+
+    def __init__(self, threads: int = 0) -> None:
+        count = threads or min(32, (os.cpu_count() or 1) + 4)
+        super().__init__(count, thread_name_prefix="fair")
+        self._most = max(1, count // 3)
+        self._lock = Lock()
+        self._running: dict[int, int] = {}
+        self._waiting: dict[int, deque[_Work]] = {}
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        seller_id = asks()
+        if seller_id is None:
+            return super().submit(fn, *args, **kwargs)
+        done: Future[T] = Future()
+        work: _Work = (done, lambda: fn(*args, **kwargs))
+        with self._lock:
+            running = self._running.get(seller_id, 0)
+            if running == self._most:
+                self._waiting.setdefault(seller_id, deque()).append(work)
+                return done
+            self._running[seller_id] = running + 1
+        super().submit(self._work_off, seller_id, work)
+        return done
+
+    def _work_off(self, seller_id: int, work: _Work) -> None:
+        """Do the work, and give the thread back between two pieces: others wait for one, too."""
+        done, do = work
+        try:
+            if done.set_running_or_notify_cancel():
+                try:
+                    done.set_result(do())
+                except BaseException as e:
+                    done.set_exception(e)
+        finally:
+            self._next_of(seller_id)
+
+    def _next_of(self, seller_id: int) -> None:
+        with self._lock:
+            waiting = self._waiting.get(seller_id)
+            following = waiting.popleft() if waiting else None
+            if not waiting:
+                self._waiting.pop(seller_id, None)
+            if following is None:
+                self._running[seller_id] -= 1
+                if not self._running[seller_id]:
+                    del self._running[seller_id]
+        if following is not None:
+            super().submit(self._work_off, seller_id, following)
