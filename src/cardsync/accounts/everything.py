@@ -150,16 +150,19 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncIterato
 
 async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
     pipe = _Pipe()
+    turn = database.file_turn(caller.seller_id)
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as file:
         for sheet in SHEETS:
             with TemporaryDirectory(prefix="cardsync-") as folder:
                 columns = await _columns(database, caller, sheet)
                 parquet = ParquetSheet(Path(folder), columns)
                 with file.open(sheet.name, "w", force_zip64=True) as entry:
-                    head = True
-                    async for part in _rows(database, caller, sheet):
-                        await asyncio.to_thread(entry.write, part)
-                        await asyncio.to_thread(parquet.add, part, head=head)
+                    last, head = None, True
+                    while head or last is not None:
+                        async with turn():
+                            part, last = await _part(database, caller, sheet, last)
+                            await asyncio.to_thread(entry.write, part)
+                            await asyncio.to_thread(parquet.add, part, head=head)
                         head = False
                         if data := pipe.taken():
                             yield data
@@ -194,16 +197,6 @@ async def _columns(
                 column.name: (kind.name if (kind := known[column.name]) else "text", column.scale)
                 for column in told
             }
-
-
-async def _rows(database: Database, caller: Caller, sheet: Sheet) -> AsyncIterator[bytes]:
-    """Yield the table as CSV, its head first."""
-    last: int | None = None
-    while True:
-        data, last = await _part(database, caller, sheet, last)
-        yield data
-        if last is None:
-            return
 
 
 async def _part(

@@ -29,14 +29,12 @@ async def activity_as_csv(
 ) -> AsyncIterator[bytes]:
     """Return the entries that a filter finds, newest first."""
 
-    async def read(before: int | None) -> list[Activity]:
+    async def read(last: Activity | None) -> list[Activity]:
         async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            return await feed_before(session, caller, wanted, before, PART)
+            return await feed_before(session, caller, wanted, last.id if last else None, PART)
 
-    async def following(row: Activity) -> list[Activity]:
-        return await read(row.id)
-
-    return streamed(COLUMNS, await read(None), following, partial(_line, caller))
+    turn = database.file_turn(caller.seller_id)
+    return await streamed(turn, COLUMNS, read, partial(_line, caller))
 
 
 def _line(caller: Caller, row: Activity) -> Sequence[Any]:

@@ -6,8 +6,7 @@ meanwhile stands there once, as it was or as it is.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 from psycopg.errors import QueryCanceled
@@ -19,7 +18,7 @@ from cardsync.cards.queries import cards_after
 from cardsync.cards.shown import CardRow, card_body
 from cardsync.database.session import Database
 from cardsync.search.fields import QueryError
-from cardsync.web.as_csv import CALCULATED, encoded
+from cardsync.web.as_csv import streamed
 
 HEADERS = {"Content-Disposition": 'attachment; filename="cards.csv"'}
 COLUMNS = (
@@ -30,9 +29,6 @@ COLUMNS = (
 )  # fmt: skip
 # Others have their turn between parts, and a part has at most so many cards.
 PART = 1_000
-_TEXTS = frozenset(
-    {"product_name", "set_name", "number", "rarity", "printing", "language", "lists"}
-)
 
 
 async def cards_as_csv(
@@ -41,47 +37,23 @@ async def cards_as_csv(
     wanted: CardFilter,
     seconds: float,
 ) -> AsyncIterator[bytes]:
-    """Return the file in parts; the first one is read already, so that a search which cannot be
+    """Return the file in parts; the first one is there already, so that a search which cannot be
     read is refused before anything is sent. Raises InvalidPayload.
     """
+
+    async def read(last: CardRow | None) -> list[CardRow]:
+        async with database.readings.of(caller.seller_id, seconds) as reading:
+            return await cards_after(reading, caller, wanted, last.id if last else 0, PART)
+
+    turn = database.file_turn(caller.seller_id)
     try:
-        first = await _part(database, caller, wanted, 0, seconds)
+        return await streamed(turn, COLUMNS, read, _line, PART)
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     except QueryCanceled as e:
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: ask for less"
         ) from e
-    return _parts(database, caller, wanted, first, seconds)
-
-
-async def _part(
-    database: Database,
-    caller: Caller,
-    wanted: CardFilter,
-    after: int,
-    seconds: float,
-) -> list[CardRow]:
-    async with database.readings.of(caller.seller_id, seconds) as reading:
-        return await cards_after(reading, caller, wanted, after, PART)
-
-
-async def _parts(
-    database: Database,
-    caller: Caller,
-    wanted: CardFilter,
-    rows: list[CardRow],
-    seconds: float,
-) -> AsyncIterator[bytes]:
-    yield encoded([COLUMNS])
-    while rows:
-        yield await asyncio.to_thread(_lines, rows)
-        whole = len(rows) == PART
-        rows = await _part(database, caller, wanted, rows[-1].id, seconds) if whole else []
-
-
-def _lines(rows: Sequence[CardRow]) -> bytes:
-    return encoded([_line(row) for row in rows])
 
 
 def _line(row: CardRow) -> list[Any]:
@@ -89,11 +61,4 @@ def _line(row: CardRow) -> list[Any]:
     told = {name: getattr(card, name) for name in COLUMNS}
     told["locations"] = " ".join(f"{place.code}:{place.quantity}" for place in card.locations)
     told["lists"] = " ".join(entry.slug for entry in card.lists)
-    return [_cell(name, told[name]) for name in COLUMNS]
-
-
-def _cell(name: str, value: Any) -> Any:
-    """Return the value; a text that a spreadsheet would calculate begins with an apostrophe."""
-    if name in _TEXTS and str(value).startswith(CALCULATED):
-        return f"'{value}"
-    return value
+    return [told[name] for name in COLUMNS]

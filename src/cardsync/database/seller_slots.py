@@ -2,9 +2,9 @@
 request holds a slot while it holds a connection.
 
 A seller has few slots, so that its simultaneous requests leave connections for all others. Few of
-the slots are for long reads, and one is for work that prices all cards, so that the seller's own
-short requests find a slot, too. The other requests of the seller wait in its own line, hold no
-connection meanwhile, and get 503 after ten seconds.
+the slots are for long work, one of these is for work that prices all cards and one for parts of
+files, so that the seller's own short requests find a slot, too. The other requests of the seller
+wait in its own line, hold no connection meanwhile, and get 503 after ten seconds.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ HEALTH = -1
 
 
 class Work(IntEnum):
-    """What a request does with its connection. The longer it may be, the fewer there are."""
+    """What a request does with its connection. Pricing and files are long work, too."""
 
     SHORT = 0
     LONG = 1
     PRICES_ALL = 2
+    FILE = 3
 
 
 class _Request:
@@ -70,11 +71,19 @@ def asks() -> int | None:
 
 
 class _Line:
-    """One seller's slots: those of all work, of long work, and of work that prices all cards."""
+    """One seller's slots for each kind of work; long work holds one of all work, too."""
 
     def __init__(self, most: tuple[int, ...]) -> None:
         self.slots = tuple(asyncio.Semaphore(number) for number in most)
         self.waiting = 0
+
+    def of(self, work: Work) -> Iterator[asyncio.Semaphore]:
+        """Return the slots that the work needs, the scarcest first."""
+        if work > Work.LONG:
+            yield self.slots[work]
+        if work >= Work.LONG:
+            yield self.slots[Work.LONG]
+        yield self.slots[Work.SHORT]
 
 
 class Slots:
@@ -83,7 +92,7 @@ class Slots:
     def __init__(self, pool: int, read_pool: int) -> None:
         """Divide pools of that many connections: one seller leaves most of them to others."""
         most = max(1, pool * 3 // 8)
-        self.most = (most, max(1, min(most, read_pool) - 1), 1)
+        self.most = (most, max(1, min(most, read_pool) - 1), 1, 1)
         self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -102,7 +111,7 @@ class Slots:
                 # A file that was begun waits for its next part as long as its reader does.
                 most = None if answer_has_begun() else WAIT_SECONDS
                 async with asyncio.timeout(most):
-                    for slots in reversed(line.slots[: work + 1]):
+                    for slots in line.of(work):
                         await held.enter_async_context(slots)
             except TimeoutError:
                 raise errors.ServiceUnavailable(

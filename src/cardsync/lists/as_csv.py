@@ -14,13 +14,11 @@ COLUMNS: Final = ("id", "name", "slug", "position", "card_count", "active_count"
 
 
 async def lists_as_csv(database: Database, caller: Caller, seconds: float) -> AsyncIterator[bytes]:
-    async with database.readings.of(caller.seller_id, seconds) as reading:
-        found = await all_lists(reading, caller, {})
-    return streamed(COLUMNS, found, _no_more, _line)
+    async def read(last: ListRow | None) -> list[ListRow]:
+        async with database.readings.of(caller.seller_id, seconds) as reading:
+            return [] if last else await all_lists(reading, caller, {})
 
-
-async def _no_more(_: ListRow) -> list[ListRow]:
-    return []
+    return await streamed(database.file_turn(caller.seller_id), COLUMNS, read, _line)
 
 
 def _line(row: ListRow) -> Sequence[Any]:

@@ -5,6 +5,7 @@ An order that changes meanwhile stands there once, as it was or as it is.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -42,16 +43,16 @@ async def orders_as_csv(
 ) -> AsyncIterator[bytes]:
     """Return the orders that a filter finds, by id. Raises InvalidPayload."""
 
-    async def following(row: OrderRow) -> list[OrderRow]:
-        return await _orders(database, caller, wanted, row.id, seconds)
+    async def read(last: OrderRow | None) -> list[OrderRow]:
+        return await _orders(database, caller, wanted, last.id if last else 0, seconds)
 
+    turn = database.file_turn(caller.seller_id)
     try:
-        first = await _orders(database, caller, wanted, 0, seconds)
+        return await streamed(turn, COLUMNS, read, _order, PART)
     except QueryCanceled as e:
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: ask for less"
         ) from e
-    return streamed(COLUMNS, first, following, _order, PART)
 
 
 async def _orders(
@@ -92,19 +93,16 @@ async def customers_as_csv(
     """Return the customers by what their orders add up to, which stands beside them for a caller
     who may see revenue.
     """
-    page, columns = 1, OF_CUSTOMERS if caller.sees_revenue else OF_CUSTOMERS[:-1]
+    columns = OF_CUSTOMERS if caller.sees_revenue else OF_CUSTOMERS[:-1]
+    pages = itertools.count(1)
 
-    async def read() -> list[Customer]:
+    async def read(_: Customer | None) -> list[Customer]:
         async with database.readings.of(caller.seller_id, seconds) as reading:
-            return (await customers(reading, caller, page, CUSTOMERS)).page
-
-    async def following(_: Customer) -> list[Customer]:
-        nonlocal page
-        page += 1
-        return await read()
+            return (await customers(reading, caller, next(pages), CUSTOMERS)).page
 
     def cells(row: Customer) -> Sequence[Any]:
         [body] = customer_bodies([row])
         return [getattr(body, name) for name in columns]
 
-    return streamed(columns, await read(), following, cells, CUSTOMERS)
+    turn = database.file_turn(caller.seller_id)
+    return await streamed(turn, columns, read, cells, CUSTOMERS)

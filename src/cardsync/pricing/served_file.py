@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from cardsync.access.caller import Caller
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.export import content, price_updates
 from cardsync.pricing.rollback.serve import serve
@@ -56,7 +57,7 @@ async def served_file(
             )
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
         updates = await price_updates.export(session, caller, now)
     if caller.state.quick_add_waits:
         # While quick-add waits there is no ETag: the next answer may be its file.

@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeVar, cast
 
 from litestar import Response
@@ -25,19 +26,35 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
 async def streamed(
+    turn: Callable[[], AbstractAsyncContextManager[None]],
     columns: Sequence[str],
-    rows: list[Row],
-    following: Callable[[Row], Awaitable[list[Row]]],
+    read: Callable[[Row | None], Awaitable[list[Row]]],
     line: Callable[[Row], Sequence[Any]],
     part: int = PART,
 ) -> AsyncIterator[bytes]:
-    """Yield the file in parts. The first rows are read already, so that a wrong filter is refused
-    before anything is sent; `following` reads those behind a row.
+    """Return the file in parts, each read and written in a turn. The first one is there already, so
+    that a wrong filter is refused before anything is sent; `read` returns the rows behind a row.
     """
-    yield encoded([columns])
-    while rows:
-        yield await asyncio.to_thread(_lines, rows, line)
-        rows = await following(rows[-1]) if len(rows) == part else []
+
+    async def made(after: Row | None) -> tuple[list[Row], bytes]:
+        async with turn():
+            rows = await read(after)
+            return rows, await asyncio.to_thread(_lines, rows, line)
+
+    return _parts(encoded([columns]), await made(None), made, part)
+
+
+async def _parts(
+    head: bytes,
+    first: tuple[list[Row], bytes],
+    made: Callable[[Row], Awaitable[tuple[list[Row], bytes]]],
+    part: int,
+) -> AsyncIterator[bytes]:
+    rows, data = first
+    yield head + data
+    while len(rows) == part:
+        rows, data = await made(rows[-1])
+        yield data
 
 
 def _lines(rows: Sequence[Row], line: Callable[[Row], Sequence[Any]]) -> bytes:

@@ -27,14 +27,11 @@ async def runs_as_csv(
     """Return all runs, newest first."""
     seconds = settings.read_seconds
 
-    async def read(before: int | None) -> list[PriceRun]:
+    async def read(last: PriceRun | None) -> list[PriceRun]:
         async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            return await runs_before(session, caller, before, PART)
+            return await runs_before(session, caller, last.id if last else None, PART)
 
-    async def following(row: PriceRun) -> list[PriceRun]:
-        return await read(row.id)
-
-    return streamed(COLUMNS, await read(None), following, _line)
+    return await streamed(database.file_turn(caller.seller_id), COLUMNS, read, _line)
 
 
 def _line(row: PriceRun) -> Sequence[Any]:

@@ -158,7 +158,7 @@ async def price_file(caller: Caller, database: Database) -> Response[bytes]:
     """
     caller.must_be_owner()
     now = clock.now()
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
         updates = await price_updates.export(session, caller, now)
     name = f"price-updates-{rfc3339(now)[:10]}.csv"
     headers = {
