@@ -182,7 +182,9 @@ class Settings(BaseSettings):
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
     database_pool: int = Field(
-        8, ge=1, description="Database connections of a process for ordinary work"
+        8,
+        ge=1,
+        description="Database connections of a process for ordinary work; one seller's requests have at most three eighths of them at a time",
     )
     database_hot_pool: int = Field(
         2,
