@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import zipfile
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -132,7 +132,7 @@ class _Pipe(io.RawIOBase):
         return b"".join(parts)
 
 
-async def archive(database: Database, caller: Caller) -> AsyncIterator[bytes]:
+async def archive(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
     """Return the archive's bytes in parts; the first one is read already, so that a refusal is not
     an archive that ends early. Raises OwnerRequired.
     """
@@ -141,7 +141,7 @@ async def archive(database: Database, caller: Caller) -> AsyncIterator[bytes]:
     return _all(await anext(parts), parts)
 
 
-async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(parts):
         yield first
         async for part in parts:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch, post
+from litestar.background_tasks import BackgroundTask
 from litestar.response import Stream
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -172,7 +173,9 @@ async def export_everything(caller: Caller, database: Database) -> Stream:
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     parts = await everything.archive(database, caller)
-    return Stream(parts, media_type=everything.ZIP, headers=headers)
+    # An archive whose reader left is ended at once, with the files that it keeps meanwhile.
+    ended = BackgroundTask(parts.aclose)
+    return Stream(parts, media_type=everything.ZIP, headers=headers, background=ended)
 
 
 @get("/account/deletion", responses=problems(*READ))
