@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
+import sys
 from collections import Counter
 from pathlib import Path
 from time import perf_counter
@@ -19,11 +20,17 @@ import polars as pl
 import psutil
 
 import ground
+from cardsync import clock
 from cardsync.catalog.load import load
 from cardsync.database.session import Database
-from cardsync.discovery import offers
+from cardsync.discovery import availability, offers
 from cardsync.processes import supervisor
 from ground import Client, Ground, Report
+
+# Behind our own modules: both folders have one that is called pages.
+sys.path.append(str(ground.HERE.parent / "tests"))
+
+from sent_statements import counting
 
 PATH = "/api/discovery/availability"
 AT_ONCE = 25
@@ -191,6 +198,32 @@ def _spent(made: Ground, children: list[supervisor.Child]) -> float:
     return web + ground.cpu_seconds(made.postmaster())
 
 
+def _round_trips(
+    report: Report,
+    made: Ground,
+    seller_id: int,
+    game: str,
+    cards: list[Reference],
+) -> None:
+    """Count what all references of a request, and one alone, ask of the database."""
+
+    async def asked(database: Database, some: list[Reference]) -> int:
+        caller = await made.caller(database, seller_id)
+        async with counting(database) as counted, database.tenant(seller_id) as session:
+            body = {"game": game, "cards": some}
+            await availability.find(session, caller, body, clock.now())
+        return counted.round_trips
+
+    async def both(database: Database) -> tuple[int, int]:
+        return await asked(database, cards), await asked(database, cards[:1])
+
+    many, one = made.in_database(both)
+    report.note(
+        f"{len(cards)} references: {many} round trips, with the transaction's own; one: {one}"
+    )
+    report.at_most(f"round trips of {len(cards)} references / of one", many / one, 1)
+
+
 def _refresh(report: Report, made: Ground, seller_id: int) -> None:
     """Let a shop with 200,000 cards have a sync that changes 50,000 of them."""
     with made.admin() as connection:
@@ -261,6 +294,11 @@ def measure(
             report.at_most("25 references: p99", _p99(times), 25, "ms")
             naive = _like_scan(made, rng.sample(asked["pokemon"], AT_ONCE))
             report.at_least("a LIKE scan / 25 references", naive / statistics.median(times), 100)
+            named: list[Reference] = [
+                {"name": name, "set": set_name, "number": number}
+                for _, name, set_name, number, *_ in asked["magic"][:AT_ONCE]
+            ]
+            _round_trips(report, made, seller.seller_id, "magic", named)
             _typos(report, client, asked, rounds, rng)
             _truth(report, client, asked)
             client.close()

@@ -23,6 +23,7 @@ import ground
 import import_inventory
 import orders
 import search
+from cardsync.access.caller import Caller
 from cardsync.cards import paging, queries
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.database import packed_integers
@@ -58,6 +59,7 @@ async def compared(report: Report, what: str, rounds: int, with_it: Work, withou
         f"{what:<46} {least[0] * 1000:8.1f} ms, without it {least[1] * 1000:8.1f} ms,"
         f" {least[1] / least[0]:5.2f} x"
     )
+    report.at_least(f"without / with {what}", least[1] / least[0], 1)
 
 
 @contextmanager
@@ -144,10 +146,10 @@ async def copies(report: Report, database: Database, seller: int, rounds: int) -
     await compared(report, "copy_bytes, for `async for`", rounds, read, in_parts)
 
 
-async def searches(report: Report, database: Database, seller: int, rounds: int) -> None:
+async def searches(report: Report, database: Database, caller: Caller, rounds: int) -> None:
     async def ask(given: dict[str, list[str]]) -> None:
-        async with database.readings.of(seller, 30) as reading:
-            await queries.find_cards(reading, seller, read_filter(given), read_page(given))
+        async with database.readings.of(caller.seller_id, 30) as reading:
+            await queries.find_cards(reading, caller, read_filter(given), read_page(given))
 
     async def all_of_them() -> None:
         for words in search.SEARCHES:
@@ -164,15 +166,15 @@ async def searches(report: Report, database: Database, seller: int, rounds: int)
     await compared(report, "id_sample, the first page of all cards", rounds, everything, no_sample)
 
 
-async def order_reads(report: Report, database: Database, seller: int, rounds: int) -> None:
+async def order_reads(report: Report, database: Database, caller: Caller, rounds: int) -> None:
     async def customers() -> None:
-        async with database.readings.of(seller, 30) as reading:
-            await customers_read.customers(reading, seller, 1, 50)
+        async with database.readings.of(caller.seller_id, 30) as reading:
+            await customers_read.customers(reading, caller, 1, 50)
 
     async def page() -> None:
         for _ in range(50):
-            async with database.readings.of(seller, 30) as reading:
-                await find_orders(reading, seller, OrderFilter())
+            async with database.readings.of(caller.seller_id, 30) as reading:
+                await find_orders(reading, caller, OrderFilter())
 
     async def planned_each_time() -> None:
         # A plain subclass is not told apart as `Planned`; its statement is read as text.
@@ -258,10 +260,11 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 await orders.applied(made, database, seller, [body])
             with made.admin() as connection:
                 connection.execute("VACUUM ANALYZE orders, order_tally")
-            await order_reads(report, database, seller.seller_id, rounds)
+            caller = await made.caller(database, seller.seller_id)
+            await order_reads(report, database, caller, rounds)
             await integers(report, database, seller.seller_id, rounds)
             await copies(report, database, seller.seller_id, rounds)
-            await searches(report, database, seller.seller_id, rounds)
+            await searches(report, database, caller, rounds)
             await commits(report, database, seller.seller_id, rounds)
             await order_writes(made, report, database, min(rounds, 3))
 

@@ -28,6 +28,7 @@ import polars as pl
 import psutil
 import psycopg
 
+from cardsync.access.caller import Caller, caller_of
 from cardsync.accounts.sellers import CreatedSeller, create_seller
 from cardsync.catalog.load import import_catalog
 from cardsync.database.session import Database
@@ -125,6 +126,15 @@ class Ground:
                 )
 
         return self.in_database(make)
+
+    async def caller(self, database: Database, seller_id: int) -> Caller:
+        """The seller as its newest key names it."""
+        with self.admin() as connection:
+            key = connection.execute(
+                "SELECT max(id) FROM api_key WHERE seller_id = %s", (seller_id,)
+            ).fetchone()
+        assert key is not None
+        return await caller_of(database, seller_id, key[0])
 
     def admin(self) -> psycopg.Connection[Any]:
         """As the superuser, for looking behind row-level security and for setting a scene."""

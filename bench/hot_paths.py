@@ -1,5 +1,6 @@
-"""`python bench/hot_paths.py OTHER [--rows 30000] [--rounds 6]`: what the hot paths cost here and
-in OTHER, another checkout of the program with an environment and this file of its own.
+"""`python bench/hot_paths.py [--commits 100] [--rows 30000] [--rounds 6]`: what the hot paths cost
+now and so many commits before; or, with `--other FOLDER`, in another checkout of the program with
+an environment and this file of its own.
 
 Both are set up first, and then take turns at each path, because a machine that others use changes
 from minute to minute. The cost is CPU of our processes and of PostgreSQL together: the least of the
@@ -10,10 +11,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -27,10 +32,13 @@ import import_inventory
 import orders
 import reprice
 import search
-from ground import Client, Database, Ground
+from ground import Client, Database, Ground, Report
 from priced_shop import Shop, shop
 
 HERE = Path(__file__).resolve()
+ROOT = HERE.parent.parent
+# So many cards show the cost of a path as well as more do, and can be walked often.
+ROWS = 30_000
 PATHS = ("heartbeats", "first import", "import again", "orders", "reprice", "searches")
 
 
@@ -118,12 +126,20 @@ def walk_as_asked(data: Path, rows: int) -> None:
 
 
 class Side:
-    """A checkout that walks paths in a process of its own."""
+    """A checkout that walks paths in a process of its own; without an environment of its own it has
+    ours.
+    """
 
     def __init__(self, root: Path, given: list[str]) -> None:
-        command = [str(root / ".venv/bin/python"), str(root / "bench/hot_paths.py"), "-", *given]
+        own = root / ".venv/bin/python"
+        python = str(own) if own.exists() else sys.executable
         self.process = subprocess.Popen(
-            command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [python, str(root / "bench/hot_paths.py"), "--walk", *given],
+            cwd=root,
+            env=os.environ | {"PYTHONPATH": str(root / "src")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def told(self, word: str) -> str:
@@ -143,8 +159,25 @@ class Side:
         self.process.communicate()
 
 
-def compare(other: Path, rounds: int, given: list[str]) -> None:
-    sides = [Side(other, given), Side(HERE.parent.parent, given)]
+@contextmanager
+def earlier(commits: int) -> Iterator[Path]:
+    """The program as it was so many commits before, with this file of today."""
+    folder = Path(tempfile.mkdtemp(prefix="cardsync-before-"))
+    folder.chmod(0o755)
+    try:
+        taken = subprocess.run(
+            ["git", "archive", f"HEAD~{commits}"], cwd=ROOT, capture_output=True, check=True
+        )
+        subprocess.run(["tar", "-x", "-C", str(folder)], input=taken.stdout, check=True)
+        shutil.copy(HERE, folder / "bench")
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def compare(report: Report, other: Path, data: Path, rows: int, rounds: int) -> None:
+    given = ["--data", str(data), "--rows", str(rows)]
+    sides = [Side(other, given), Side(ROOT, given)]
     for side in sides:
         side.told("ready")
     costs: dict[str, list[list[float]]] = {path: [] for path in PATHS}
@@ -154,29 +187,40 @@ def compare(other: Path, rounds: int, given: list[str]) -> None:
             walked = {side: side.walk(path) for side in order}
             if turn:
                 costs[path].append([walked[side] for side in sides])
-                before, now = (min(each) for each in zip(*costs[path], strict=True))
-                ratio = statistics.median(b / a for a, b in costs[path])
-                print(
-                    f"| {path} | {before:.3f} s | {now:.3f} s | {now / before:.3f} | {ratio:.3f} |"
-                    f" n {turn}",
-                    flush=True,
-                )
     for side in sides:
         side.end()
+    for path, walks in costs.items():
+        before, now = (min(each) for each in zip(*walks, strict=True))
+        report.note(f"{path:<14} least before {before:.3f} s, least now {now:.3f} s")
+        ratio = statistics.median(ours / theirs for theirs, ours in walks)
+        report.at_most(f"{path}: CPU now / before", ratio, 1.03)
+
+
+def measure(data: Path, rows: int, rounds: int, commits: int) -> Report:
+    report = Report(f"Hot paths, now and {commits} commits before")
+    with earlier(commits) as other:
+        compare(report, other, data, min(rows, ROWS), rounds)
+    return report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commits", type=int, default=100)
+    parser.add_argument("--other", type=Path, help="another checkout's root")
+    parser.add_argument("--walk", action="store_true", help="walk the paths that are asked for")
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--rounds", type=int, default=6)
+    chosen = parser.parse_args()
+    if chosen.walk:
+        walk_as_asked(chosen.data, chosen.rows)
+    elif chosen.other:
+        report = Report(f"Hot paths, here and in {chosen.other}")
+        compare(report, chosen.other, chosen.data, chosen.rows, chosen.rounds)
+        report.show()
+    else:
+        measure(chosen.data, chosen.rows, chosen.rounds, chosen.commits).show()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("other", help="another checkout's root")
-    parser.add_argument("--data", type=Path, default=HERE.parent.parent.parent / "shared" / "data")
-    parser.add_argument("--rows", type=int, default=30_000)
-    parser.add_argument("--rounds", type=int, default=6)
-    chosen = parser.parse_args()
-    if chosen.other == "-":
-        walk_as_asked(chosen.data, chosen.rows)
-    else:
-        compare(
-            Path(chosen.other),
-            chosen.rounds,
-            ["--data", str(chosen.data), "--rows", str(chosen.rows)],
-        )
+    main()

@@ -122,12 +122,18 @@ async def _measured(made: Ground, database: Database, report: Report, rounds: in
                 )
                 if turn:
                     costs[name].append(cost)
+        cpu = {}
         for name, each in costs.items():
             ours, theirs, waited = (min(values) for values in zip(*each, strict=True))
+            cpu[name] = ours + theirs
             report.note(
                 f"{at_once:>2} at once, {name:<26} {ours:4.0f} µs of ours, {theirs:4.0f} µs of"
                 f" PostgreSQL, {waited:5.0f} µs until it is there"
             )
+        [joined, *others] = WAYS
+        for name in others:
+            what = f"{at_once} at once: CPU of {name} / {joined}"
+            report.at_least(what, cpu[name] / cpu[joined], 1)
 
 
 if __name__ == "__main__":

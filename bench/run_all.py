@@ -22,10 +22,13 @@ import crowd
 import discovery
 import engine
 import export_prices
+import fences
 import ground
 import heal
 import heartbeat
+import hot_paths
 import import_inventory
+import joined_reads
 import market_import
 import matching
 import orders
@@ -96,6 +99,9 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     ),
     "basket": (basket.measure, {"rounds": 5}),
     "engine": (engine.measure, {}),
+    "joined_reads": (joined_reads.measure, {"rounds": 5}),
+    "fences": (fences.measure, {"rounds": 5}),
+    "hot_paths": (hot_paths.measure, {"rounds": 6, "commits": 100}),
 }
 
 

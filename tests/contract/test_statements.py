@@ -1,72 +1,21 @@
-"""The polls of a steady agent cost the database few statements. libpq itself counts them on every
-connection that the process has.
-"""
+"""The polls of a steady agent cost the database few statements and round trips."""
 
 import asyncio
-import re
-import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
 import psycopg
 import pytest
-from psycopg.pq import Trace
 
 from builders import Seller, Service, a_csv, a_row
 from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.database.hot_reads import PolledQuery
-from cardsync.database.session import Database
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
+from sent_statements import counting
 
 AGENTS, ROUNDS = 20, 5
-
-
-# A message in libpq's trace; a statement's text goes on over lines.
-MESSAGE = re.compile(r"^([FB])\t\d+\t(\w+)(.*?)(?=^[FB]\t\d|\Z)", re.MULTILINE | re.DOTALL)
-
-
-class Counted:
-    """The statements that a block sent, read when it has ended."""
-
-    def __init__(self) -> None:
-        self.sent: list[str] = []
-        self.round_trips = 0
-
-    def read(self, file) -> None:
-        file.seek(0)
-        for direction, kind, text in MESSAGE.findall(file.read()):
-            # A text goes out by a simple query or is parsed; prepared before, it is only executed.
-            if direction == "F" and kind in ("Query", "Parse", "Execute"):
-                self.sent.append(f"{kind} {text.strip()}")
-            self.round_trips += (direction, kind) == ("B", "ReadyForQuery")
-
-    def statements(self, word: str) -> int:
-        return sum(text.count(word) for text in self.sent)
-
-
-@asynccontextmanager
-async def counting(database: Database):
-    """Every connection of both pools writes down what passes over it; the block has them all."""
-    counted = Counted()
-    async with AsyncExitStack() as after:
-        async with AsyncExitStack() as held:
-            ours = [
-                await held.enter_async_context(database.hot.connection())
-                for _ in range(database.hot.max_size)
-            ]
-            for _ in range(database.engine.pool.size()):
-                session = await held.enter_async_context(database.engine.connect())
-                ours.append((await session.get_raw_connection()).driver_connection)
-            for connection in ours:
-                file = after.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
-                after.callback(counted.read, file)
-                connection.pgconn.trace(file.fileno())
-                connection.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
-                after.callback(connection.pgconn.untrace)
-        yield counted
 
 
 @pytest.fixture
