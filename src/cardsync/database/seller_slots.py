@@ -26,7 +26,7 @@ HEALTH = -1
 
 
 class Work(IntEnum):
-    """What a request does with its connection. Pricing and files are long work, too."""
+    """The kinds of work that a request does with its connection. Pricing and files are long work, too."""
 
     SHORT = 0
     LONG = 1

@@ -1,5 +1,5 @@
-"""What the words of a page's controls mean, in English and in the languages that browsers translate
-pages to: a word in, the meanings that it may have out. Pure.
+"""The words of a page's controls, in English and in the languages that browsers translate pages
+to: a word in, the meanings that it may have out. Pure.
 
 Each line is one meaning: `*` names an act, `!` an act that makes something else of the same thing
 (to delete an export, help on it). A word on two lines may mean either.

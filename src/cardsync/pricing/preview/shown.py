@@ -56,8 +56,9 @@ class DraftPreview(Preview):
 
 
 class PricedBy(msgspec.Struct):
-    """What a card asks by a set of rules; null where something blocks a price or nothing usable is
-    there. The steps are those of an explanation. A draft that is no saved rule has the id -1.
+    """The price that a set of rules asks for a card; null where something blocks it or nothing
+    usable is there. The steps are those of an explanation. A draft that is no saved rule has the
+    id -1.
     """
 
     target_price: str | None

@@ -1,4 +1,4 @@
-"""Some cards as a run prices them: their ids and a run go in; for each of them the engine's row, from
+"""A few cards as a run prices them: their ids and a run go in; for each of them the engine's row, from
 which its steps are told, comes out. Nothing is written.
 """
 
