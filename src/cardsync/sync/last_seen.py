@@ -7,8 +7,8 @@ A process that is killed loses at most one second of them, and the next heartbea
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 import structlog
 from sqlalchemy import select, text
@@ -20,6 +20,8 @@ from cardsync.database.session import Database
 from cardsync.sync.models import AgentSeen
 
 log = structlog.get_logger(__name__)
+# An agent calls every 30 seconds; one that missed a few calls is offline.
+OFFLINE: Final = timedelta(minutes=2)
 
 FLUSH_SQL = text("""
     INSERT INTO agent_seen (seller_id, last_seen_at, version, platform)
@@ -32,6 +34,11 @@ FLUSH_SQL = text("""
            platform = coalesce(excluded.platform, agent_seen.platform)
      WHERE agent_seen.last_seen_at < excluded.last_seen_at
 """)
+
+
+def is_offline(seen_at: datetime | None, now: datetime) -> bool:
+    """Whether an agent does not call at present; one that never called does not either. Pure."""
+    return seen_at is None or now - seen_at > OFFLINE
 
 
 class Agent(NamedTuple):

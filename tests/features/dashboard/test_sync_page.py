@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from browsers import Browser, joined, signed_in
 from builders import a_csv, a_row
+from cardsync import clock
 from tasks_builder import claim, end, listed
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -33,6 +38,35 @@ async def test_a_sync_is_requested_and_cancelled(a_seller):
     assert (await send(staff, "/sync/cancel")).status_code == 403
     assert (await send(browser, "/sync/cancel")).status_code == 303
     assert (await seller.get("/api/v1/status")).json()["sync_in_progress"] is False
+
+
+async def test_a_request_says_when_the_agent_starts_it(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+
+    async def asked(kind):
+        answer = await send(browser, "/sync/request", kind=kind, back="/today")
+        return parse_qs(urlsplit(answer.headers["location"]).query)["done"][0]
+
+    assert "No agent has called yet" in await asked("orders")
+    await seller.post("/api/v1/heartbeat")
+    seen = clock.now()
+    assert "The agent starts it within a minute." in await asked("orders")
+    assert "offline" not in (await browser.get("/today")).text
+    clock.shift(timedelta(minutes=6))
+    told = await asked("orders")
+    at = seen.astimezone(ZoneInfo("America/New_York"))
+    assert f"The agent is offline since {at:%Y-%m-%d %H:%M %Z} (6 min ago)" in told
+    assert "the sync starts once it is back" in told
+    for page in ("/sync", "/today"):
+        text = (await browser.get(page)).text
+        assert "(6 min ago); the sync starts once it is back" in text
+        assert "next poll" not in text
+    await seller.post("/api/v1/heartbeat")
+    assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
+    clock.shift(timedelta(minutes=4))
+    assert "when the sync under way has ended" in await asked("refunds")
+    assert "offline" not in (await browser.get("/sync")).text
 
 
 async def test_the_agents_tasks_are_those_of_the_api(a_seller):

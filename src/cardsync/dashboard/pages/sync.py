@@ -11,7 +11,7 @@ import csv
 import io
 import secrets
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, get_args
 
 from litestar import Response, get, post
@@ -28,7 +28,8 @@ from cardsync.agentwork.listing import page_of_tasks
 from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import tasks_body
 from cardsync.credits import skip_wait
-from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, show
+from cardsync.dashboard.formats import Reader
+from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, reader_of, see, show
 from cardsync.database.session import Database
 from cardsync.pricing.export import price_updates
 from cardsync.pricing.rollback import rollbacks
@@ -40,7 +41,7 @@ from cardsync.seller_state.kinds import KINDS, read_kind
 from cardsync.settings import Settings
 from cardsync.sync import cancel, cooldown
 from cardsync.sync import request as requests
-from cardsync.sync.last_seen import LastSeen
+from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of
 
@@ -73,12 +74,25 @@ EMPTY: Final = {
 BACK: Final = ("/sync", "/today")
 
 
+def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> str:
+    """Return when a sync that is requested or due starts, as a sentence. Pure."""
+    if in_progress:
+        return "The agent starts it when the sync under way has ended."
+    if seen_at is None:
+        return "No agent has called yet; the sync starts once one runs."
+    if is_offline(seen_at, reader.now):
+        since = f"since {reader.exact(seen_at)} ({reader.ago(seen_at)})"
+        return f"The agent is offline {since}; the sync starts once it is back."
+    return "The agent starts it within a minute."
+
+
 async def steering(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, back: str
 ) -> dict[str, Any]:
     """Return what `sync_steering.html` shows."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
+    seen_at = await seen.at(session, caller)
     current = await status_of(session, caller, price_updates.run_waits, now, settings)
     span = timedelta(seconds=settings.sync_cooldown_seconds)
     remaining = cooldown.remaining_seconds(caller.state.last_pricing_at, span, now)
@@ -88,9 +102,15 @@ async def steering(
         paid=caller.entitlements(now).paid,
     )
     return {
-        "status": status_body(current, caller.state.last_sync_at, await seen.at(session, caller)),
+        "status": status_body(current, caller.state.last_sync_at, seen_at),
         "kinds": [(kind, kind.title()) for kind in KINDS],
         "requested_kind": caller.state.requested_kind,
+        "offline": is_offline(seen_at, now) and not current.in_progress,
+        "start": start_of(
+            reader_of(request, caller),
+            seen_at,
+            in_progress=current.in_progress,
+        ),
         "cooldown_binds": binds,
         "cooldown_until": clock.rfc3339(now + timedelta(seconds=remaining)),
         "credit_balance": caller.account.credit_balance,
@@ -159,8 +179,17 @@ async def request_sync(
     form = await read_form(request)
     kind = read_kind(field(form, "kind") or "full")
     await requests.request_sync(session, caller, kind, clock.now(), settings)
-    done = f"Requested: a sync of kind {kind}. The agent begins it at its next poll."
-    return see(_back(form), done)
+    start = await _start(request, caller, session, settings)
+    return see(_back(form), f"Requested: a sync of kind {kind}. {start}")
+
+
+async def _start(
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+) -> str:
+    seen: LastSeen = request.app.state.last_seen
+    current = await status_of(session, caller, price_updates.run_waits, clock.now(), settings)
+    seen_at = await seen.at(session, caller)
+    return start_of(reader_of(request, caller), seen_at, in_progress=current.in_progress)
 
 
 @post("/sync/cancel", opt=BY_FORM)
@@ -180,9 +209,10 @@ async def skip_the_wait(
     key = field(form, "key")
     skip_wait.check_key(key, "key")
     skipped = await skip_wait.skip_wait(session, caller, key, clock.now(), settings)
+    start = await _start(request, caller, session, settings)
     told = {
-        "charged": f"One credit is spent, {skipped.balance:,} are left. The sync begins soon.",
-        "replayed": "This credit is spent already. The sync begins soon.",
+        "charged": f"One credit is spent, {skipped.balance:,} are left. {start}",
+        "replayed": f"This credit is spent already. {start}",
         "no_charge_needed": "No credit was needed.",
         "sync_in_flight": "A sync runs already. No credit was spent.",
     }

@@ -15,11 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.pages.sync import start_of
+from cardsync.dashboard.shell import PageRequest, field, read_form, reader_of, see, show
 from cardsync.inventory import reviews
 from cardsync.seller_state.kinds import KINDS
 from cardsync.settings import Settings
-from cardsync.sync.last_seen import LastSeen
+from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.today import work
 from cardsync.today.shown import TodayBody
 from cardsync.web.request import reading
@@ -58,6 +59,7 @@ async def today_page(
         )
         movers = await work.movers(reads, caller, period)
         today = await work.today_of(session, caller, reads, seen, now, settings)
+    seen_at = clock.read_moment(today.sync.agent_last_seen_at)
     return show(
         request,
         caller,
@@ -73,6 +75,8 @@ async def today_page(
         reviews=[one for one in today.conditions if one.kind in REVIEWS],
         review_paths=REVIEWS,
         next_at_once=_is_due(today, now),
+        offline=is_offline(seen_at, now) and not today.sync.in_progress,
+        start=start_of(reader_of(request, caller), seen_at, in_progress=today.sync.in_progress),
         wait_words=_wait(today.sync.cooldown_seconds),
         can_cancel=caller.role == "owner" and today.sync.phase in RUNNING,
         # The form's own key: sent twice, it is charged once.
