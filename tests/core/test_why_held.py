@@ -28,6 +28,12 @@ def test_a_reason_has_its_sentence(held, sentence):
     assert held.sentence == sentence
 
 
+def test_each_reason_has_one_word_on_pages():
+    words = {held.reason: held.word for held, _ in CASES}
+    reviewed = dict.fromkeys(("rise", "drop", "first_price"), "held for review")
+    assert words == reviewed | {"holdout": "hold-out", "cap": "held by cap"}
+
+
 def test_no_reason_is_without_a_case():
     assert {held.reason for held, _ in CASES} == set(SENTENCES)
 

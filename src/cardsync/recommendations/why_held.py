@@ -1,5 +1,5 @@
 """Why a price is held: a reason with its figures comes in, one sentence goes out. The module is
-pure; a further reason is one line of SENTENCES.
+pure; a further reason is one line of SENTENCES, and of WORDS if it is no review.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     "holdout": "It is in its rule's hold-out until {until}; the rule would ask {price}.",
     "cap": "Its rule holds moves beyond the cap, so the price stays as it is.",
 }
+# A price that is held waits for a person or a cap; one in a hold-out waits for nothing.
+WORDS: Final[Mapping[str, str]] = {"cap": "held by cap", "holdout": "hold-out"}
 # The verdicts of a market gate that let no price through, and that are no ordinary answer.
 _PASSED: Final = ("taken", "not_lower")
 
@@ -27,6 +29,10 @@ class Held(NamedTuple):
     reason: str
     price: int | None = None
     until: datetime | None = None
+
+    @property
+    def word(self) -> str:
+        return WORDS.get(self.reason, "held for review")
 
     @property
     def sentence(self) -> str:

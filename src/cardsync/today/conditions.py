@@ -282,11 +282,11 @@ def _reviews(facts: Facts) -> Iterator[Condition]:
 def _prices(facts: Facts) -> Iterator[Condition]:
     held = facts.held
     if held.number:
-        of = counted(held.number, "card is", "cards are")
+        prices = counted(held.number, "price is", "prices are")
         yield Condition(
             "prices_held",
             "warn",
-            f"The price of {of} held, because it would move too far.",
+            f"{prices} held by a cap: the move is too large for its rule.",
             "See the cards",
             "/cards?search=is%3Aheld",
             held.since,
@@ -295,12 +295,11 @@ def _prices(facts: Facts) -> Iterator[Condition]:
         )
     reviews = facts.reviews
     if reviews.number:
-        moves = counted(reviews.number, "price moves", "prices move")
-        waits = "waits" if reviews.number == 1 else "wait"
+        prices = counted(reviews.number, "price is", "prices are")
         yield Condition(
             "prices_to_review",
             "warn",
-            f"{moves} beyond your limits and {waits} for your word.",
+            f"{prices} held for your review: the move is beyond your limits.",
             "Look at them",
             "/pricing/reviews",
             reviews.since,

@@ -9,7 +9,8 @@ import re
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop
+from rollbacks_builder import repriced
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 
@@ -31,6 +32,24 @@ async def test_the_table_shows_what_the_api_answers(shop):
     assert f"{answer['total']} cards" in page.text
     for card in answer["cards"]:
         assert f'href="/cards/{card["id"]}"' in page.text
+
+
+async def test_a_target_that_is_the_price_is_shown_and_one_that_is_unknown_is_a_dash(a_seller):
+    same = a_row(1, price="1.00", market="1.00", low="")
+    seller = await a_shop(a_seller, same, a_row(2, price="1.00", market="", low="", quantity=3))
+    [rule] = (await seller.get("/api/pricing/rules")).json()["rules"]
+    path = f"/api/pricing/rules/{rule['id']}"
+    body = {"adjust_bp": 0, "undercut_up_bp": None, "fallback_sources": []}
+    assert (await seller.http.patch(path, json=body)).status_code == 200
+    await repriced(seller)
+    cards = {card["marketplace_id"]: card for card in await all_cards(seller)}
+    assert (cards[1]["target_price"], cards[2]["target_price"]) == ("1.00", None)
+    page = (await (await signed_in(seller)).get("/cards?sort=quantity")).text
+    targets = re.findall(r'data-label="Target">(.*?)</td>', page)
+    changes = re.findall(r'data-label="Change">(.*?)</td>', page)
+    assert ["$1.00" in target for target in targets] == [True, False]
+    assert ["–" in target for target in targets] == [False, True]
+    assert ["no change" in change for change in changes] == [True, False]
 
 
 async def test_names_are_shown_as_text(shop):

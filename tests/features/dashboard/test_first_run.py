@@ -177,8 +177,9 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     sections = re.findall(r'<section class="sheet".*?</section>', page.text, re.S)
     for each, section in zip(compared, sections, strict=True):
         told = each["preview"]
-        for name in ("up", "down", "held"):
-            assert f"<dt>{name.title()}</dt><dd>{told[name]}</dd>" in section
+        labels = {"up": "Up", "down": "Down", "held": "Held by cap", "reviewed": "Held for review"}
+        for name, label in labels.items():
+            assert f"<dt>{label}</dt><dd>{told[name]}</dd>" in section
         assert f"${told['listed_value_after']}" in section
         assert len(re.findall("<li>", section)) == len(told["largest"]) <= 10
     rules = [{"name": "Premium", "price_source": "market", "fallback_sources": ["low"]}]

@@ -164,8 +164,8 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
         json={"rule": {"query": "lotus", "fallback_sources": []}},
     )
     found = answer.json()
-    for name in ("selects", "governs", "up", "down", "held"):
-        assert f"<dt>{name.title()}</dt>\n  <dd>{found[name]}</dd>" in part.text
+    for name in ("selects", "governs", "up", "down", "held by cap"):
+        assert f"<dt>{name.capitalize()}</dt>\n  <dd>{found[name.split()[0]]}</dd>" in part.text
     assert "Black Lotus" in part.text
     assert "Cards that match lotus ask the market price." in part.text
     assert "<html" not in part.text
@@ -355,6 +355,8 @@ async def test_the_runs_show_the_figures_of_the_api(shop):
     page = await browser.get("/pricing/runs")
     for run in runs:
         assert f'href="/pricing/runs/{run["id"]}"' in page.text
+        for label, count in (("Held by cap", run["held"]), ("Held for review", run["reviewed"])):
+            assert f'data-label="{label}">{count}</td>' in page.text
         assert f'data-label="Changed">{run["changed"]}</td>' in page.text
     one = await browser.get(address.split("?")[0])
     assert one.status_code == 200

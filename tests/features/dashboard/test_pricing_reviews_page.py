@@ -65,7 +65,7 @@ async def test_the_page_shows_what_waits_as_the_api_does(shop):
     condition = next(one for one in told if one["kind"] == "prices_to_review")
     assert (condition["count"], condition["money"]) == (3, "36.00")
     assert (
-        "3 prices move beyond your limits and wait for your word."
+        "3 prices are held for your review: the move is beyond your limits."
         in (await browser.get("/today")).text
     )
 

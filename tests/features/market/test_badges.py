@@ -96,6 +96,8 @@ async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
     [found] = (await seller.get("/api/orders")).json()["orders"]
     for path in ("/cards", f"/cards/{card['id']}", f"/orders/{found['id']}"):
         assert told in (await browser.get(path)).text, path
+    for path in ("/cards", f"/orders/{found['id']}"):
+        assert ">HELD FOR REVIEW<" in (await browser.get(path)).text, path
 
 
 async def test_a_cap_that_holds_and_a_hold_out_are_told(listed):

@@ -46,7 +46,7 @@ FILTERS = (
     ("is:held", "Held"),
     ("is:underpriced", "Underpriced"),
     ("is:overpriced", "Overpriced"),
-    ("is:unpriced", "Without a target"),
+    ("is:unpriced", "Without a price"),
     ("is:unshelved", "Not on a shelf"),
     ("is:custom", "Custom"),
 )
