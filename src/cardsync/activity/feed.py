@@ -5,15 +5,22 @@ there are, come out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
-from cardsync.access.models import ApiKey
+from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.activity.filters import Wanted
+from cardsync.activity.words import WHO
+
+_NAMED: Final[Mapping[str, type[Member | ApiKey | AccessToken]]] = {
+    "member": Member,
+    "key": ApiKey,
+    "token": AccessToken,
+}
 
 
 class Feed(NamedTuple):
@@ -31,23 +38,23 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
     page = select(Activity).where(*those).order_by(Activity.id.desc())
     rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
     entries = list(rows)
-    return Feed(entries, total or 0, await names_of_keys(session, caller, entries))
+    texts = [wanted.actor or "", *(f"{row.actor} {row.summary}" for row in entries)]
+    return Feed(entries, total or 0, await names_in(session, caller, texts))
 
 
-async def names_of_keys(
-    session: AsyncSession,
-    caller: Caller,
-    entries: Iterable[Activity],
-) -> dict[str, str]:
-    """Return the names of the API keys among the entries' actors, by actor."""
-    words = {entry.actor.partition(" ")[2] for entry in entries if entry.actor.startswith("key ")}
-    ids = [int(word) for word in words if word.isdigit()]
-    if not ids:
-        return {}
-    known = select(ApiKey.id, ApiKey.name).where(
-        ApiKey.seller_id == caller.seller_id, ApiKey.id.in_(ids)
-    )
-    return {f"key {id}": name for id, name in (await session.execute(known)).all()}
+async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
+    """Return the names of the seller's members, API keys and tokens that texts tell of, such as
+    `member 3`.
+    """
+    told = {found.groups() for text in texts for found in WHO.finditer(text)}
+    names: dict[str, str] = {}
+    for kind, table in _NAMED.items():
+        ids = [int(number) for of, number in told if of == kind]
+        if ids:
+            mine = (table.seller_id == caller.seller_id) & table.id.in_(ids)
+            rows = await session.execute(select(table.id, table.name).where(mine))
+            names |= {f"{kind} {id}": name for id, name in rows if name}
+    return names
 
 
 async def feed_before(

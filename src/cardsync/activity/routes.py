@@ -84,7 +84,7 @@ async def undo_activity(caller: Caller, session: AsyncSession, activity_id: int)
     Undoing twice changes nothing more.
     """
     told = await undo.undo_entry(session, caller, activity_id, clock.now())
-    return entry_body(caller, told, await feed.names_of_keys(session, caller, [told]))
+    return entry_body(caller, told, await feed.names_in(session, caller, [told.actor]))
 
 
 router = Router(

@@ -17,7 +17,7 @@ from cardsync.clock import rfc3339
 
 class Entry(msgspec.Struct):
     """`actor` is key N, token N, member N, operator or a part of the service, and `actor_name` the
-    key's name; old entries of keys say key alone. `before` and `after` hold what differs, for
+    name of that key, token or member; old entries of keys say key alone. `before` and `after` hold what differs, for
     owners. `undone_by` is the entry that undid this one.
     """
 

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
+from cardsync.activity.words import ACTIONS
 from cardsync.recommendations.generate import work_off
 from passkeys_builder import Device
 from requests_of_routes import ROUTES
@@ -638,12 +639,13 @@ async def test_a_write_leaves_an_entry_of_its_request(a_seller, route):
     assert answer.status_code in (200, 201, 202), answer.text
     rows = await seller.service.sql(
         seller.id,
-        "SELECT actor, summary FROM activity WHERE seller_id = :id AND request_id = :request",
+        "SELECT actor, action, summary FROM activity WHERE seller_id = :id AND request_id = :request",
         id=seller.id,
         request=answer.headers["X-Request-Id"],
     )
     assert any(row["actor"].startswith(("key ", "member ")) for row in rows)
     assert not any("Some Buyer" in row["summary"] for row in rows)
+    assert {row["action"] for row in rows} <= ACTIONS.keys()
 
 
 async def test_a_write_that_fails_leaves_no_entry(a_seller):

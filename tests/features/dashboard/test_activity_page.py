@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -34,6 +35,29 @@ async def test_the_page_shows_what_the_api_answers(shop):
     for entry in answer["activity"]:
         assert f'id="entry-{entry["id"]}"' in page.text
     assert "<b onclick" not in page.text
+
+
+async def test_it_tells_who_by_name_and_what_in_words(shop):
+    owner = await signed_in(shop)
+    bea = await joined(shop, f"bea-{shop.email}", name="Bea <b>")
+    switched = {"network_consent": True}
+    assert (await owner.send("PATCH", "/api/account", json=switched)).status_code == 200
+    assert (await bea.post("/api/lists", json={"name": "my_list"})).status_code == 201
+    page = (await owner.get("/activity")).text
+    text = re.sub(r"<[^>]*>", "", html.unescape(page).replace("<b>", "(b)"))
+    for words in ("Account settings changed", "Consent to the network: on", "List created"):
+        assert words in text, words
+    assert "List 'my_list'" in text
+    assert "Bea (b)" in text
+    assert "API key “first key”" in text
+    for word in ("network_consent", "account.changed", f"member {bea.member_id}", "key 1"):
+        assert word not in text, word
+    assert ">low<" not in page.split('id="results"')[1]
+    hers = await owner.get(f"/activity?actor=member+{bea.member_id}&action=list.created")
+    assert "1 entry" in hers.text
+    assert '<option value="list.created" selected>List created</option>' in hers.text
+    named = f'<option value="member {bea.member_id}" selected>Bea &lt;b&gt;</option>'
+    assert named in hers.text
 
 
 async def test_filters_stand_in_the_address_and_leave_what_they_say(shop):

@@ -4,7 +4,6 @@ entry with its undo, goes out.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, tzinfo
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from cardsync import clock, errors
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity import feed, undo
+from cardsync.activity import feed, undo, words
 from cardsync.activity.filters import Wanted, read_wanted
 from cardsync.activity.shown import page_body
 from cardsync.dashboard.formats import zone_of
@@ -30,10 +29,11 @@ PLANS_SHOWN = 20
 ACTORS = [
     ("", "Everybody"),
     ("member", "Members"),
-    ("key", "The agent's key"),
-    ("token", "Assistants"),
+    ("key", "API keys"),
+    ("token", "Tokens"),
     ("operator", "The operator"),
 ]
+AREAS = [("", "Everything"), *words.AREAS.items()]
 SHADES = {"low": "plain", "medium": "info", "high": "warn", "critical": "bad"}
 OUTCOME_SHADES = {
     "applied": "good",
@@ -57,27 +57,33 @@ async def activity_page(
     now = clock.now()
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        found = page_body(caller, await feed.read_feed(session, caller, wanted), wanted)
+        done = await feed.read_feed(session, caller, wanted)
         plans = []
         if caller.role == "owner":
             waiting = "pending_review"
             page = await reads.page_of(session, caller, waiting, 1, PLANS_SHOWN, now)
             plans = [plan_body(plan, "", now) for plan in page.plans]
+        names = {**done.names, **await feed.names_in(session, caller, (p.actor for p in plans))}
     address = partial(_address, wanted, day)
     return show(
         request,
         caller,
         "activity.html",
-        feed=found,
+        feed=page_body(caller, done, wanted),
         plans=plans,
         wanted=wanted,
         since=day,
         address=address,
-        actors=_with(ACTORS, wanted.actor),
+        actors=_with(ACTORS, wanted.actor, words.actor_words(wanted.actor or "", names)),
+        areas=_with(AREAS, wanted.action, words.action_words(wanted.action or "")),
         risks=[("", "Every risk"), *((risk, risk.title()) for risk in RISKS)],
         outcomes=[("", "Every outcome"), *((name, _words(name)) for name in OUTCOMES)],
         words=_words,
-        told=_told,
+        action_words=words.action_words,
+        field_words=words.field_words,
+        value_words=words.value_words,
+        who=partial(words.actor_words, names=names),
+        told=partial(words.summary_words, names=names),
         shades=SHADES,
         outcome_shades=OUTCOME_SHADES,
     )
@@ -105,18 +111,14 @@ def _since(text: str, zone: tzinfo) -> str:
         return text
 
 
-def _with(options: list[tuple[str, str]], value: str | None) -> list[tuple[str, str]]:
+def _with(options: list[tuple[str, str]], value: str | None, label: str) -> list[tuple[str, str]]:
     """Return the options, and the address's own value where it is none of them."""
     known = value is None or any(value == name for name, _ in options)
-    return options if known else [*options, (str(value), str(value))]
+    return options if known else [*options, (str(value), label)]
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ").replace(".", ": ").capitalize()
-
-
-def _told(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _address(wanted: Wanted, since: str, **changed: Any) -> str:
@@ -143,7 +145,7 @@ async def undo_entry(
     # It waits for who else writes to the same thing.
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         entry = await undo.undo_entry(session, caller, activity_id, clock.now())
-        done = f"Undone: {entry.summary}"
+        done = f"Undone: {words.summary_words(entry.summary, {})}"
     try:
         page = max(1, int(field(form, "page") or 1))
     except ValueError as e:

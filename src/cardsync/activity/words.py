@@ -1,0 +1,258 @@
+"""The activity feed in words for people: an entry's actor, action and summary come in; text goes
+out. Pure.
+
+Entries keep the words of the API (`member 1`, `account.changed`, `sync_mode=full`), so that old
+entries read as well as new ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+Names = Mapping[str, str]
+WHO: Final = re.compile(r"\b(member|key|token) (\d{1,18})\b")
+_QUOTED: Final = re.compile(r"(“[^”]*”|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_SET: Final = re.compile(r"\b([a-z][a-z_]*)=([^,]*)")
+_SNAKE: Final = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
+
+ACTIONS: Final[Mapping[str, str]] = {
+    "account.changed": "Account settings changed",
+    "account.deletion_asked": "Deletion of the account requested",
+    "account.deletion_taken_back": "Deletion of the account canceled",
+    "account.made": "Account created",
+    "activity.undone": "Change undone",
+    "card.match_settled": "Product of a card chosen",
+    "cards.columns": "Columns of the card table changed",
+    "contribution.added": "Card contributed",
+    "contribution.published": "Contributed card published",
+    "credits.spent": "Credit spent",
+    "customer.noted": "Customer note written",
+    "feedback.received": "Feedback received",
+    "inventory.imported": "Inventory imported",
+    "key.made": "API key created",
+    "key.revoked": "API key revoked",
+    "list.cards_added": "Cards added to a list",
+    "list.cards_removed": "Cards removed from a list",
+    "list.created": "List created",
+    "list.deleted": "List deleted",
+    "list.made": "List created",
+    "list.renamed": "List renamed",
+    "member.changed": "Role of a member changed",
+    "member.invited": "Member invited",
+    "member.joined": "Member joined",
+    "member.link_made": "Password link created",
+    "member.removed": "Member removed",
+    "member.signed_out": "Member signed out",
+    "operator.seller_changed": "Account changed by the operator",
+    "order.dismissed": "Order set aside",
+    "order.marked_shipped": "Order marked as shipped",
+    "order.restocked": "Returned cards put back in stock",
+    "order.undismissed": "Order no longer set aside",
+    "order.unmarked_shipped": "Shipped mark removed",
+    "passkey.added": "Passkey added",
+    "passkey.removed": "Passkey removed",
+    "plan.applied": "Plan applied",
+    "plan.declined": "Plan declined",
+    "plan.drifted": "Plan out of date",
+    "plan.expired": "Plan expired",
+    "plan.pending_review": "Plan sent for review",
+    "plan.permission_changed": "Permission of assistants changed",
+    "plan.previewed": "Plan previewed",
+    "plan.refused_by_grant": "Plan refused by a permission",
+    "plan.refused_by_limit": "Plan refused by a limit",
+    "pricing.cancelled": "Price run canceled",
+    "pricing.failed": "Import of prices failed",
+    "pricing.imported": "Prices imported",
+    "pricing.pinned": "Price pinned",
+    "pricing.pinned_many": "Prices pinned",
+    "pricing.preset_applied": "Preset applied",
+    "pricing.repriced": "Cards priced",
+    "pricing.reprice_requested": "Price run requested",
+    "pricing.review_accepted": "Prices accepted",
+    "pricing.review_dismissed": "Prices dismissed",
+    "pricing.rollback_cancelled": "Rollback canceled",
+    "pricing.rollback": "Rollback prepared",
+    "pricing.rollback_requested": "Rollback requested",
+    "pricing.rule_changed": "Rule changed",
+    "pricing.rule_created": "Rule created",
+    "pricing.rule_deleted": "Rule deleted",
+    "pricing.rule_test_changed": "Rule test changed",
+    "pricing.rule_test_created": "Rule test created",
+    "pricing.rule_test_deleted": "Rule test deleted",
+    "pricing.rule_tests_overridden": "Rule tests overridden",
+    "pricing.rules_reordered": "Rules reordered",
+    "pricing.run_confirmed": "Price run confirmed",
+    "pricing.run_discarded": "Price run discarded",
+    "pricing.sale_changed": "Sale changed",
+    "pricing.sale_created": "Sale created",
+    "pricing.sale_deleted": "Sale deleted",
+    "pricing.settings_changed": "Pricing settings changed",
+    "pricing.unpinned": "Price unpinned",
+    "pricing.unpinned_many": "Prices unpinned",
+    "pull_link.made": "Phone links created",
+    "pull_link.revoked": "Phone link revoked",
+    "pull_queue.marked": "Cards marked by a phone",
+    "pull_session.cancelled": "Pull canceled",
+    "pull_session.completed": "Pull completed",
+    "pull_session.deferred": "Order deferred",
+    "pull_session.found": "Missing card found",
+    "pull_session.missing": "Card missing in a pull",
+    "pull_session.opened": "Pull opened",
+    "pull_session.pulled": "Order pulled",
+    "pull_session.unassigned": "Order taken out of a pull",
+    "pull_session.unpulled": "Pulled mark removed",
+    "quick_add.changed": "New listing changed",
+    "quick_add.deleted": "New listing deleted",
+    "quick_add.drafted": "New listings drafted",
+    "quick_add.listed": "New listings on the marketplace",
+    "quick_add.published": "New listings published",
+    "quick_add.rejected": "New listings rejected",
+    "quick_add.returned": "New listings sent again",
+    "quick_add.settled": "New listing settled",
+    "recommendations.accepted": "Recommendation accepted",
+    "recommendations.auto_applied": "Recommendations applied automatically",
+    "recommendations.dismissed": "Recommendation dismissed",
+    "recommendations.snoozed": "Recommendation snoozed",
+    "repair.asked": "Repair of the agent requested",
+    "repair.disabled": "Repair of the agent switched off",
+    "repair.failed": "Repair of the agent failed",
+    "repair.verified": "Repair of the agent verified",
+    "sales_report.received": "Sales report received",
+    "search.changed": "Saved search changed",
+    "search.deleted": "Saved search deleted",
+    "search.saved": "Search saved",
+    "shelf.count_begun": "Count begun",
+    "shelf.count_cancelled": "Count canceled",
+    "shelf.count_seen": "Places counted",
+    "shelf.count_settled": "Count settled",
+    "shelf.moved": "Cards moved",
+    "shelf.put": "Cards put on a shelf",
+    "shelf.put_many": "Cards put on shelves",
+    "shelf.removed": "Cards taken off a shelf",
+    "sync.cancel_requested": "Cancel of the sync requested",
+    "sync.cancelled": "Sync canceled",
+    "sync.requested": "Sync requested",
+    "task.completed": "Task of the agent completed",
+    "task.failed": "Task of the agent failed",
+    "task.requested": "Task of the agent requested",
+    "upload.accepted": "Upload accepted",
+    "upload.confirmed": "Upload confirmed",
+    "upload.discarded": "Upload discarded",
+    "upload.mended": "Upload corrected",
+}
+# The beginnings of actions, as a filter names them.
+AREAS: Final[Mapping[str, str]] = {
+    "account": "Account",
+    "key": "API keys",
+    "card": "Cards: product chosen",
+    "cards": "Cards: table columns",
+    "contribution": "Contributed cards",
+    "credits": "Credits",
+    "customer": "Customers",
+    "feedback": "Feedback",
+    "inventory": "Inventory",
+    "list": "Lists",
+    "member": "Members",
+    "quick_add": "New listings",
+    "operator": "Operator",
+    "order": "Orders",
+    "passkey": "Passkeys",
+    "pull_link": "Phone links",
+    "pull_queue": "Phone marks",
+    "plan": "Plans",
+    "pricing": "Pricing",
+    "pull_session": "Pulls",
+    "recommendations": "Recommendations",
+    "repair": "Repairs of the agent",
+    "sales_report": "Sales reports",
+    "search": "Saved searches",
+    "shelf": "Shelves",
+    "sync": "Sync",
+    "task": "Tasks of the agent",
+    "activity": "Undone changes",
+    "upload": "Uploads",
+}
+_OTHERS: Final[Mapping[str, str]] = {
+    "operator": "The operator",
+    "agent": "The agent",
+    "sync": "A sync",
+    "pricing": "A price run",
+    "recommendations": "Automatic recommendations",
+    "sweep": "The system",
+    "key": "An API key",
+}
+_FIELDS: Final[Mapping[str, str]] = {
+    "id": "number",
+    "network_consent": "consent to the network",
+    "network_published": "stock shown to buyers",
+    "upload_approved": "price upload approved",
+    "write_consent": "consent to write to the marketplace",
+}
+_VALUES: Final[Mapping[str, str]] = {
+    "": "none",
+    "true": "on",
+    "false": "off",
+    "read_only": "review",
+}
+
+
+def action_words(action: str) -> str:
+    """Return what was done."""
+    return ACTIONS.get(action) or _sentence(action.replace("_", " ").replace(".", ": "))
+
+
+def actor_words(actor: str, names: Names) -> str:
+    """Return who did it, by name where it is known."""
+    kind, _, number = actor.partition(" ")
+    name = names.get(actor)
+    match kind if number else "":
+        case "member":
+            return name or "A former member"
+        case "key":
+            return f"API key “{name}”" if name else "An API key"
+        case "token":
+            return f"Token “{name}”" if name else "A token"
+        case "link":
+            return "A phone"
+    return _OTHERS.get(actor, actor)
+
+
+def summary_words(summary: str, names: Names) -> str:
+    """Return a summary without the API's words; what stands in quotes is a name and is kept."""
+    parts = _QUOTED.split(summary)
+    parts[::2] = [_plain(part, names) for part in parts[::2]]
+    return _sentence("".join(parts))
+
+
+def _plain(text: str, names: Names) -> str:
+    text = _SET.sub(lambda it: f"{field_words(it[1])}: {value_words(it[1], it[2])}", text)
+    text = WHO.sub(lambda it: names.get(it[0], it[0]), text)
+    return _SNAKE.sub(lambda it: field_words(it[0]), text)
+
+
+def field_words(name: str) -> str:
+    return _FIELDS.get(name) or name.removesuffix("_bp").replace("_", " ")
+
+
+def value_words(name: str, value: Any) -> str:
+    """Return a field's value; hundredths of a percent, which `_bp` names, as percent."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and name.endswith("_bp"):
+        return f"{Decimal(value).scaleb(-2).normalize():f} %"
+    if isinstance(value, Mapping):
+        told = (f"{field_words(key)}: {value_words(key, one)}" for key, one in value.items())
+        return ", ".join(told) or "none"
+    if isinstance(value, list):
+        return ", ".join(value_words(name, one) for one in value) or "none"
+    text = str(value)
+    return _VALUES.get(text) or (text.replace("_", " ") if _SNAKE.fullmatch(text) else text)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
