@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, Router, get, post
-from litestar.exceptions import NotFoundException
 from litestar.response import Template
 
 from cardsync import errors, limits
@@ -206,18 +205,10 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
     return gone
 
 
-@get("/pages/{name:str}")
-async def asset(name: str) -> Response[str]:
-    if name not in pages.ASSETS:
-        raise NotFoundException
-    headers = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
-    return Response(pages.asset(name), media_type=pages.ASSETS[name], headers=headers)
-
-
 router = Router(
     path="/",
     route_handlers=[
-        sign_in_page, sign_in, invitation_page, accept_invitation, sign_out, asset,
+        sign_in_page, sign_in, invitation_page, accept_invitation, sign_out,
     ],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,

@@ -1,5 +1,5 @@
-"""The shared parts of every page: the environment that renders templates, the headers that a page
-is sent with, and the files that it links.
+"""The shared parts of every page: the environment that renders templates, and the headers that a
+page is sent with.
 
 The frame and the failure page lie in `web/templates`; a package with pages of its own has them in
 its own `templates` and is named where the environment is made.
@@ -8,8 +8,6 @@ its own `templates` and is named where the environment is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
@@ -30,7 +28,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-ASSETS = {"mark.svg": "image/svg+xml"}
 
 
 def templates(
@@ -40,7 +37,7 @@ def templates(
     """Return Litestar's template engine over the `templates` of web and of these packages.
 
     Every value is escaped, and a template fails that names a value without getting it. `asset`
-    gives templates the address of a style or a script.
+    gives templates the address of a style, a script or a picture.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -78,8 +75,3 @@ def to_sign_in(request: Request[Any, Any, Any], _: Exception) -> Response[str]:
     return Response(
         "", status_code=303, media_type=MediaType.TEXT, headers=HEADERS | {"Location": where}
     )
-
-
-@cache
-def asset(name: str) -> str:
-    return (files(__package__) / "static" / name).read_text("utf-8")

@@ -250,11 +250,16 @@ async def test_a_form_that_is_none_is_refused(service, body):
 async def test_the_assets_are_there_and_nothing_else(service):
     async with service.client() as http:
         style = await http.get(asset_url("app.css"))
-        mark = await http.get("/pages/mark.svg")
+        mark = await http.get(asset_url("mark.svg"))
         assert style.headers["Content-Type"].startswith("text/css")
         assert mark.headers["Content-Type"].startswith("image/svg+xml")
         assert not re.search(r"url\(|@import", style.text)
-        for other in ("pages.css", "frame.html", "..%2fpages.py", "x"):
+        assert re.fullmatch(r"/static/mark\.[0-9a-f]{12}\.svg", mark.url.path)
+        assert "immutable" in mark.headers["Cache-Control"]
+        for page in ("/sign-in", "/nothing"):
+            text = (await http.get(page, headers={"Accept": "text/html"})).text
+            assert text.count(mark.url.path) == 2, page
+        for other in ("mark.svg", "pages.css", "frame.html", "..%2fpages.py", "x"):
             assert (await http.get(f"/pages/{other}")).status_code == 404
 
 

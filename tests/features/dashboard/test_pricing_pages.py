@@ -145,6 +145,32 @@ async def test_the_later_of_two_is_shown_both_versions(shop):
     assert (await browser.get(f"{RULES}/{rule['id']}")).json()["name"] == "Second"
 
 
+async def test_a_rule_shows_what_it_does_without_a_script(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus")
+    page = (await browser.get(f"/pricing/rules/{rule['id']}")).text
+    answer = await browser.post(
+        "/api/pricing/preview/draft", json={"rule_id": rule["id"], "rule": {}}
+    )
+    effect = page.split('id="draft"')[1]
+    assert f"<dt>Selects</dt>\n  <dd>{answer.json()['selects']}</dd>" in effect
+    assert "Black Lotus" in effect
+    assert 'aria-label="How far prices move"' in effect
+    # A script need not ask again for what is there.
+    assert 'data-hx-trigger="input delay:250ms"' in page
+    assert "The largest moves" in (await browser.get("/pricing/rules/new")).text
+
+
+async def test_a_rule_that_cannot_be_read_can_be_mended(shop):
+    browser = await signed_in(shop)
+    made_list = (await browser.post("/api/lists", json={"name": "Gone away"})).json()["id"]
+    rule = await made(browser, query="list:gone-away")
+    assert (await browser.send("DELETE", f"/api/lists/{made_list}")).status_code == 200
+    page = await browser.get(f"/pricing/rules/{rule['id']}")
+    assert page.status_code == 200
+    assert "gone-away" in page.text.split('id="draft"')[1]
+
+
 async def test_the_draft_shows_the_figures_of_the_api(shop):
     browser = await signed_in(shop)
     was = await hidden(browser, "/pricing/rules/new")

@@ -25,7 +25,7 @@ async def test_no_browser_guesses_what_an_answer_is(a_seller):
         await seller.get("/healthz"),
         await seller.get("/openapi/openapi.json"),
         await seller.get("/sign-in"),
-        await seller.get("/pages/mark.svg"),
+        await seller.get(asset_url("mark.svg")),
         await seller.get("/nothing"),
         await seller.get("/nothing", headers={"Accept": "text/html"}),
         await seller.http.delete("/api/v1/status"),
@@ -41,7 +41,7 @@ async def test_an_error_page_is_locked_down_as_a_strangers_page_is(service):
         page, error, style = (
             await http.get("/invitations/nobodys"),
             await http.get("/nothing"),
-            await http.get("/pages/mark.svg"),
+            await http.get(asset_url("mark.svg")),
         )
     assert error.status_code == 404
     for name in (

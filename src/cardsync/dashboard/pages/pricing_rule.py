@@ -117,7 +117,7 @@ def _shown(
     /,
     **values: Any,
 ) -> Template:
-    given = {"draft": None, "conflicts": [], "told": None} | values
+    given = {"draft": None, "unread": "", "conflicts": [], "told": _told} | values
     return show_part(
         request,
         caller,
@@ -156,8 +156,19 @@ async def rule_page(
     settings: Settings,
     rule_id: int | None = None,
 ) -> Template:
+    """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
+    page is there at once.
+    """
     stored = await _stored(database, caller, settings, rule_id)
-    return _shown(request, caller, stored_of(rule_id, stored))
+    effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
+    try:
+        effect["draft"] = await _previewed(
+            request, caller, database, settings, rule_id, {}, sample=True
+        )
+    except errors.Problem as e:
+        # The rule can be mended here though nobody can say what it does.
+        effect["unread"] = sentence(e)
+    return _shown(request, caller, stored_of(rule_id, stored), **effect)
 
 
 @post(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM | WRITES)
@@ -175,7 +186,7 @@ async def save_rule(
         body = body_of(form, was_of(form))
         if field(form, "action") == "preview":
             draft = await _previewed(request, caller, database, settings, rule_id, body)
-            return _shown(request, caller, _typed(form, rule_id, stored), draft=draft, told=_told)
+            return _shown(request, caller, _typed(form, rule_id, stored), draft=draft)
         if field(form, "action") == "publish":
             body |= {"state": "published"}
         saved = await _saved(caller, database, settings, rule_id, form, body)

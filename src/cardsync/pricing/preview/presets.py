@@ -18,12 +18,11 @@ from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine.rules import PRESETS
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.preview import preview
+from cardsync.pricing.preview.draft import UNSAVED
 from cardsync.pricing.rules.rows import all_rows, rule_of, run_of
 
 # The largest moves that stand as examples.
 EXAMPLES: Final = 10
-# No saved rule has this id.
-UNSAVED: Final = -1
 
 
 class PresetPreview(NamedTuple):
