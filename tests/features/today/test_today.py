@@ -70,6 +70,8 @@ async def test_a_pull_is_work_until_it_ends(a_seller):
     assert (opened["kind"], opened["subject"]) == ("pull_under_way", pull)
     assert opened["sentence"] == f"Pull {pull}: 0 of 2 orders pulled."
     assert opened["next_step"] == {"label": "Continue the pull", "path": f"/pulls/{pull}"}
+    assert (opened["deadline"], opened["money"]) == (waits["deadline"], None)
+    [opened] = (await today(seller))["conditions"]
     assert (opened["deadline"], opened["money"]) == (waits["deadline"], "25.00")
     page = await (await signed_in(seller)).get("/today")
     assert f"Pull {pull}: 0 of 2 orders pulled." in page.text
