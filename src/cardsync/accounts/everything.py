@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from psycopg import sql
 
@@ -22,6 +22,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts.parquet_sheet import ParquetSheet
 from cardsync.database.copy import copy_bytes
 from cardsync.database.session import Database, driver
+from cardsync.web.as_csv import safe_texts
 
 ZIP: Final = "application/zip"
 ROWS_AT_ONCE: Final = 20_000
@@ -161,8 +162,7 @@ async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, No
                     while head or last is not None:
                         async with turn():
                             part, last = await _part(database, caller, sheet, last)
-                            await asyncio.to_thread(entry.write, part)
-                            await asyncio.to_thread(parquet.add, part, head=head)
+                            await asyncio.to_thread(_add, entry, parquet, part, head=head)
                         head = False
                         if data := pipe.taken():
                             yield data
@@ -174,6 +174,14 @@ async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, No
                         entry.write(chunk)
                         yield pipe.taken()
     yield pipe.taken()
+
+
+def _add(entry: IO[bytes], parquet: ParquetSheet, part: bytes, *, head: bool) -> None:
+    """Add the rows to both files; Parquet keeps each text as it is, since nothing calculates it."""
+    cells = parquet.add(part, head=head)
+    safely = safe_texts(cells, parquet.texts if part else ())
+    # Rewriting takes longer than reading, and few parts have such a text.
+    entry.write(part if safely.equals(cells) else safely.write_csv(include_header=head).encode())
 
 
 async def _columns(

@@ -22,6 +22,7 @@ _PLAIN: Final[Mapping[str, pl.DataType]] = {
     "float4": pl.Float64(),
     "float8": pl.Float64(),
 }
+_FIGURES: Final = frozenset({*_PLAIN, "bool", "date", "timestamptz", "numeric"})
 # The most digits that a decimal of Parquet holds.
 _DIGITS: Final = 38
 
@@ -35,10 +36,17 @@ class ParquetSheet:
         self._columns = columns
         self._parts = list[Path]()
 
-    def add(self, part: bytes, *, head: bool) -> None:
-        """Add rows of CSV; `head` says that names of columns stand above them."""
+    @property
+    def texts(self) -> list[str]:
+        """Return the columns that hold texts, whoever wrote them."""
+        return [name for name, (kind, _) in self._columns.items() if kind not in _FIGURES]
+
+    def add(self, part: bytes, *, head: bool) -> pl.DataFrame:
+        """Add rows of CSV and return their cells; `head` says that names of columns stand above
+        them.
+        """
         if not part:
-            return
+            return pl.DataFrame()
         names = list(self._columns)
         frame = pl.read_csv(
             io.BytesIO(part),
@@ -52,6 +60,7 @@ class ParquetSheet:
         path = self._folder / f"{len(self._parts)}.parquet"
         typed.write_parquet(path)
         self._parts.append(path)
+        return frame
 
     def chunks(self) -> Iterator[bytes]:
         """Join the parts, and yield the file's bytes."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from cardsync.catalog.sources.printing import Broken
 from cardsync.errors import CommandError
+from cardsync.web.as_csv import PART, encoded
 
 _SHOWN = 20
 
@@ -23,10 +24,10 @@ def skipped_lines(broken: Sequence[Broken]) -> Iterator[str]:
 def write_csv(path: Path, header: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
     """Write a CSV file. Raises CommandError where the disk refuses it."""
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows(rows)
+        with path.open("wb") as file:
+            file.write(encoded([header]))
+            while some := [*islice(rows, PART)]:
+                file.write(encoded(some))
     except OSError as e:
         raise CommandError(f"{path.name} cannot be written: {e.strerror}") from e
 

@@ -20,6 +20,7 @@ from cardsync.inventory.csv_format import (
     decode_line,
     split_header,
 )
+from cardsync.web.as_csv import as_it_was, encoded
 
 LINE, REASON = "Line", "Reason"
 
@@ -28,16 +29,14 @@ def rejected_csv(data: bytes, rejected: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the rows of a file, inflated, that its report lists as rejected."""
     header, _ = split_header(data)
     lines = data.split(b"\n")
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([*header.names, LINE, REASON])
+    rows: list[list[Any]] = [[*header.names, LINE, REASON]]
     for line, reasons in _by_line(rejected, len(lines)).items():
         cells, _ = _record(lines, line, header)
         width = len(header.names)
         whole = [*cells[:width], *[""] * (width - len(cells))]
         # Cells that are too many stand behind the reason, where nobody takes them for others.
-        writer.writerow([*whole, line, "; ".join(reasons), *cells[width:]])
-    return out.getvalue().encode()
+        rows.append([*whole, line, "; ".join(reasons), *cells[width:]])
+    return encoded(rows)
 
 
 def merged(data: bytes, rejected: Sequence[Mapping[str, Any]], mended: bytes) -> bytes:
@@ -76,7 +75,7 @@ def _mended_rows(
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as e:
         raise InvalidCsv(f"the mended file cannot be read: {e}") from e
-    names = [name.strip() for name in rows[0]] if rows else []
+    names = [as_it_was(name).strip() for name in rows[0]] if rows else []
     if missing := [name for name in (*header.names, LINE) if name not in names]:
         raise InvalidCsv(f"line 1 of the mended file lacks the columns {', '.join(missing)[:200]}")
     # Columns may have the same name; the first ones of a name stand for the first of the file.
@@ -97,7 +96,7 @@ def _mended_rows(
         line = int(given[:9]) if given.isascii() and given.isdigit() else 0
         if line not in known:
             raise InvalidCsv(f"row {number} of the mended file: {given[:20]!r} is no rejected line")
-        found[line] = [cells[place] if place < len(cells) else "" for place in places]
+        found[line] = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
     if not found:
         raise InvalidCsv("line 2 of the mended file is missing: there is no row after the header")
     return found

@@ -24,6 +24,7 @@ from cardsync.orders.sales_summary_shown import (
     period_summary,
     sales_cards,
 )
+from cardsync.web.as_csv import answer, headers
 from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, reading
 
 First = Annotated[
@@ -68,7 +69,7 @@ async def read_sales_summary(
     return await _summary(request, by, first, last)
 
 
-@get("/summary.csv", responses=READING)
+@get("/summary.csv", responses={200: answer("The periods, or the games"), **READING})
 async def download_sales_summary(
     request: Request[Any, Any, State],
     first: First = None,
@@ -76,9 +77,8 @@ async def download_sales_summary(
     by: SummaryBy = "day",
 ) -> Response[bytes]:
     """The same periods or games as a CSV."""
-    headers = {"Content-Disposition": 'attachment; filename="sales.csv"'}
     table = as_csv(await _summary(request, by, first, last))
-    return Response(table, media_type="text/csv", headers=headers)
+    return Response(table, media_type="text/csv", headers=headers("sales"))
 
 
 @get("/cards", responses=READING)
@@ -95,7 +95,7 @@ async def read_sales_cards(
     return sales_cards(found)
 
 
-@get("/cards.csv", responses=READING)
+@get("/cards.csv", responses={200: answer("The cards of both kinds"), **READING})
 async def download_sales_cards(
     request: Request[Any, Any, State],
     first: First = None,
@@ -106,8 +106,8 @@ async def download_sales_cards(
     span = sales_summary.span_of(caller, first, last, clock.now())
     async with reading(request) as reads:
         found = await sales_summary.best_and_worst(reads, caller, *span)
-    headers = {"Content-Disposition": 'attachment; filename="sold-cards.csv"'}
-    return Response(cards_as_csv(sales_cards(found)), media_type="text/csv", headers=headers)
+    table = cards_as_csv(sales_cards(found))
+    return Response(table, media_type="text/csv", headers=headers("sold-cards"))
 
 
 router = Router(

@@ -4,8 +4,6 @@ lines of text, come out. The module is pure.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
@@ -16,10 +14,9 @@ import msgspec
 from cardsync.orders.sales_figures import Figures, Period
 from cardsync.orders.sales_summary import Cards, Game
 from cardsync.orders.shown import money
+from cardsync.web.as_csv import encoded
 
 SummaryBy = Literal["day", "week", "month", "game"]
-# A spreadsheet would calculate a text that begins with one of these.
-_CALCULATED = ("=", "+", "-", "@", "\t", "\r")
 
 
 class SalesPeriod(msgspec.Struct):
@@ -134,40 +131,18 @@ def sales_cards(found: Cards) -> SalesCards:
 
 
 def as_csv(summary: SalesSummary) -> bytes:
-    """Return the periods or the games as a CSV; a text that a spreadsheet would calculate gets an
-    apostrophe.
-    """
-    out = io.StringIO()
-    lines = csv.writer(out)
+    """Return the periods or the games as a CSV."""
     kind = SalesOfGame if summary.by == "game" else SalesPeriod
-    lines.writerow(kind.__struct_fields__)
-    for row in summary.games or summary.periods:
-        lines.writerow(_cell(value) for value in msgspec.structs.astuple(row))
-    return out.getvalue().encode()
+    rows = (msgspec.structs.astuple(row) for row in summary.games or summary.periods)
+    return encoded([kind.__struct_fields__, *rows])
 
 
 def cards_as_csv(cards: SalesCards) -> bytes:
-    """Return both kinds of cards in one table, as a CSV that a spreadsheet does not calculate."""
-    out = io.StringIO()
-    lines = csv.writer(out)
-    lines.writerow(
-        ("sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days")
-    )
+    """Return both kinds of cards in one table, as a CSV."""
+    names = ("sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days")
     best = [("best", *msgspec.structs.astuple(card), None) for card in cards.best]
     worst = [("nothing", *msgspec.structs.astuple(card)) for card in cards.worst]
-    for row in [*best, *worst]:
-        lines.writerow(_cell(value) for value in row)
-    return out.getvalue().encode()
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str) and value.startswith(_CALCULATED) and not _is_amount(value):
-        return f"'{value}"
-    return value
-
-
-def _is_amount(text: str) -> bool:
-    return text.removeprefix("-").replace(".", "", 1).isdigit()
+    return encoded([names, *best, *worst])
 
 
 def _period(period: Period, start: date | None) -> SalesPeriod:

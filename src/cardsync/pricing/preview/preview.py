@@ -37,6 +37,7 @@ from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, r
 from cardsync.pricing.runs.market_inputs import observed_for
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
+from cardsync.web.as_csv import safe_texts
 
 LARGEST: Final = 50
 FORMATS: Final = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
@@ -286,7 +287,7 @@ def every_card(out: pl.DataFrame, kind: str) -> bytes:
     )
     buffer = io.BytesIO()
     if kind == "csv":
-        frame.write_csv(buffer)
+        safe_texts(frame, ["blocked"]).write_csv(buffer)
     else:
         frame.write_parquet(buffer)
     return buffer.getvalue()
