@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
 from cardsync.inventory.csv_format import price_updates_csv
-from cardsync.inventory.parse import FRAME_COLUMNS, Parsed, ProductLines, parse, read_price
+from cardsync.inventory.parse import (
+    FRAME_COLUMNS,
+    Parsed,
+    ProductLines,
+    every_rejected,
+    parse,
+    read_price,
+)
+from cardsync.inventory.rejected_rows import rejected_csv
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 PRICES = ("market", "direct_low", "low_with_shipping", "low", "price")
@@ -362,6 +370,19 @@ def test_a_good_row_survives_any_neighbours(before, after):
     parsed = read(before, b"\n", record(listing_id="424242"), after)
     assert parsed.frame.filter(listing_id=424242)["line"].to_list() == [before.count(b"\n") + 3]
     assert parsed.rows == parsed.frame.height + parsed.rejected_count + parsed.duplicates
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(RUBBISH, RUBBISH, st.sampled_from([1, 7, 64, 1 << 16]))
+def test_every_rejected_row_is_found_again_in_pieces_of_any_size(before, after, size):
+    data = HEADER_ONLY + before + b"\n" + record(listing_id="424242") + after
+    parsed = parse([data], LINES, None)
+    pieces = (data[at : at + size] for at in range(0, len(data), size))
+    again = list(every_rejected(pieces, LINES, None))
+    assert again == parsed.rejected
+    rows = b"".join(rejected_csv(data, again)).decode()
+    assert rows.count("\r\n") >= len({row.line for row in again}) + 1
 
 
 NUMBERS = st.one_of(

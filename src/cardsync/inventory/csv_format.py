@@ -74,7 +74,7 @@ class Block(NamedTuple):
     """Consecutive records: `line` and one String column per known column of the header, and the
     faults between them.
 
-    `faults` lists the first 1,000; `tried` counts the records that were not certain; `named` are
+    `faults` lists the first ones, as many as the reader asked for; `tried` counts the records that were not certain; `named` are
     the ids at the beginning of unreadable records; `unnamed` counts the records whose id cannot be
     read. `shaped` says that every cell has the requested shape.
     """
@@ -149,12 +149,13 @@ def read(
     *,
     shapes: Mapping[str, str] | None = None,
     fast: bool = True,
+    listed: int = limits.REJECTED_LISTED,
 ) -> tuple[Header, Iterator[Block]]:
     """Return a file's header, and its records from line 2 on, in file order, each block as soon as
     its bytes are there.
 
     `shapes` is the pattern that cells of a field usually have. `fast=False` leaves polars out and
-    gives the same cells.
+    gives the same cells. A block lists at most `listed` faults.
     """
     pieces = iter(pieces)
     head = b""
@@ -170,6 +171,7 @@ def read(
         header,
         _Patterns(header, shapes or {}),
         fast=fast,
+        listed=listed,
     )
 
 
@@ -179,6 +181,7 @@ def _read_blocks(
     patterns: _Patterns,
     *,
     fast: bool,
+    listed: int,
 ) -> Iterator[Block]:
     line = 2
     budget = MAX_UNCERTAIN
@@ -196,6 +199,7 @@ def _read_blocks(
             final=final,
             fast=fast,
             budget=budget,
+            listed=listed,
         )
         yield block
         budget -= block.tried
@@ -234,6 +238,7 @@ def _read_block(
     final: bool,
     fast: bool,
     budget: int,
+    listed: int,
 ) -> tuple[Block, int, int]:
     """Return the block, its number of lines, and how many of them were used."""
     lines = pl.read_lines(text).with_row_index("index")
@@ -258,7 +263,7 @@ def _read_block(
         )
     lines = _classified(lines.with_columns(certain=certain), header)
     raw = text.split(b"\n")[: lines.height]
-    others = _Uncertain(raw, header, line, budget)
+    others = _Uncertain(raw, header, line, budget, listed)
     others.read(lines, final=final)
     frame = _read_certain(
         b"\n".join(compress(raw, certain)),
@@ -373,11 +378,13 @@ class _Uncertain:
         header: Header,
         line: int,
         budget: int,
+        listed: int,
     ) -> None:
         self.raw = raw
         self.header = header
         self.line = line
         self.budget = budget
+        self.listed = listed
         self.rows: list[tuple[int | str, ...]] = []
         self.faults: list[Fault] = []
         self.fault_count = 0
@@ -420,13 +427,13 @@ class _Uncertain:
             pl.col("hopeless") & (pl.col("index") < self.used) & ~pl.col("index").is_in(within)
         )
         self._unread(lines.filter(hopeless), None)
-        self.faults = sorted(self.faults)[: limits.REJECTED_LISTED]
+        self.faults = sorted(self.faults)[: self.listed]
 
     def _unread(self, lines: pl.DataFrame, why: str | None) -> None:
         self.fault_count += lines.height
         for index in lines["index"]:
             self._name(index)
-        for index, cells in lines.select("index", "cells").head(limits.REJECTED_LISTED).iter_rows():
+        for index, cells in lines.select("index", "cells").head(self.listed).iter_rows():
             self.faults.append(
                 Fault(
                     self.line + index,
@@ -460,7 +467,7 @@ class _Uncertain:
     def _fault(self, fault: Fault) -> None:
         self.fault_count += 1
         self._name(fault.line - self.line)
-        if len(self.faults) < limits.REJECTED_LISTED:
+        if len(self.faults) < self.listed:
             self.faults.append(fault)
 
     def _name(self, index: int) -> None:

@@ -8,7 +8,7 @@ cards as absent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 
 from sqlalchemy import func, select
@@ -16,14 +16,18 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
+from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.database.session import Database
 from cardsync.inventory import rejected_rows, uploads
+from cardsync.inventory.parse import ProductLines, Rejected, every_rejected
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store
 from cardsync.web import bodies
 from cardsync.work.uploads import Upload
 
 _CHUNK = 1 << 18
+# All rejected rows of a piece are in memory at once, and a line of rubbish may be a single byte.
+_PIECE = 1 << 16
 _NEVER_READ = ("failed", "cancelled", "discarded")
 
 
@@ -42,11 +46,38 @@ async def page_of_uploads(
     return list(rows), total or 0
 
 
-async def rejected(database: Database, caller: Caller, store: Store, upload_id: int) -> bytes:
-    """Return the CSV of the rejected rows that the report lists. Raises OwnerRequired, NotFound."""
+async def rejected(
+    database: Database,
+    caller: Caller,
+    store: Store,
+    upload_id: int,
+) -> AsyncIterator[bytes]:
+    """Return the parts of the CSV of all rejected rows. Raises OwnerRequired, NotFound."""
     upload = await _upload(database, caller, upload_id)
     data = await _content(store, upload)
-    return await asyncio.to_thread(rejected_rows.rejected_csv, data, upload.report["rejected"])
+    return _made(rejected_rows.rejected_csv(data, _rejected(upload, data)))
+
+
+async def _made(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    while part := await asyncio.to_thread(next, parts, b""):
+        yield part
+
+
+def _rejected(upload: Upload, data: bytes) -> Iterable[Rejected]:
+    """Return all rejected rows: as the report lists them, or where it lists only the first, as the
+    file is read again by the same product lines.
+    """
+    lines = upload.report.get("read_as")
+    if lines is None:
+        return [Rejected(**row) for row in upload.report["rejected"]]
+    read_as = ProductLines(
+        NAME_BY_LABEL,
+        tuple(lines["enabled"]),
+        lines["allow_unknown"],
+        tuple(lines["disabled"]),
+    )
+    pieces = (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+    return every_rejected(pieces, read_as, upload.product_line)
 
 
 async def mend(
@@ -72,7 +103,7 @@ async def mend(
     if newest is not None and newest > upload_id:
         raise errors.NotTheNewest(f"upload {newest} is newer than upload {upload_id}")
     data = await _content(store, upload)
-    told = upload.report["rejected"]
+    told = _rejected(upload, data)
     whole = await asyncio.to_thread(rejected_rows.merged, data, told, mended)
     now = clock.now()
     moment = clock.rfc3339(upload.exported_at)

@@ -82,6 +82,7 @@ def _report_of(
         & ~pl.col("gone")
     )
     return {
+        **_read_as(parsed),
         "rows": parsed.rows,
         "applied": rows.height,
         "skipped": parsed.rejected_count,
@@ -102,6 +103,22 @@ def _report_of(
         "blocked": blocked,
         "review": verdict.review,
         "product_lines": rows["product_line"].unique().sort().to_list(),
+    }
+
+
+def _read_as(parsed: Parsed) -> dict[str, Any]:
+    """Return the product lines by which the file was read, if not all rejected rows are listed: the
+    others are found again in the file.
+    """
+    if parsed.rejected_count == len(parsed.rejected):
+        return {}
+    lines = parsed.read_as
+    return {
+        "read_as": {
+            "enabled": lines.enabled,
+            "disabled": lines.disabled,
+            "allow_unknown": lines.allow_unknown,
+        }
     }
 
 

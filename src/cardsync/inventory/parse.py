@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -45,6 +45,8 @@ _PLAIN = {
     **dict.fromkeys(PRICES, r"(?:[0-9]{1,8}(?:\.[0-9]{1,4})?|[0-9]{1,7}\.[0-9]{5})?"),
 }
 
+# No file has as many rows.
+_EVERY = 1 << 31
 _WHOLE = re.compile(r"[0-9]+")
 _AMOUNT = re.compile(
     r"(?P<minus>-?)\$? ?(?P<minus2>-?)(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]*)(?P<fraction>\.[0-9]*)?"
@@ -106,6 +108,9 @@ class Parsed:
     """
 
     frame: pl.DataFrame
+    read_as: ProductLines
+    # As many of the rejected rows are told one by one.
+    listed: int = limits.REJECTED_LISTED
     rows: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     rejected_count: int = 0
@@ -138,7 +143,7 @@ def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None
         # file without a header.
         deque(pieces, maxlen=0)
         raise
-    parsed = Parsed(pl.DataFrame())
+    parsed = Parsed(pl.DataFrame(), lines)
     labels = _Labels(lines, product_line)
     frames = [_typed(block, header, labels, parsed) for block in ahead(blocks)]
     if not parsed.rows:
@@ -147,6 +152,22 @@ def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None
     parsed.lines = sorted(parsed.frame["product_line"].unique())
     parsed.new_lines = {name: label for name, label in labels.new.items() if name in parsed.lines}
     return parsed
+
+
+def every_rejected(
+    pieces: Iterable[bytes],
+    lines: ProductLines,
+    product_line: str | None,
+) -> Iterator[Rejected]:
+    """Yield all the rows that `parse` rejects of the same bytes, in the order of the file, without
+    storing more than those of one piece.
+    """
+    header, blocks = csv_format.read(pieces, shapes=_PLAIN, listed=_EVERY)
+    labels = _Labels(lines, product_line)
+    for block in blocks:
+        parsed = Parsed(pl.DataFrame(), lines, _EVERY)
+        _typed(block, header, labels, parsed)
+        yield from parsed.rejected
 
 
 def read_price(text: str) -> int | None:
@@ -412,7 +433,7 @@ def _report_rejected(
 ) -> None:
     wrong = block.frame.with_columns(code).filter(pl.col("code").is_not_null())
     parsed.rejected_count += wrong.height + block.fault_count
-    room = limits.REJECTED_LISTED - len(parsed.rejected)
+    room = parsed.listed - len(parsed.rejected)
     said = [
         _says(
             row["line"],

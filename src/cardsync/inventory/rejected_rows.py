@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from typing import Any, NamedTuple
 
 from cardsync.errors import InvalidCsv
 from cardsync.inventory.csv_format import (
@@ -20,54 +20,101 @@ from cardsync.inventory.csv_format import (
     decode_line,
     split_header,
 )
-from cardsync.web.as_csv import as_it_was, encoded
+from cardsync.inventory.parse import Rejected
+from cardsync.web.as_csv import PART, as_it_was, encoded
 
 LINE, REASON = "Line", "Reason"
 
 
-def rejected_csv(data: bytes, rejected: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the rows of a file, inflated, that its report lists as rejected."""
+class _Lines:
+    """The lines of a file, by their numbers from 1 on, only forwards."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._line = 1
+        self._at = 0
+
+    def start(self, line: int) -> int | None:
+        """Return where the line begins, None behind the last."""
+        while self._line < line:
+            end = self._data.find(b"\n", self._at)
+            if end < 0:
+                return None
+            self._at = end + 1
+            self._line += 1
+        return self._at
+
+    def near(self) -> Iterator[bytes]:
+        """Yield the line that was asked for, and as many behind it as a record may have."""
+        at = self._at
+        for _ in range(MAX_RECORD_LINES):
+            end = self._data.find(b"\n", at)
+            yield self._data[at:] if end < 0 else self._data[at:end]
+            if end < 0:
+                return
+            at = end + 1
+
+
+def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
+    """Yield the rejected rows of a file, inflated, in the order of its lines."""
     header, _ = split_header(data)
-    lines = data.split(b"\n")
-    rows: list[list[Any]] = [[*header.names, LINE, REASON]]
-    for line, reasons in _by_line(rejected, len(lines)).items():
-        cells, _ = _record(lines, line, header)
-        width = len(header.names)
+    lines = _Lines(data)
+    width = len(header.names)
+    yield encoded([[*header.names, LINE, REASON]])
+    part: list[list[Any]] = []
+    for line, said in groupby(rejected, key=lambda row: row.line):
+        if line < 2 or lines.start(line) is None:
+            continue
+        cells, _ = _record(lines, header)
         whole = [*cells[:width], *[""] * (width - len(cells))]
+        reasons = "; ".join(row.message for row in said)
         # Cells that are too many stand behind the reason, where nobody takes them for others.
-        rows.append([*whole, line, "; ".join(reasons), *cells[width:]])
-    return encoded(rows)
+        part.append([*whole, line, reasons, *cells[width:]])
+        if len(part) == PART:
+            yield encoded(part)
+            part = []
+    if part:
+        yield encoded(part)
 
 
-def merged(data: bytes, rejected: Sequence[Mapping[str, Any]], mended: bytes) -> bytes:
+def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
     """Return the file with the mended rows in place of those that were rejected. Raises InvalidCsv
     if the mended file has other columns, or rows that are no rejected ones.
     """
     header, _ = split_header(data)
-    lines = data.split(b"\n")
-    known = _by_line(rejected, len(lines))
-    for line, cells in _mended_rows(mended, header, known).items():
-        _, span = _record(lines, line, header)
+    rows = _mended_rows(mended, header)
+    known = {row.line for row in rejected if row.line in rows}
+    if strange := [row for line, row in rows.items() if line not in known]:
+        row = min(strange)
+        raise InvalidCsv(
+            f"row {row.number} of the mended file: {row.given[:20]!r} is no rejected line"
+        )
+    lines = _Lines(data)
+    parts: list[bytes] = []
+    at = 0
+    for line in sorted(rows):
+        start = lines.start(line)
+        if start is None:
+            break
+        _, span = _record(lines, header)
         out = io.StringIO()
-        csv.writer(out, lineterminator="", quoting=csv.QUOTE_ALL).writerow(cells)
+        csv.writer(out, lineterminator="", quoting=csv.QUOTE_ALL).writerow(rows[line].cells)
         # The lines of a record stay as many as they were, so that later numbers still hold.
-        lines[line - 1 : line - 1 + span] = [out.getvalue().encode(), *[b""] * (span - 1)]
-    return b"\n".join(lines)
+        parts += [data[at:start], out.getvalue().encode(), b"\n" * (span - 1)]
+        at = start + sum(map(len, islice(lines.near(), span))) + span - 1
+    return b"".join([*parts, data[at:]])
 
 
-def _by_line(rejected: Sequence[Mapping[str, Any]], most: int) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    for row in rejected:
-        if 2 <= row["line"] <= most:
-            found.setdefault(row["line"], []).append(row["message"])
-    return found
+class _Mended(NamedTuple):
+    """A row of the mended file: its number there, the line that it names, and its cells."""
+
+    number: int
+    given: str
+    cells: list[str]
 
 
-def _mended_rows(
-    mended: bytes,
-    header: Header,
-    known: Mapping[int, list[str]],
-) -> dict[int, list[str]]:
+def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
+    """Return the rows by the lines that they name; 0 is no line."""
     text = "\n".join(
         decode_line(line) for line in mended.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     )
@@ -88,25 +135,25 @@ def _mended_rows(
         left.remove(place)
         places.append(place[0])
     at = next(place for place, name in reversed(list(enumerate(names))) if name == LINE)
-    found: dict[int, list[str]] = {}
+    found: dict[int, _Mended] = {}
     for number, cells in enumerate(rows[1:], 2):
         if not any(cells):
             continue
         given = cells[at].strip() if at < len(cells) else ""
         line = int(given[:9]) if given.isascii() and given.isdigit() else 0
-        if line not in known:
-            raise InvalidCsv(f"row {number} of the mended file: {given[:20]!r} is no rejected line")
-        found[line] = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
+        own = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
+        found[line] = _Mended(number, given, own)
     if not found:
         raise InvalidCsv("line 2 of the mended file is missing: there is no row after the header")
     return found
 
 
-def _record(lines: Sequence[bytes], line: int, header: Header) -> tuple[list[str], int]:
-    """Return the cells of the record that begins at a line, and how many lines it has."""
+def _record(lines: _Lines, header: Header) -> tuple[list[str], int]:
+    """Return the cells of the record that begins at the line that was asked for, and how many lines
+    it has.
+    """
     width = len(header.names)
-    near = islice(lines, line - 1, line - 1 + MAX_RECORD_LINES)
-    reader = csv.reader((decode_line(part) + "\n" for part in near), strict=True)
+    reader = csv.reader((decode_line(part) + "\n" for part in lines.near()), strict=True)
     try:
         cells = next(reader)
     except (csv.Error, StopIteration):
@@ -114,7 +161,8 @@ def _record(lines: Sequence[bytes], line: int, header: Header) -> tuple[list[str
     swallowed = any("\n" in cell and cell.count(",") >= width - 1 for cell in cells)
     if len(cells) == width and not (reader.line_num > 1 and swallowed):
         return cells, reader.line_num
+    first = decode_line(next(lines.near())).rstrip("\r")
     try:
-        return next(csv.reader([decode_line(lines[line - 1]).rstrip("\r")])), 1
+        return next(csv.reader([first])), 1
     except (csv.Error, StopIteration):
-        return [decode_line(lines[line - 1]).rstrip("\r")], 1
+        return [first], 1

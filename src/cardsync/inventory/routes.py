@@ -31,6 +31,7 @@ from cardsync.inventory.shown import (
 from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web import as_csv
 from cardsync.web.request import (
     FOR_AGENTS,
     FOR_OWNERS,
@@ -235,12 +236,11 @@ async def rejected_rows(
     database: Database,
     store: Store,
 ) -> Response[bytes]:
-    """The rejected rows with the file's own columns, each with its line and reason: mend them and
+    """All rejected rows with the file's own columns, each with its line and reason: mend them and
     send them to POST /uploads/{upload_id}/mend.
     """
-    body = await mend.rejected(database, caller, store, upload_id)
-    name = f'attachment; filename="rejected-{upload_id}.csv"'
-    return Response(body, media_type="text/csv", headers={"Content-Disposition": name})
+    parts = await mend.rejected(database, caller, store, upload_id)
+    return as_csv.file(parts, f"rejected-{upload_id}")
 
 
 @dataclass

@@ -73,6 +73,41 @@ async def test_rejected_rows_are_mended_and_sent_again_with_the_whole_file(a_sel
     assert "is newer than upload" in late.text
 
 
+async def switched(seller, **lines: bool):
+    owner = await signed_in(seller)
+    body = {"product_lines": [{"name": name, "enabled": on} for name, on in lines.items()]}
+    assert (await owner.send("PATCH", "/api/account", json=body)).status_code == 200
+
+
+async def test_the_download_has_every_rejected_row_though_the_report_lists_a_thousand(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    await switched(seller, pokemon=False)
+    good = [a_row(number) for number in range(1, 4)]
+    bad = [
+        a_row(number, quantity="many") if number % 2 else a_row(number, line="Pokemon")
+        for number in range(10, 1_510)
+    ]
+    rubbish = b"no row at all\n" * 100
+    data = a_csv(*good, *bad) + rubbish
+    report = await seller.import_csv(data)
+    assert (report["rejected_count"], len(report["rejected"])) == (1_600, 1_000)
+    # The lines by which the file was read count, not those that the account has by now.
+    await switched(seller, pokemon=True)
+    path = f"/api/v1/uploads/{report['id']}"
+    rows = read_csv((await seller.get(f"{path}/rejected.csv")).content)
+    assert [row["TCGplayer Id"] for row in rows[:1_500]] == [str(n) for n in range(10, 1_510)]
+    assert [int(row["Line"]) for row in rows] == list(range(5, 1_605))
+    assert [row["Reason"] for row in rows[:1_000]] == [one["message"] for one in report["rejected"]]
+    assert all("columns where the header has" in row["Reason"] for row in rows[1_500:])
+    last = rows[1_499] | {"Total Quantity": "9", "Product Line": "Magic"}
+    sent = await seller.post(f"{path}/mend", content=as_csv([last]))
+    assert sent.status_code == 202, sent.text
+    await seller.service.run_jobs()
+    again = await seller.report(sent.json()["upload_id"])
+    assert again["rejected_count"] < report["rejected_count"]
+    assert 1_509 in {card["marketplace_id"] for card in await seller.cards()}
+
+
 async def test_a_file_that_is_no_mended_one_is_refused_with_its_reason(a_seller):
     seller, id = await a_shop_with_rejected_rows(a_seller)
     rows = read_csv((await seller.get(f"/api/v1/uploads/{id}/rejected.csv")).content)

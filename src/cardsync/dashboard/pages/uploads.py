@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from litestar import Response, get, post
 from litestar.datastructures import UploadFile
-from litestar.response import Template
+from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -22,6 +22,7 @@ from cardsync.inventory import mend, reviews, uploads
 from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web import as_csv
 
 # The form's other fields stand around the file.
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + 100_000
@@ -91,13 +92,10 @@ async def settle_review(
 
 
 @get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
-async def rejected_rows(
-    caller: Caller, database: Database, store: Store, upload_id: int
-) -> Response[bytes]:
-    body = await mend.rejected(database, caller, store, upload_id)
-    name = f'attachment; filename="rejected-{upload_id}.csv"'
-    headers = HEADERS | {"Content-Disposition": name}
-    return Response(body, media_type="text/csv", headers=headers)
+async def rejected_rows(caller: Caller, database: Database, store: Store, upload_id: int) -> Stream:
+    parts = await mend.rejected(database, caller, store, upload_id)
+    headers = HEADERS | as_csv.headers(f"rejected-{upload_id}")
+    return Stream(parts, media_type="text/csv", headers=headers)
 
 
 @post(
