@@ -37,23 +37,41 @@ async def flushing(
     every: float,
     failure: str,
 ) -> AsyncIterator[None]:
-    """Flush every so many seconds while the block runs, and once more on leaving. A flush that
-    fails is logged as the event `failure`, and the next one brings its notes.
+    """Flush every so many seconds while the block runs, and once more on leaving. The next flush
+    brings the notes of one that failed. The first failure is logged as the event `failure`, and the
+    first success after it as `flush_recovered`: a full disk is two lines, however long it is full.
     """
+    failed = 0
+
+    async def once() -> None:
+        nonlocal failed
+        try:
+            await flush()
+        except Exception as e:
+            if not failed:
+                log.warning(failure, kind=type(e).__name__, reason=_reason(e))
+            failed += 1
+        else:
+            if failed:
+                log.info("flush_recovered", after=failure, failures=failed)
+            failed = 0
 
     async def forever() -> None:
         while True:
             await asyncio.sleep(every)
-            try:
-                await flush()
-            except Exception:
-                log.exception(failure)
+            await once()
 
     try:
         async with beside(forever()):
             yield
     finally:
-        await flush()
+        await once()
+
+
+def _reason(failure: Exception) -> str:
+    """Return the first line of what went wrong, without the statement that a database error adds."""
+    lines = str(getattr(failure, "orig", failure)).splitlines()
+    return lines[0] if lines else ""
 
 
 async def at_once(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:

@@ -2,8 +2,10 @@
 address or what a seller sells.
 """
 
+import asyncio
 import base64
 import io
+import json
 import sys
 
 import httpx
@@ -12,7 +14,7 @@ import structlog
 from litestar import get
 
 from builders import a_csv, a_png, a_row
-from cardsync import logs
+from cardsync import concurrency, logs
 from cardsync.asgi import create_app
 
 
@@ -157,3 +159,41 @@ async def test_a_failing_statement_is_logged_without_its_values(a_seller, servic
         )
     assert "no_such_table" in str(failed.value)
     assert "secret buyer" not in str(failed.value)
+
+
+async def test_flushes_that_fail_are_one_line_when_it_begins_and_one_when_it_ends(log):
+    full = asyncio.Event()
+    flushes = 0
+
+    async def flush() -> None:
+        nonlocal flushes
+        flushes += 1
+        if full.is_set():
+            raise OSError(28, "No space left on device")
+
+    async def after(more: int) -> None:
+        seen = flushes
+        while flushes < seen + more:
+            await asyncio.sleep(0)
+
+    def told() -> list[tuple[str, str, int | None]]:
+        lines = [json.loads(line) for line in log.getvalue().splitlines()]
+        return [(line["event"], line["level"], line.get("failures")) for line in lines]
+
+    failed = ("last_seen_flush_failed", "warning", None)
+    async with concurrency.flushing(flush, 0.001, "last_seen_flush_failed"):
+        await after(3)
+        assert told() == []
+        full.set()
+        await after(5)
+        assert told() == [failed]
+        full.clear()
+        await after(3)
+        [_, (event, level, failures)] = told()
+        assert (event, level) == ("flush_recovered", "info")
+        assert (failures or 0) >= 4
+        full.set()
+        await after(3)
+    assert [event for event, _, _ in told()].count("last_seen_flush_failed") == 2
+    assert "No space left on device" in log.getvalue()
+    assert "Traceback" not in log.getvalue()
