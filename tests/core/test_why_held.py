@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 
-from cardsync.recommendations.why_held import SENTENCES, Held, gate_hold
+from cardsync.cards.shown import GateHold
+from cardsync.pricing.engine.steps import GATE_PASSED, VERDICT
+from cardsync.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
 
 CASES = [
     (
@@ -20,6 +23,10 @@ CASES = [
         "It is in its rule's hold-out until 2026-12-03; the rule would ask 1.10.",
     ),
     (Held("cap"), "Its rule holds moves beyond the cap, so the price stays as it is."),
+    *(
+        (Held("gate", verdict=verdict), f"Its market gate keeps the rule's price. {why}")
+        for verdict, why in GATES.items()
+    ),
 ]
 
 
@@ -31,7 +38,7 @@ def test_a_reason_has_its_sentence(held, sentence):
 def test_each_reason_has_one_word_on_pages():
     words = {held.reason: held.word for held, _ in CASES}
     reviewed = dict.fromkeys(("rise", "drop", "first_price"), "held for review")
-    assert words == reviewed | {"holdout": "hold-out", "cap": "held by cap"}
+    assert words == reviewed | {"holdout": "hold-out", "cap": "held by cap", "gate": "held by gate"}
 
 
 def test_no_reason_is_without_a_case():
@@ -45,6 +52,11 @@ def test_no_reason_is_without_a_case():
 def test_a_gate_holds_unless_it_passed_or_asked_no_less(verdict, told):
     step = {"name": "market_gate", "verdict": verdict, "summary": "said"}
     assert gate_hold([{"name": "formula"}, step]) == told
+
+
+def test_every_verdict_that_holds_has_its_reason():
+    verdicts = {*VERDICT.categories} - {*GATE_PASSED}
+    assert set(GATES) == verdicts == set(get_args(GateHold))
 
 
 def test_without_a_gate_none_holds():

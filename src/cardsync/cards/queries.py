@@ -29,12 +29,15 @@ _LISTS = """(SELECT coalesce(
 _PLACES = """(SELECT coalesce(
          json_agg(json_build_array(l.box, l.slot, l.quantity) ORDER BY l.box, l.slot), '[]')
   FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id)"""
-_OF_CARD = [
-    name for name in CardRow._fields if name not in ("marketplace_product_id", "lists", "places")
-]
-_COLUMNS = ", ".join(
-    [*(f"c.{name}" for name in _OF_CARD), "p.marketplace_product_id", _LISTS, _PLACES]
-)
+_GATE = """(SELECT g.verdict FROM gate_hold g
+ WHERE g.seller_id = :seller AND g.marketplace_id = c.marketplace_id AND NOT c.gone)"""
+_BESIDE = {
+    "marketplace_product_id": "p.marketplace_product_id",
+    "gate": _GATE,
+    "lists": _LISTS,
+    "places": _PLACES,
+}
+_COLUMNS = ", ".join(_BESIDE.get(name, f"c.{name}") for name in CardRow._fields)
 _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 
 

@@ -43,6 +43,7 @@ class CardRow(NamedTuple):
     contribution: Literal["private", "published"] | None
     updated_at: datetime
     marketplace_product_id: int | None
+    gate: str | None
     lists: list[tuple[int, str, str]]
     places: list[tuple[int, int, int]]
 
@@ -82,7 +83,22 @@ class Location(msgspec.Struct, gc=False):
     quantity: int
 
 
+GateHold = Literal[
+    "market_stale",
+    "no_listing",
+    "listings_stale",
+    "too_few_listings",
+    "sales_stale",
+    "too_few_sales",
+    "buy_out",
+]
+
+
 class CardBody(msgspec.Struct):
+    """`gate_hold` is the verdict of the market gate that held the rule's price at the last pricing;
+    null if none did.
+    """
+
     id: int
     marketplace_id: int
     product_id: int
@@ -100,6 +116,7 @@ class CardBody(msgspec.Struct):
     quantity: int
     price: str | None
     target_price: str | None
+    gate_hold: GateHold | None
     market_price: str | None
     low_price: str | None
     low_price_with_shipping: str | None
@@ -156,6 +173,7 @@ def card_body(row: CardRow) -> CardBody:
         quantity=row.quantity,
         price=usd(row.price),
         target_price=usd(row.target_price),
+        gate_hold=row.gate,  # type: ignore[arg-type]
         market_price=usd(row.market),
         low_price=usd(row.low),
         low_price_with_shipping=usd(row.low_with_shipping),

@@ -26,7 +26,7 @@ from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.reviews.keep import keep_found
 from cardsync.pricing.runs.confirmed import remember
-from cardsync.pricing.runs.held_prices import hold_prices
+from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.pricing.runs.reprice import begin
 from cardsync.pricing.runs.sale_runs import begun_since
@@ -83,6 +83,7 @@ async def finish(
         await _supersede_reviews(session, upload)
         if not in_review and not reprice:
             await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
+            await hold_gates(session, upload.seller_id)
         if outcome.sold is not None:
             await on_sale.settle(session, upload.seller_id, outcome.sold, now)
             await begun_since(session, state, upload.begun_at or upload.received_at, now)

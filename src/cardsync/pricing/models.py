@@ -117,6 +117,17 @@ class HeldPrice(Base):
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
+class GateHold(Base):
+    """A card whose aggressive price the market gate of its rule did not let through at the last
+    pricing, and the gate's verdict.
+    """
+
+    __tablename__ = "gate_hold"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    verdict: Mapped[str] = mapped_column(Text)
+
+
 class ConfirmedPrice(Base):
     """A card's price before caps that the seller confirmed: it does not stop the next runs."""
 

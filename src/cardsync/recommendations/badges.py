@@ -38,20 +38,24 @@ _LOOKED_AT: Final = """
     SELECT product_id, listings_at FROM market_look
      WHERE product_id = ANY (CAST(:products AS bigint[])) AND listings_at BETWEEN :since AND :now
 """
-# A review says more than the cap that it follows, and a hold-out keeps what neither touches.
+# A review says more than the cap that it follows, a hold-out keeps what neither touches, and a
+# market gate leaves the price of the rule.
 _HELD: Final = """
-    SELECT marketplace_id, reason, (proposed_price * 10000)::bigint AS price
+    SELECT marketplace_id, reason, (proposed_price * 10000)::bigint AS price, '' AS verdict
       FROM price_review
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = 'pending' AND expires_at > :now
      UNION ALL
-    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint FROM price_holdout h
+    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '' FROM price_holdout h
       JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.rule_id
      WHERE h.seller_id = :seller AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND h.part = :part AND h.held
        AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
      UNION ALL
-    SELECT marketplace_id, 'cap', NULL FROM held_price
+    SELECT marketplace_id, 'cap', NULL, '' FROM held_price
+     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+     UNION ALL
+    SELECT marketplace_id, 'gate', NULL, verdict FROM gate_hold
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
 """
 
@@ -112,7 +116,7 @@ async def _held(
     found: dict[int, Held] = {}
     for row in await session.execute(text(_HELD), values):
         until = begin_of(part + 1) if row.reason == "holdout" else None
-        found.setdefault(row.marketplace_id, Held(row.reason, row.price, until))
+        found.setdefault(row.marketplace_id, Held(row.reason, row.price, until, row.verdict))
     return found
 
 

@@ -18,21 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.market.evidence import BUY_OUT_WINDOW, age_of, in_buy_out_window
+from cardsync.pricing.engine import engine
 from cardsync.pricing.receipts import columns
+from cardsync.recommendations.why_held import GATES
 from cardsync.storage import ObjectMissing, Store
 
-# A gate that undercut, or had nothing to gain from it, holds nothing back.
-_PASSED: Final = ("taken", "not_lower")
 _CLOCKS: Final = ("observed_at", "listings_observed_at", "sales_fetched_at")
-_REASONS: Final[Mapping[str, str]] = {
-    "market_stale": "The market price was unknown or too old.",
-    "no_listing": "No listing of the own condition was observed.",
-    "listings_stale": "The listings were unknown or too old.",
-    "too_few_listings": "Fewer listings were observed than the rule asks for.",
-    "sales_stale": "The sales were unknown or too old.",
-    "too_few_sales": "Fewer sales were observed than the rule asks for.",
-    "buy_out": "The card was bought out within the last four hours.",
-}
 # The newest completed run of a sync; one over an upload counts while that upload is some product
 # line's newest.
 _RUN: Final = """
@@ -123,10 +114,10 @@ async def market_depth_holds(
 def _gated(data: bytes) -> pl.DataFrame:
     """Return the receipts of the gates that did not pass."""
     frame, _ = columns.unpack(data)
-    verdict = pl.col("gate_verdict").cast(pl.String)
+    held = engine.gated(frame)
     # A step that left the price alone has no price of its own in a receipt.
     formula = pl.coalesce("after_shipping_adder", "after_formula", "base")
-    return frame.filter(verdict.is_not_null() & ~verdict.is_in(_PASSED)).select(
+    return frame.join(held, on="marketplace_id", maintain_order="left").select(
         "marketplace_id",
         "rule_id",
         "aggressive_price",
@@ -135,7 +126,7 @@ def _gated(data: bytes) -> pl.DataFrame:
         "buy_out_detected_at",
         *_CLOCKS,
         formula.alias("formula_price"),
-        verdict.alias("verdict"),
+        "verdict",
     )
 
 
@@ -164,6 +155,6 @@ def hold_of(
         options if fresh else None,
         bought_out_at,
         receipt["listings_count"],
-        _REASONS[receipt["verdict"]],
+        GATES[receipt["verdict"]],
         receipt["listings_observed_at"],
     )

@@ -212,7 +212,7 @@ def _effect(effect: Effect) -> tuple[Any, ...]:
 class HeldShown(msgspec.Struct):
     """`price` is the price that is not asked."""
 
-    reason: Literal["rise", "drop", "first_price", "holdout", "cap"]
+    reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]
     message: str
     price: str | None
 

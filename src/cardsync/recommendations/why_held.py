@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from cardsync.money import dollars
+from cardsync.pricing.engine.steps import GATE_PASSED
 
 SENTENCES: Final[Mapping[str, str]] = {
     "rise": "A rise to {price} is beyond your limit and waits for your review.",
@@ -16,19 +17,34 @@ SENTENCES: Final[Mapping[str, str]] = {
     "first_price": "Its first price, {price}, waits for your review.",
     "holdout": "It is in its rule's hold-out until {until}; the rule would ask {price}.",
     "cap": "Its rule holds moves beyond the cap, so the price stays as it is.",
+    "gate": "Its market gate keeps the rule's price. {why}",
 }
-# A price that is held waits for a person or a cap; one in a hold-out waits for nothing.
-WORDS: Final[Mapping[str, str]] = {"cap": "held by cap", "holdout": "hold-out"}
-# The verdicts of a market gate that let no price through, and that are no ordinary answer.
-_PASSED: Final = ("taken", "not_lower")
+# A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing.
+WORDS: Final[Mapping[str, str]] = {
+    "cap": "held by cap",
+    "holdout": "hold-out",
+    "gate": "held by gate",
+}
+GATES: Final[Mapping[str, str]] = {
+    "market_stale": "The market price was unknown or too old.",
+    "no_listing": "No listing of the own condition was observed.",
+    "listings_stale": "The listings were unknown or too old.",
+    "too_few_listings": "Fewer listings were observed than the rule asks for.",
+    "sales_stale": "The sales were unknown or too old.",
+    "too_few_sales": "Fewer sales were observed than the rule asks for.",
+    "buy_out": "The card was bought out within the last four hours.",
+}
 
 
 class Held(NamedTuple):
-    """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out."""
+    """`price` is the price that is not asked, in ten-thousandths; `until` ends a hold-out; `verdict`
+    is that of a market gate.
+    """
 
     reason: str
     price: int | None = None
     until: datetime | None = None
+    verdict: str = ""
 
     @property
     def word(self) -> str:
@@ -39,6 +55,7 @@ class Held(NamedTuple):
         return SENTENCES[self.reason].format(
             price="" if self.price is None else dollars(self.price),
             until="" if self.until is None else self.until.date().isoformat(),
+            why=GATES.get(self.verdict, ""),
         )
 
 
@@ -46,4 +63,4 @@ def gate_hold(steps: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence of the market gate that held a price; empty if none did."""
     gate = next((step for step in steps if step["name"] == "market_gate"), {})
     verdict = gate.get("verdict")
-    return "" if verdict is None or verdict in _PASSED else str(gate["summary"])
+    return "" if verdict is None or verdict in GATE_PASSED else str(gate["summary"])

@@ -181,7 +181,7 @@ async def test_a_row_tells_everything(seller):
         "rarity": "Holo Rare", "quantity": 5, "price": "1.00", "target_price": "1.19",
         "market_price": "1.20", "low_price": "1.00",
         "low_price_with_shipping": "2.31", "direct_low": None, "status": "active", "custom": False,
-        "contribution": None, "location_code": "3-2",
+        "contribution": None, "gate_hold": None, "location_code": "3-2",
         "locations": [{"box": 3, "slot": 2, "code": "3-2", "quantity": 1},
                       {"box": 12, "slot": 1, "code": "12-1", "quantity": 2}],
         "unshelved_quantity": 2,

@@ -74,6 +74,63 @@ async def test_a_gate_with_too_few_listings_holds_and_names_its_count(listed, ob
     assert await holds(seller, page=2) == {"holds": [], "total": 0}
 
 
+async def gate_of(seller):
+    """The verdict on the only card, as all that tell of it tell it."""
+    [row] = (await seller.get("/api/cards")).json()["cards"]
+    one = (await seller.get(f"/api/cards/{row['id']}")).json()
+    badges = await seller.get("/api/market_depth/badges", params={"card_id": row["id"]})
+    [badge] = badges.json()["cards"]
+    assert one["gate_hold"] == row["gate_hold"]
+    assert ((badge["held"] or {}).get("reason") == "gate") is (row["gate_hold"] is not None)
+    assert (await holds(seller))["total"] == (row["gate_hold"] is not None)
+    return row["gate_hold"], badge["held"] and badge["held"]["message"]
+
+
+async def test_a_card_says_that_a_gate_holds_it_until_a_pricing_lets_it_go(
+    listed, observed, product
+):
+    seller = await listed()
+    seen = ago(hours=1)
+    await observed(sale(product, "9.00", ago(days=1), seen), listing(product, "8.00", seen))
+    assert await gate_of(seller) == (None, None)
+    card = await synced(seller)
+    told = "Its market gate keeps the rule's price. "
+    assert await gate_of(seller) == (
+        "too_few_listings",
+        f"{told}Fewer listings were observed than the rule asks for.",
+    )
+    stranger = await listed()
+    assert await gate_of(stranger) == (None, None)
+    cells = {"name": card["product_name"], "market": "10.00", "low": "10.00", "price": "10.00"}
+    clock.shift(timedelta(days=2))
+    await seller.import_csv(a_csv(a_row(1, **cells)))
+    await seller.service.run_jobs()
+    assert (await gate_of(seller))[0] == "listings_stale"
+    seen = ago(hours=1)
+    prices = ("8.00", "8.10", "8.20")
+    await observed(
+        sale(product, "9.00", ago(days=1), seen),
+        *(listing(product, price, seen) for price in prices),
+    )
+    await seller.import_csv(a_csv(a_row(1, **cells)))
+    await seller.service.run_jobs()
+    assert await gate_of(seller) == (None, None)
+
+
+async def test_without_a_gate_nothing_is_held_any_more(listed, observed, product):
+    seller = await listed()
+    seen = ago(hours=1)
+    await observed(sale(product, "9.00", ago(days=1), seen), listing(product, "8.00", seen))
+    card = await synced(seller)
+    assert (await gate_of(seller))[0] == "too_few_listings"
+    rules = (await seller.get("/api/pricing/rules")).json()["rules"]
+    gated = next(rule["id"] for rule in rules if rule["market_gate"])
+    assert (await seller.http.delete(f"/api/pricing/rules/{gated}")).status_code == 200
+    await seller.import_csv(a_csv(a_row(1, name=card["product_name"], price="10.00")))
+    await seller.service.run_jobs()
+    assert await gate_of(seller) == (None, None)
+
+
 async def test_a_buy_out_holds_for_four_hours(listed, observed, product):
     seller = await listed()
     before, after = ago(hours=3), ago(hours=1)

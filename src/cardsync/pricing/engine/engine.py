@@ -301,6 +301,13 @@ def held(priced: pl.DataFrame) -> list[int]:
     return priced.filter("held")["marketplace_id"].to_list()
 
 
+def gated(priced: pl.DataFrame) -> pl.DataFrame:
+    """Return the marketplace ids of the cards whose market gate did not pass, and its verdicts."""
+    verdict = pl.col("gate_verdict").cast(pl.String)
+    held = priced.filter(verdict.is_not_null() & ~verdict.is_in(steps.GATE_PASSED))
+    return held.select("marketplace_id", verdict=verdict)
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The summary counts a run's cards.

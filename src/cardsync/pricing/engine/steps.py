@@ -149,6 +149,10 @@ def shipping_adder(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return [pl.when(dear).then(price + adder).otherwise(price).alias("after_shipping_adder")]
 
 
+# A gate that undercut, or had nothing to gain from it, holds nothing back.
+GATE_PASSED: Final = ("taken", "not_lower")
+
+
 # 5
 def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Undercut the lowest listing if all evidence for it is fresh and sufficient and no buyer

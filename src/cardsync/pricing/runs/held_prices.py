@@ -1,13 +1,14 @@
-"""Cards whose price a rule holds because it would move too far: what a pricing held in, the
-seller's rows of `held_price` replaced.
+"""Cards whose price a rule holds because it would move too far, or because its market gate did not
+pass: what a pricing held in, the seller's rows of `held_price` and `gate_hold` replaced.
 
-Run in the transaction that ends the pricing: `is:held` tells what the last one did.
+Run in the transaction that ends the pricing: `is:held`, badges and cards tell what the last one did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -20,6 +21,35 @@ _LET_GO = """
 _HOLD = """
     INSERT INTO held_price (seller_id, marketplace_id) SELECT :seller, unnest(CAST(:held AS bigint[])) ON CONFLICT DO NOTHING
 """
+
+
+_OPEN_GATES = """
+    DELETE FROM gate_hold h
+     WHERE h.seller_id = :seller AND NOT EXISTS (
+           SELECT FROM unnest(CAST(:held AS bigint[])) AS g (id) WHERE g.id = h.marketplace_id)
+"""
+_CLOSE_GATES = """
+    INSERT INTO gate_hold AS h (seller_id, marketplace_id, verdict)
+    SELECT :seller, g.id, g.verdict
+      FROM unnest(CAST(:held AS bigint[]), CAST(:verdicts AS text[])) AS g (id, verdict)
+    ON CONFLICT (seller_id, marketplace_id) DO UPDATE SET verdict = excluded.verdict
+     WHERE h.verdict <> excluded.verdict
+"""
+
+
+async def hold_gates(
+    session: AsyncSession,
+    seller_id: int,
+    gated: pl.DataFrame | None = None,
+) -> None:
+    """After a pricing of all cards: what the gates of rules held, by `marketplace_id` and `verdict`.
+    A rule with a gate always prices all cards, so a pricing of an upload alone has none.
+    """
+    held = [] if gated is None else gated["marketplace_id"].to_list()
+    await session.execute(text(_OPEN_GATES), {"seller": seller_id, "held": held})
+    if gated is not None and held:
+        values = {"seller": seller_id, "held": held, "verdicts": gated["verdict"].to_list()}
+        await session.execute(text(_CLOSE_GATES), values)
 
 
 async def hold_prices(

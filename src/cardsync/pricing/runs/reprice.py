@@ -39,7 +39,7 @@ from cardsync.pricing.reviews.keep import keep_found
 from cardsync.pricing.rules import rows as store
 from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
 from cardsync.pricing.runs.confirmed import must_stop, remember
-from cardsync.pricing.runs.held_prices import hold_prices
+from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.lease import UnderLease, boundary
@@ -284,6 +284,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
             stock.run,
         )
     held = engine.held(priced)
+    gated = engine.gated(priced)
     sold = on_sale.on_sale(priced)
     reviews = found_in(priced, stock.run)
     await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
@@ -311,6 +312,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         counts,
         exported,
         held,
+        gated,
         confirmed,
         sold,
         reviews,
@@ -392,6 +394,7 @@ async def _end(
     counts: dict[str, Any],
     exported: str | None = None,
     held: Sequence[int] = (),
+    gated: pl.DataFrame | None = None,
     confirmed: pl.DataFrame | None = None,
     sold: on_sale.OnSale | None = None,
     reviews: Found | None = None,
@@ -422,6 +425,7 @@ async def _end(
         if state == "completed":
             await mark_due(session, lease.seller_id, RECOMMENDATIONS)
             await hold_prices(session, lease.seller_id, held)
+            await hold_gates(session, lease.seller_id, gated)
         if sold is not None:
             await on_sale.settle(session, lease.seller_id, sold, now)
         if reviews is not None:
