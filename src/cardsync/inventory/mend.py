@@ -8,7 +8,8 @@ cards as absent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from sqlalchemy import func, select
@@ -55,11 +56,19 @@ async def rejected(
     """Return the parts of the CSV of all rejected rows. Raises OwnerRequired, NotFound."""
     upload = await _upload(database, caller, upload_id)
     data = await _content(store, upload)
-    return _made(rejected_rows.rejected_csv(data, _rejected(upload, data)))
+    turn = database.file_turn(caller.seller_id)
+    return _made(turn, rejected_rows.rejected_csv(data, _rejected(upload, data)))
 
 
-async def _made(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    while part := await asyncio.to_thread(next, parts, b""):
+async def _made(
+    turn: Callable[[], AbstractAsyncContextManager[None]],
+    parts: Iterator[bytes],
+) -> AsyncIterator[bytes]:
+    while True:
+        async with turn():
+            part = await asyncio.to_thread(next, parts, b"")
+        if not part:
+            return
         yield part
 
 
