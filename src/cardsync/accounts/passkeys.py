@@ -1,16 +1,14 @@
 """Passkeys, a second way to sign in: a device's signature over our challenge goes in; a passkey of
 the member, or a session, comes out.
 
-A challenge lies in the database, is good once and for five minutes, and one for a new passkey is
-good for its member alone. The device must have verified its user. A device whose count of
-signatures does not grow is refused, because it may be a copy.
+The device must have verified its user. A device whose count of signatures does not grow is
+refused, because it may be a copy.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -37,13 +35,12 @@ from cardsync.access import sessions, tokens
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.access.member_models import MemberSession, Passkey, PasskeyChallenge
+from cardsync.access.member_models import MemberSession, Passkey
 from cardsync.access.models import Member
+from cardsync.accounts import challenges
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 
-CHALLENGE_IS_GOOD: Final = timedelta(minutes=5)
-_CHALLENGE_BYTES: Final = 32
 # A credential that is larger is none that a device makes.
 _ID_BYTES: Final = 1023
 _UNREADABLE: Final = (WebAuthnException, ValueError, TypeError, KeyError)
@@ -118,7 +115,7 @@ async def begin(
         user_id=member.id.to_bytes(8, "big"),
         user_name=member.email,
         user_display_name=member.name,
-        challenge=_challenge(session, now, member.id),
+        challenge=challenges.made(session, now, member.id),
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.REQUIRED,
             user_verification=UserVerificationRequirement.REQUIRED,
@@ -129,36 +126,6 @@ async def begin(
         ],
     )
     return options_to_json_dict(options)
-
-
-def _challenge(session: AsyncSession, now: datetime, member_id: int | None) -> bytes:
-    challenge = secrets.token_bytes(_CHALLENGE_BYTES)
-    session.add(
-        PasskeyChallenge(
-            challenge=challenge,
-            member_id=member_id,
-            expires_at=now + CHALLENGE_IS_GOOD,
-        )
-    )
-    return challenge
-
-
-async def _used(
-    session: AsyncSession,
-    challenge: bytes,
-    member_id: int | None,
-    now: datetime,
-) -> bool:
-    """Take the challenge out; return whether it was good. Of two who bring it at once one has it."""
-    expires_at = await session.scalar(
-        delete(PasskeyChallenge)
-        .where(
-            PasskeyChallenge.challenge == challenge,
-            PasskeyChallenge.member_id.is_not_distinct_from(member_id),
-        )
-        .returning(PasskeyChallenge.expires_at)
-    )
-    return expires_at is not None and now < expires_at
 
 
 async def add(
@@ -182,7 +149,7 @@ async def add(
     try:
         given = parse_registration_credential_json(dict(credential))
         challenge = parse_client_data_json(given.response.client_data_json).challenge
-        if not await _used(session, challenge, caller.member_id, now):
+        if not await challenges.taken(session, challenge, caller.member_id, now):
             raise errors.InvalidPayload("credential: its challenge is used or too old; try again")
         verified = webauthn.verify_registration_response(
             credential=given,
@@ -226,7 +193,7 @@ async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: da
 async def begin_sign_in(database: Database, place: Place, now: datetime) -> dict[str, Any]:
     """Return what a browser needs to sign in with any passkey that it has for us."""
     async with database.shared() as session:
-        challenge = _challenge(session, now, None)
+        challenge = challenges.made(session, now, None)
     options = webauthn.generate_authentication_options(
         rp_id=place.name,
         challenge=challenge,
@@ -254,7 +221,7 @@ async def sign_in(
         raise refusal from e
     # In a transaction of its own, so that a challenge is used up even by who is refused.
     async with database.shared() as session:
-        if not await _used(session, challenge, None, now):
+        if not await challenges.taken(session, challenge, None, now):
             raise errors.InvalidCredentials("this took too long; try again")
     async with database.shared() as session:
         known = select(Passkey).where(Passkey.credential_id == given.raw_id)
@@ -283,11 +250,3 @@ async def sign_in(
             old = MemberSession.token_hash == tokens.token_hash(earlier)
             await session.execute(delete(MemberSession).where(old))
         return await sessions.begin(session, settings, member)
-
-
-async def drop_past(database: Database, now: datetime) -> int:
-    """Delete the challenges that nobody answered; return how many."""
-    over = delete(PasskeyChallenge).where(PasskeyChallenge.expires_at <= now)
-    async with database.shared() as session:
-        gone = await session.execute(over.returning(PasskeyChallenge.expires_at))
-        return len(gone.all())

@@ -12,7 +12,7 @@ import structlog
 from cardsync import clock
 from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
-from cardsync.accounts import passkeys
+from cardsync.accounts import challenges
 from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load as market
@@ -54,7 +54,7 @@ async def tidy(work: Work) -> dict[str, int]:
             work.database, now - timedelta(days=settings.plan_retention_days)
         ),
         "sessions": await sessions.drop_past(work.database, settings, now),
-        "passkey_challenges": await passkeys.drop_past(work.database, now),
+        "passkey_challenges": await challenges.drop_past(work.database, now),
         "network_misses": await misses.drop_old(work.database, now),
         "rate_limits": await buckets.drop_past(work.database),
     }

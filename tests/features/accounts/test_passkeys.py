@@ -9,7 +9,7 @@ import pytest
 
 from browsers import joined, signed_in
 from cardsync import clock, errors
-from cardsync.accounts import passkeys
+from cardsync.accounts import challenges, passkeys
 from passkeys_builder import Device
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -58,9 +58,9 @@ async def test_a_challenge_is_good_once_for_its_member_and_for_five_minutes(a_se
     assert (await device.sign_in(seller.service, mine)).status_code == 401
     late = await device.challenge(http)
     now = clock.now()
-    monkeypatch.setattr(clock, "now", lambda: now + passkeys.CHALLENGE_IS_GOOD)
+    monkeypatch.setattr(clock, "now", lambda: now + challenges.IS_GOOD)
     assert (await device.sign_in(seller.service, late)).status_code == 401
-    assert await passkeys.drop_past(seller.service.database, clock.now()) >= 1
+    assert await challenges.drop_past(seller.service.database, clock.now()) >= 1
 
 
 async def test_a_refused_answer_uses_the_challenge_up(a_seller):
@@ -207,4 +207,4 @@ async def test_challenges_do_not_outlive_their_time(service):
     place = passkeys.Place("http://localhost", "localhost")
     now = clock.now() - timedelta(hours=1)
     await passkeys.begin_sign_in(service.database, place, now)
-    assert await passkeys.drop_past(service.database, clock.now()) == 1
+    assert await challenges.drop_past(service.database, clock.now()) == 1

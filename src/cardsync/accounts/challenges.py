@@ -1,0 +1,59 @@
+"""The challenges that devices sign for passkeys: one is made, taken out once, and dropped when it
+is past.
+
+A challenge is in the database, is good for five minutes, and one for a new passkey is good for its
+member alone. Workers drop them, and need no more than this of passkeys.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.member_models import PasskeyChallenge
+from cardsync.database.session import Database
+
+IS_GOOD: Final = timedelta(minutes=5)
+_BYTES: Final = 32
+
+
+def made(session: AsyncSession, now: datetime, member_id: int | None) -> bytes:
+    challenge = secrets.token_bytes(_BYTES)
+    session.add(
+        PasskeyChallenge(
+            challenge=challenge,
+            member_id=member_id,
+            expires_at=now + IS_GOOD,
+        )
+    )
+    return challenge
+
+
+async def taken(
+    session: AsyncSession,
+    challenge: bytes,
+    member_id: int | None,
+    now: datetime,
+) -> bool:
+    """Take the challenge out; return whether it was good. Of two who bring it at once one has it."""
+    expires_at = await session.scalar(
+        delete(PasskeyChallenge)
+        .where(
+            PasskeyChallenge.challenge == challenge,
+            PasskeyChallenge.member_id.is_not_distinct_from(member_id),
+        )
+        .returning(PasskeyChallenge.expires_at)
+    )
+    return expires_at is not None and now < expires_at
+
+
+async def drop_past(database: Database, now: datetime) -> int:
+    """Delete the challenges that nobody answered; return how many."""
+    over = delete(PasskeyChallenge).where(PasskeyChallenge.expires_at <= now)
+    async with database.shared() as session:
+        gone = await session.execute(over.returning(PasskeyChallenge.expires_at))
+        return len(gone.all())
