@@ -230,5 +230,9 @@ async def tell(
         outcome.report[match] += count
     if prices.receipts is None:
         return outcome
-    receipts = await keep(store, writer.seller_id, writer.run_id, prices.receipts, run)
+    taken = [prices.receipts]
+    # Nothing else holds them from here on, so that they need not be there twice while they are
+    # sorted.
+    del prices
+    receipts = await keep(store, writer.seller_id, writer.run_id, taken, run)
     return replace(outcome, receipts=receipts)

@@ -59,12 +59,12 @@ async def keep(
     store: Store,
     seller_id: int,
     run_id: int,
-    priced: pl.DataFrame,
+    taken: list[pl.DataFrame],
     run: Run,
 ) -> str:
-    """Write the file and return its key."""
+    """Write the file and return its key. The frame is taken out of its list (`columns.pack`)."""
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
-    data = await asyncio.to_thread(columns.pack, priced, run)
+    data = await asyncio.to_thread(columns.pack, taken, run)
     with store.spool() as (path, file):
         file.write(data)
         file.flush()

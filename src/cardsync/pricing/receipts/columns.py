@@ -24,6 +24,7 @@ _TEXTS: Final = ("condition", "printing", "language")
 _INPUTS: Final = {name: dtype for name, dtype in INPUT_COLUMNS.items() if name not in _TEXTS}
 _COLUMNS: Final = {**_INPUTS, **RECEIPT_COLUMNS}
 _RUN: Final = "cardsync.run"
+_STEPS: Final = frozenset(step.output for step in PRICE_STEPS[:-1])
 # A reader finds one row by the statistics of its group.
 _GROUP_ROWS: Final = 16_384
 
@@ -35,13 +36,14 @@ class _Kept(msgspec.Struct):
     now: datetime
 
 
-def pack(priced: pl.DataFrame, run: Run) -> bytes:
+def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
     """Pack the cards of a run, as `engine.price` left them, into a file sorted by
     marketplace_id.
+
+    The list's one frame is taken out of it: where nobody else holds the frame, each column goes
+    before the next one is sorted. Two frames of a large run would be the most that a worker holds.
     """
-    # Sorting comes last, after empty columns and repeated values are gone, because it copies every
-    # column.
-    frame = filled(_without_repeats(filled(priced))).sort("marketplace_id")
+    frame = _sorted(filled(taken.pop()))
     kept = _Kept(
         list(run.rules),
         list(run.sales),
@@ -90,21 +92,24 @@ def replay(data: bytes) -> int:
     return int((priced["target"].ne_missing(frame["target"])).sum())
 
 
-def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the prices of steps that changed nothing; the target always stands, so that it can
-    be compared.
+def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
+    """Sort by marketplace_id, and leave out the prices of steps that changed nothing; the target
+    always stands, so that it can be compared. The frame loses its columns meanwhile.
     """
-    columns: list[pl.Expr] = []
-    before = pl.col("base")
-    if "base" not in frame.columns:
-        return frame
-    for step in PRICE_STEPS[:-1]:
-        if step.output not in frame.columns:
-            continue
-        after = pl.col(step.output)
-        columns.append(pl.when(after.ne_missing(before)).then(after).alias(step.output))
-        before = pl.coalesce(after, before)
-    return frame.with_columns(columns)
+    order = frame["marketplace_id"].arg_sort()
+    made: list[pl.Series] = []
+    before: pl.Series | None = None
+    for name in frame.columns:
+        column = frame.drop_in_place(name).gather(order)
+        if name == "base":
+            before = column
+        elif name in _STEPS and before is not None:
+            step = pl.DataFrame([column, before.alias("before")])
+            moved = pl.when(pl.col(name).ne_missing(pl.col("before"))).then(name)
+            column = step.select(moved).to_series()
+            before = step.select(pl.coalesce(name, "before")).to_series()
+        made.append(column)
+    return filled(pl.DataFrame(made))
 
 
 def filled(frame: pl.DataFrame) -> pl.DataFrame:

@@ -280,7 +280,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
             work.store,
             lease.seller_id,
             run.id,
-            priced,
+            [priced],
             stock.run,
         )
     held = engine.held(priced)
