@@ -118,7 +118,11 @@ class SalesGame(Base):
     game: Mapped[str] = mapped_column(Text, primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
     pieces: Mapped[int] = mapped_column(BigInteger)
-    gross: Mapped[Decimal] = mapped_column(Numeric)
+    # The gross is null if no price is known. Of the pieces, `estimated` ones count in it with a share
+    # of their order's products, and `unpriced` ones do not count.
+    gross: Mapped[Decimal | None] = mapped_column(Numeric)
+    estimated: Mapped[int] = mapped_column(BigInteger)
+    unpriced: Mapped[int] = mapped_column(BigInteger)
 
 
 class SalesPace(Base):

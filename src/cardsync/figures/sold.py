@@ -28,13 +28,35 @@ Beside = Callable[[AsyncSession, int, Sequence[date]], Awaitable[None]]
 # A time's day is at most a day away from the order's date.
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
-ITEM: Final = """
-    coalesce(i.product_line, '') AS game, coalesce(i.quantity, 1) AS pieces,
-    coalesce(i.unit_price, 0) * coalesce(i.quantity, 1) AS gross
+# The line `i` of an order with a price counts with it. The lines without one share evenly, copy by
+# copy, what the others leave of the order's products; where nothing is left, they are unknown.
+SHARED: Final = """
+    LEFT JOIN LATERAL (
+        SELECT round(nullif(greatest(
+                   orders.product_amt - coalesce(sum(x.unit_price * coalesce(x.quantity, 1)), 0),
+               0), 0) * coalesce(i.quantity, 1)
+               / nullif(sum(coalesce(x.quantity, 1)) FILTER (WHERE x.unit_price IS NULL), 0), 2)
+               AS gross
+          FROM order_item x
+         WHERE i.unit_price IS NULL AND x.seller_id = :seller AND x.order_id = orders.id
+    ) shared ON true
+"""
+# `estimated` copies count with such a share, and `unpriced` ones not at all.
+PIECES: Final = """
+    coalesce(i.quantity, 1) AS pieces,
+    coalesce(i.unit_price * coalesce(i.quantity, 1), shared.gross) AS gross,
+    CASE WHEN shared.gross IS NULL THEN 0 ELSE coalesce(i.quantity, 1) END AS estimated,
+    CASE WHEN i.unit_price IS NULL AND shared.gross IS NULL
+         THEN coalesce(i.quantity, 1) ELSE 0 END AS unpriced
+"""
+COUNTED: Final = """
+    CAST(sum(pieces) AS bigint) AS pieces, sum(gross) AS gross,
+    CAST(sum(estimated) AS bigint) AS estimated, CAST(sum(unpriced) AS bigint) AS unpriced
 """
 _ITEMS: Final = f"""
-    SELECT orders.id AS order_id, orders.order_date AS ordered, {DAY} AS day, i.sku_id, {ITEM}
-      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+    SELECT orders.id AS order_id, orders.order_date AS ordered, {DAY} AS day, i.sku_id,
+           coalesce(i.product_line, '') AS game, {PIECES}
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
      WHERE {SOLD} {{on}}
 """
 # The days of a span whose rows are kept, and those that a reader counts by itself.
@@ -76,14 +98,13 @@ GAMES: Final = f"""
     WITH {SPLIT}, sold AS MATERIALIZED (
         SELECT * FROM ({_FOUND}) found WHERE found.day BETWEEN :first AND :last
     ), summed AS (
-        SELECT game, sum(orders) AS orders, sum(pieces) AS pieces, sum(gross) AS gross
-          FROM (SELECT g.game, g.orders, g.pieces, g.gross
+        SELECT game, CAST(sum(orders) AS bigint) AS orders, {COUNTED}
+          FROM (SELECT g.game, g.orders, g.pieces, g.gross, g.estimated, g.unpriced
                   FROM kept JOIN sales_game g ON g.seller_id = :seller
                                              AND g.ordered = kept.ordered
                  WHERE g.day BETWEEN :first AND :last
                 UNION ALL
-                SELECT game, count(DISTINCT order_id), sum(pieces), sum(gross)
-                  FROM sold GROUP BY 1) found
+                SELECT game, count(DISTINCT order_id), {COUNTED} FROM sold GROUP BY 1) found
          GROUP BY game
     ), paces AS (
         SELECT game, days, sum(items) AS items
@@ -106,9 +127,10 @@ GAMES: Final = f"""
                       + min(days) FILTER (WHERE until >= floor(items / 2) + 1)) / 2.0 AS days
           FROM counted GROUP BY game
     )
-    SELECT s.game, CAST(s.orders AS bigint), CAST(s.pieces AS bigint), s.gross,
-           CAST(m.days AS double precision)
-      FROM summed s LEFT JOIN medians m ON m.game = s.game ORDER BY s.gross DESC, s.game
+    SELECT s.game, s.orders, s.pieces, s.gross, CAST(m.days AS double precision), s.estimated,
+           s.unpriced
+      FROM summed s LEFT JOIN medians m ON m.game = s.game
+     ORDER BY s.gross DESC NULLS LAST, s.game
 """
 
 _CHANGED: Final = """
@@ -137,9 +159,9 @@ _SUM: Final = f"""
 """
 _THESE: Final = _ITEMS.format(on=_OF_DAYS)
 _GAME: Final = f"""
-    INSERT INTO sales_game (seller_id, ordered, day, game, orders, pieces, gross)
-    SELECT CAST(:seller AS bigint), ordered, day, game, count(DISTINCT order_id), sum(pieces),
-           sum(gross)
+    INSERT INTO sales_game (seller_id, ordered, day, game, orders, pieces, gross, estimated,
+                            unpriced)
+    SELECT CAST(:seller AS bigint), ordered, day, game, count(DISTINCT order_id), {COUNTED}
       FROM ({_THESE}) sold GROUP BY 2, 3, 4
 """
 _PACE: Final = f"""

@@ -8,6 +8,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
+from cardsync.figures.sold import SHARED
 from cardsync.orders.shown import (
     ORDER_COLUMNS,
     CardOfItem,
@@ -22,9 +23,10 @@ _ORDER = f"""
      WHERE orders.seller_id = :seller AND orders.id = :order
 """
 _ITEMS = f"""
-    SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}, item.set_name, item.rarity,
-           card.id, card.price, coalesce(card.places, '[]')
-      FROM order_item AS item LEFT JOIN LATERAL (
+    SELECT {", ".join(f"i.{name}" for name in ItemRow._fields)}, i.set_name, i.rarity,
+           shared.gross, card.id, card.price, coalesce(card.places, '[]')
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
+      LEFT JOIN LATERAL (
            SELECT c.id, c.price, (
                   SELECT json_agg(json_build_array(l.box, l.slot, l.quantity)
                                   ORDER BY l.box, l.slot)
@@ -32,10 +34,10 @@ _ITEMS = f"""
                   ) AS places
              FROM card c
             WHERE c.seller_id = :seller AND {VISIBLE}
-              AND (c.marketplace_id = item.sku_id OR (c.custom AND c.listing_id = item.sku_id))
+              AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
             ORDER BY c.gone, c.id LIMIT 1
       ) AS card ON true
-     WHERE item.seller_id = :seller AND item.order_id = :order ORDER BY item.id
+     WHERE orders.seller_id = :seller AND orders.id = :order ORDER BY i.id
 """
 _PULLS = """
     SELECT s.id, s.state, s.opened_at, p.pulled_at

@@ -73,11 +73,14 @@ PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[]
  AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
 
 
+def is_beyond(status: str | None) -> bool:
+    """Return whether the synced status says that the order was shipped, or that it never will be."""
+    return bool(re.search(_BEYOND, status or "", _FLAGS))
+
+
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
-    """Return whether the seller's mark is ahead: the synced status says neither that the order was
-    shipped nor that it never will be.
-    """
-    return shipped_marked_at is not None and not re.search(_BEYOND, status or "", _FLAGS)
+    """Return whether the seller's mark is ahead of the synced status."""
+    return shipped_marked_at is not None and not is_beyond(status)
 
 
 MARKED_SHIPPED_PENDING = (

@@ -18,20 +18,24 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
-from cardsync.figures.sold import DAY, GAMES, PERIODS, SOLD
+from cardsync.figures.sold import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
 from cardsync.orders.sales_figures import By, Day, Figures, fee_rate, figures
 
 
 class Game(NamedTuple):
-    """`gross` sums the items; refunds and fees are the orders', not the items'. `days_to_sell` is
-    the median between a card's first sight and its sale.
+    """`gross` sums the items, and is None if no price is known; refunds and fees are the orders',
+    not the items'. `days_to_sell` is the median between a card's first sight and its sale. Of the
+    pieces, `estimated` ones count with a share of their order's products; `unpriced` ones do not
+    count.
     """
 
     game: str
     orders: int
     pieces: int
-    gross: Decimal
+    gross: Decimal | None
     days_to_sell: float | None
+    estimated: int
+    unpriced: int
 
 
 class SoldCard(NamedTuple):
@@ -40,7 +44,9 @@ class SoldCard(NamedTuple):
     set_name: str | None
     condition: str | None
     pieces: int
-    gross: Decimal
+    gross: Decimal | None
+    estimated: int
+    unpriced: int
 
 
 class UnsoldCard(NamedTuple):
@@ -69,28 +75,26 @@ _REPORTS: Final = """
     SELECT month, gross_sales, total_fees, refunded_fees FROM sales_report
      WHERE seller_id = :seller AND month BETWEEN :first_month AND :last
 """
-_ITEMS: Final = f"""
-    SELECT orders.id AS order_id, {DAY} AS day, i.sku_id, i.product_name, i.product_line,
-           i.set_name, i.condition, coalesce(i.quantity, 1) AS pieces,
-           coalesce(i.unit_price, 0) * coalesce(i.quantity, 1) AS gross
-      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-     WHERE {_SPAN}
-"""
 _BEST: Final = f"""
-    WITH sold AS ({_ITEMS}), summed AS (
+    WITH summed AS (
         SELECT sku_id, max(product_name) AS product_name, max(set_name) AS set_name,
-               max(condition) AS condition, CAST(sum(pieces) AS bigint) AS pieces,
-               sum(gross) AS gross
-          FROM sold WHERE sku_id IS NOT NULL GROUP BY sku_id
-         ORDER BY gross DESC, sku_id LIMIT :most
+               max(condition) AS condition, {COUNTED}
+          FROM (SELECT i.sku_id, i.product_name, i.set_name, i.condition, {PIECES}
+                  FROM orders
+                  JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
+                 WHERE {_SPAN} AND i.sku_id IS NOT NULL) sold
+         GROUP BY sku_id ORDER BY gross DESC NULLS LAST, sku_id LIMIT :most
     )
     SELECT (SELECT c.id FROM card c WHERE c.seller_id = :seller AND {VISIBLE}
                AND c.marketplace_id = s.sku_id ORDER BY c.gone, c.id LIMIT 1),
-           s.product_name, s.set_name, s.condition, s.pieces, s.gross
-      FROM summed s ORDER BY s.gross DESC, s.sku_id
+           s.product_name, s.set_name, s.condition, s.pieces, s.gross, s.estimated, s.unpriced
+      FROM summed s ORDER BY s.gross DESC NULLS LAST, s.sku_id
 """
 _WORST: Final = f"""
-    WITH sold AS ({_ITEMS})
+    WITH sold AS (
+        SELECT i.sku_id
+          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+         WHERE {_SPAN})
     SELECT c.id, c.product_name, c.set_name, c.condition, c.quantity, c.price * c.quantity,
            CAST(:last AS date) - CAST(c.created_at AS date)
       FROM card c

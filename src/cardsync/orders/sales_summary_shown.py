@@ -34,13 +34,18 @@ class SalesPeriod(msgspec.Struct):
 
 
 class SalesOfGame(msgspec.Struct):
-    """`gross` sums the items. `days_to_sell` is a median, null if no sold card is known."""
+    """`gross` sums the items; it is null if none of their prices is known. `estimated` pieces count
+    with an even share of what their order's products leave, `unpriced` ones do not count.
+    `days_to_sell` is a median, null if no sold card is known.
+    """
 
     game: str
     orders: int
     pieces: int
-    gross: str
+    gross: str | None
     days_to_sell: float | None
+    estimated: int
+    unpriced: int
 
 
 class SalesSummary(msgspec.Struct):
@@ -60,12 +65,16 @@ class SalesSummary(msgspec.Struct):
 
 
 class SoldCardShown(msgspec.Struct):
+    """`gross`, `estimated` and `unpriced` are those of SalesOfGame."""
+
     card_id: int | None
     product_name: str | None
     set_name: str | None
     condition: str | None
     pieces: int
-    gross: str
+    gross: str | None
+    estimated: int
+    unpriced: int
 
 
 class UnsoldCardShown(msgspec.Struct):
@@ -110,20 +119,13 @@ def game_summary(asked: Asked, found: Sequence[Game], whole: Figures) -> SalesSu
     summary = period_summary(asked, whole)
     summary.periods = []
     summary.games = [
-        SalesOfGame(
-            each.game,
-            each.orders,
-            each.pieces,
-            _money(each.gross),
-            each.days_to_sell,
-        )
-        for each in found
+        SalesOfGame(**each._asdict() | {"gross": money(each.gross)}) for each in found
     ]
     return summary
 
 
 def sales_cards(found: Cards) -> SalesCards:
-    best = [SoldCardShown(*card[:-1], gross=_money(card.gross)) for card in found.best]
+    best = [SoldCardShown(**card._asdict() | {"gross": money(card.gross)}) for card in found.best]
     worst = [
         UnsoldCardShown(*card[:5], value=_money(card.value), days=card.days) for card in found.worst
     ]
@@ -139,9 +141,14 @@ def as_csv(summary: SalesSummary) -> bytes:
 
 def cards_as_csv(cards: SalesCards) -> bytes:
     """Return both kinds of cards in one table, as a CSV."""
-    names = ("sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days")
-    best = [("best", *msgspec.structs.astuple(card), None) for card in cards.best]
-    worst = [("nothing", *msgspec.structs.astuple(card)) for card in cards.worst]
+    names = (
+        "sold", "card_id", "product_name", "set_name", "condition", "copies", "amount", "days",
+        "estimated", "unpriced",
+    )  # fmt: skip
+    best = [
+        ("best", *card[:6], None, *card[6:]) for card in map(msgspec.structs.astuple, cards.best)
+    ]
+    worst = [("nothing", *msgspec.structs.astuple(card), None, None) for card in cards.worst]
     return encoded([names, *best, *worst])
 
 

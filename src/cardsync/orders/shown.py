@@ -77,11 +77,13 @@ class ItemRow(NamedTuple):
 
 class CardOfItem(NamedTuple):
     """The columns of an item that only one order shows, and the card that it is today, if it is
-    one. `places` are box, slot and quantity.
+    one. `estimated_total` is the share of an item without a price. `places` are box, slot and
+    quantity.
     """
 
     set_name: str | None
     rarity: str | None
+    estimated_total: Decimal | None
     card_id: int | None
     price: Decimal | None
     places: list[tuple[int, int, int]]
@@ -220,13 +222,17 @@ class ItemPlace(msgspec.Struct, gc=False):
 
 
 class ItemInFull(ItemBody, gc=False):
-    """`card_id` and `card_price`: the card that the item is today, null if there is none."""
+    """`card_id` and `card_price`: the card that the item is today, null if there is none.
+    `estimated_total` is for an item whose price is unknown: its even share, copy by copy, of what
+    the items with a price leave of the order's `product_amt`. It is null if nothing is left.
+    """
 
     set_name: str | None
     rarity: str | None
     card_id: int | None
     card_price: str | None
     locations: list[ItemPlace]
+    estimated_total: str | None
 
 
 class PullOfOrder(msgspec.Struct):
@@ -262,6 +268,7 @@ def _item_in_full(item: ItemRow, card: CardOfItem) -> ItemInFull:
         card_id=card.card_id,
         card_price=usd(card.price),
         locations=[ItemPlace(f"{box}-{slot}", quantity) for box, slot, quantity in card.places],
+        estimated_total=money(card.estimated_total),
     )
 
 

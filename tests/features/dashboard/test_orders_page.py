@@ -141,6 +141,18 @@ async def test_staff_marks_an_order_and_takes_it_back(shop):
         assert 'class="notice good"' in shown.text
 
 
+async def test_an_order_that_is_gone_offers_no_mark_and_an_unknown_price_is_about_its_share(shop):
+    browser = await signed_in(shop)
+    for status, offered in (("Ready to Ship", True), ("Shipped - Delivered", False)):
+        order = await an_order(shop, status=status, product_amt="4.16", total_amt="5.47")
+        await an_item(shop, order, product_name="Kuriboh")
+        page = (await browser.get(f"/orders/{order}")).text
+        for mark in ("mark_shipped", "dismiss"):
+            assert (f'action="/orders/{order}/{mark}"' in page) == offered
+        assert 'about</span> <span class="money">$4.16</span>' in page
+        assert "even share" in page
+
+
 async def test_forms_without_a_token_and_unknown_marks_are_refused(shop):
     first, _ = await orders_of(shop)
     browser = await signed_in(shop)

@@ -123,3 +123,17 @@ async def test_sheets_follow_the_way_and_a_slip_names_no_buyer(shop):
     assert ESCAPED in slip
     assert (await staff.get("/print")).status_code == 200
     assert (await staff.get("/print/orders/99999999")).status_code == 404
+
+
+async def test_a_slip_has_prices_only_if_all_are_known_and_the_sums_of_the_order(shop):
+    seller, browser, _ = shop
+    sums = {"product_amt": "4.16", "shipping_amt": "1.31", "total_amt": "5.47"}
+    order = await an_order(seller, **sums)
+    await an_item(seller, order, unit_price="4.16")
+    slip = (await browser.get(f"/print/orders/{order}")).text
+    assert slip.count("$4.16") == 2
+    await an_item(seller, order, product_name="Elf")
+    slip = (await browser.get(f"/print/orders/{order}")).text
+    assert slip.count("$4.16") == 1
+    assert "–" not in slip
+    assert "$5.47" in slip

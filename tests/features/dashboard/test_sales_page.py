@@ -56,6 +56,22 @@ async def test_games_and_cards_show_names_as_text(shop):
     assert "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;" in page
 
 
+@pytest.mark.parametrize("by", ["game", "cards"])
+async def test_a_price_that_is_unknown_is_about_its_share_or_a_dash_and_its_reason(shop, by):
+    july = {"order_date": date(2026, 7, 2), "total_amt": 9}
+    whole, nothing = await an_order(shop, product_amt=8, **july), await an_order(shop, **july)
+    await an_item(shop, whole, sku_id=2, product_line="pokemon", quantity=2)
+    await an_item(shop, nothing, sku_id=3, product_line="lorcana")
+    browser = await signed_in(shop)
+    page = (await browser.get("/sales", params=SPAN | {"by": by})).text
+    assert 'about</span> <span class="money">$8.00</span>' in page
+    assert "the price of 2 copies is unknown" in page
+    assert "share evenly" in page
+    assert '<span class="money">–</span>' in page
+    assert "the price of 1 copy is unknown" in page
+    assert "$0.00" not in page
+
+
 async def test_a_shop_without_sales_is_told_what_to_do(a_seller):
     browser = await signed_in(await a_seller())
     for by in ("month", "week", "day", "game", "cards"):

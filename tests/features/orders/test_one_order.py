@@ -35,6 +35,20 @@ async def test_an_order_in_full_has_what_the_list_has_and_places(a_seller):
     assert (pull["session_id"], pull["status"], pull["pulled_at"]) == (session["id"], "open", None)
 
 
+async def test_an_item_without_a_price_has_its_share_of_what_the_others_leave(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller, product_amt="10.00", total_amt="11.50")
+    await an_item(seller, order, unit_price="4.00")
+    await an_item(seller, order, quantity=2)
+    await an_item(seller, order)
+    told = (await seller.get(f"/api/orders/{order}")).json()["items"]
+    assert [(item["line_total"], item["estimated_total"]) for item in told] == [
+        ("4.00", None),
+        (None, "4.00"),
+        (None, "2.00"),
+    ]
+
+
 async def test_an_order_of_another_seller_is_not_there(a_seller):
     seller, other = await a_seller(), await a_seller()
     order = await an_order(other)

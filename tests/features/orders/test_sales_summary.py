@@ -105,8 +105,8 @@ async def test_games_their_days_to_sell_and_the_best_and_worst_cards(a_seller):
     await an_item(seller, order, sku_id=2, quantity=1, unit_price="4.00", product_line="Pokemon")
     told = await summary(seller, "game")
     assert [tuple(game.values()) for game in told["games"]] == [
-        ("=Magic", 1, 3, "6.00", 10.0),
-        ("Pokemon", 1, 1, "4.00", 10.0),
+        ("=Magic", 1, 3, "6.00", 10.0, 0, 0),
+        ("Pokemon", 1, 1, "4.00", 10.0, 0, 0),
     ]
     assert told["total"]["gross"] == "10.00"
     cards = (await seller.get("/api/sales/cards", params=SPAN)).json()
@@ -126,6 +126,41 @@ async def test_games_their_days_to_sell_and_the_best_and_worst_cards(a_seller):
     assert [(row["game"], row["gross"]) for row in rows] == [
         ("'=Magic", "6.00"),
         ("Pokemon", "4.00"),
+    ]
+
+
+async def test_a_copy_without_a_price_is_estimated_or_unknown_and_never_zero(a_seller):
+    seller = await a_seller()
+    july = {"order_date": date(2026, 7, 1), "total_amt": 12}
+    shared = await an_order(seller, product_amt="10.00", **july)
+    await an_item(seller, shared, sku_id=1, unit_price="4.00")
+    await an_item(seller, shared, sku_id=2, quantity=2, product_line="pokemon")
+    await an_item(seller, shared, sku_id=3, product_line="lorcana")
+    for nothing_left in (None, "4.00"):
+        order = await an_order(seller, product_amt=nothing_left, **july)
+        await an_item(seller, order, sku_id=4, quantity=3, product_line="yugioh")
+        await an_item(seller, order, sku_id=1, unit_price="4.00")
+    told = await summary(seller, "game")
+    assert [(g["game"], g["gross"], g["estimated"], g["unpriced"]) for g in told["games"]] == [
+        ("magic", "12.00", 0, 0),
+        ("pokemon", "4.00", 2, 0),
+        ("lorcana", "2.00", 1, 0),
+        ("yugioh", None, 0, 6),
+    ]
+    cards = (await seller.get("/api/sales/cards", params=SPAN)).json()["best"]
+    assert [(card["gross"], card["estimated"], card["unpriced"]) for card in cards] == [
+        ("12.00", 0, 0),
+        ("4.00", 2, 0),
+        ("2.00", 1, 0),
+        (None, 0, 6),
+    ]
+    answer = await seller.get("/api/sales/cards.csv", params=SPAN)
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [(row["amount"], row["estimated"], row["unpriced"]) for row in rows] == [
+        ("12.00", "0", "0"),
+        ("4.00", "2", "0"),
+        ("2.00", "1", "0"),
+        ("", "0", "6"),
     ]
 
 

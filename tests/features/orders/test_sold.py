@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from statistics import median
 
 import pytest
@@ -45,7 +45,7 @@ async def as_the_orders_say(seller):
     """The sums by day and by game, counted in Python from the stored rows."""
     orders = await seller.service.sql(
         seller.id,
-        "SELECT id, order_date, status_group, total_amt, refund_amt FROM orders"
+        "SELECT id, order_date, status_group, product_amt, total_amt, refund_amt FROM orders"
         " WHERE seller_id = :id",
         id=seller.id,
     )
@@ -66,23 +66,48 @@ async def as_the_orders_say(seller):
         day[1] += row["total_amt"] or 0
         day[2] += row["refund_amt"] is not None
         day[3] += row["refund_amt"] or 0
-    games = defaultdict(lambda: [set(), 0, Decimal(0), []])
+    games = defaultdict(lambda: [set(), 0, [], [], 0, 0])
     for item in items:
         if order := sold.get(item["order_id"]):
             game = games[item["product_line"] or ""]
-            pieces = item["quantity"] if item["quantity"] is not None else 1
             game[0].add(order["id"])
-            game[1] += pieces
-            game[2] += (item["unit_price"] or 0) * pieces
+            game[1] += pieces_of(item)
+            if item["unit_price"] is not None:
+                game[2].append(item["unit_price"] * pieces_of(item))
+            elif (share := share_of(item, order, items)) is not None:
+                game[2].append(share)
+                game[4] += pieces_of(item)
+            else:
+                game[5] += pieces_of(item)
             if item["seen"] and order["order_date"] >= item["seen"]:
                 game[3].append((order["order_date"] - item["seen"]).days)
     return (
         {day: tuple(told) for day, told in days.items()},
         {
-            game: (len(told[0]), told[1], told[2], float(median(told[3])) if told[3] else None)
-            for game, told in games.items()
+            game: (
+                len(orders),
+                pieces,
+                sum(gross) if gross else None,
+                float(median(days)) if days else None,
+                *unknown,
+            )
+            for game, (orders, pieces, gross, days, *unknown) in games.items()
         },
     )
+
+
+def pieces_of(item):
+    return item["quantity"] if item["quantity"] is not None else 1
+
+
+def share_of(item, order, items):
+    """The even share of an item without a price of what its order's other items leave, in cents."""
+    own = [one for one in items if one["order_id"] == order["id"]]
+    priced = [one["unit_price"] * pieces_of(one) for one in own if one["unit_price"] is not None]
+    left = (order["product_amt"] or 0) - sum(priced)
+    copies = sum(pieces_of(one) for one in own if one["unit_price"] is None)
+    share = left * pieces_of(item) / copies
+    return share.quantize(Decimal("0.01"), ROUND_HALF_UP) if left > 0 else None
 
 
 async def as_the_page_says(seller):
@@ -96,7 +121,14 @@ async def as_the_page_says(seller):
         for one in (await summary(seller, "day"))["periods"]
     }
     games = {
-        one["game"]: (one["orders"], one["pieces"], Decimal(one["gross"]), one["days_to_sell"])
+        one["game"]: (
+            one["orders"],
+            one["pieces"],
+            None if one["gross"] is None else Decimal(one["gross"]),
+            one["days_to_sell"],
+            one["estimated"],
+            one["unpriced"],
+        )
         for one in (await summary(seller, "game"))["games"]
     }
     return days, games
@@ -113,23 +145,24 @@ async def a_shop(a_seller):
     return seller
 
 
-def order(number, day, status="Completed - Paid", total=10):
+def order(number, day, status="Completed - Paid", total=10, products=None):
     return an_order(
         f"S-{number}",
         order_date=(FIRST + timedelta(days=day)).strftime("%m/%d/%Y"),
         status=status,
         total_amt=total,
+        product_amt=products,
     )
 
 
 def item(number, sku, quantity=1, price=2):
-    return {
+    priced = {} if price is None else {"unit_price": price}
+    return priced | {
         "order_number": f"S-{number}",
         "sku_id": sku,
         "product_name": f"Card {sku}",
         "product_line": GAMES[sku % 2],
         "quantity": quantity,
-        "unit_price": price,
     }
 
 
@@ -140,8 +173,9 @@ ORDER = st.builds(
     DAYS,
     st.sampled_from(["Completed - Paid", "Canceled", "Ready to Ship"]),
     st.integers(1, 90),
+    st.none() | st.integers(1, 40),
 )
-ITEM = st.builds(item, NUMBERS, st.integers(1, 5), st.integers(1, 3), st.integers(1, 9))
+ITEM = st.builds(item, NUMBERS, st.integers(1, 5), st.integers(1, 3), st.none() | st.integers(1, 9))
 REFUND = st.builds(
     lambda number, amount: {
         "order_number": f"S-{number}",
@@ -170,7 +204,9 @@ UPLOADS = st.lists(
 )
 @given(UPLOADS)
 async def test_after_each_upload_the_kept_sums_are_those_of_the_orders(a_seller, uploads):
-    """Orders that are cancelled, refunded or moved to another day, and items whose price changes."""
+    """Orders that are cancelled, refunded or moved to another day, and items whose price changes or
+    is unknown.
+    """
     seller = await a_shop(a_seller)
     for kind, rows in uploads:
         await getattr(seller, kind)(rows)

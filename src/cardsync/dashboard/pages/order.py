@@ -20,6 +20,7 @@ from cardsync.dashboard.shell import PageRequest, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_marks
 from cardsync.orders.one_order import read_order
+from cardsync.orders.pullable import is_beyond
 from cardsync.orders.shown import order_in_full
 from cardsync.recommendations.badges import badges_of
 from cardsync.web.request import reading
@@ -42,16 +43,18 @@ async def order_page(
     order_id: int,
 ) -> Template:
     async with reading(request) as reads:
-        order = order_in_full(await read_order(reads, caller, order_id))
+        found = await read_order(reads, caller, order_id)
+    order = order_in_full(found)
     cards = [item.card_id for item in order.items if item.card_id][: limits.CARDS_PER_PAGE_MOST]
     async with database.tenant(caller.seller_id) as session:
-        found = await badges_of(session, caller, [], cards, clock.now())
+        badges = await badges_of(session, caller, [], cards, clock.now())
     return show(
         request,
         caller,
         "order.html",
         order=order,
-        marks={one.card_id: one for one in found},
+        may_ship=not is_beyond(found.order.status),
+        marks={one.card_id: one for one in badges},
     )
 
 
