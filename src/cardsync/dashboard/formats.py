@@ -6,6 +6,7 @@ An amount is text or Decimal and never a float. A value that is not known is a d
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
@@ -24,6 +25,14 @@ _MARKS = {
     "fi": (_NARROW, ","), "ru": (_NARROW, ","), "uk": (_NARROW, ","),
 }  # fmt: skip
 _STEPS = ((60, 60, "min"), (3600, 24, "h"), (86_400, 45, "d"))
+
+
+# Only an amount has more than two decimals; a share has at most two.
+_AMOUNT = re.compile(r"(?<![\d.])\d+\.\d{3,}(?!\.?\d)")
+
+
+def _rounded(amount: Decimal) -> Decimal:
+    return amount if abs(amount) < _CENT else amount.quantize(_CENT, ROUND_HALF_UP)
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,14 @@ class Reader:
         """Return dollars and cents; an amount under a cent keeps its places."""
         if amount is None:
             return UNKNOWN
-        value = Decimal(amount)
-        places = 2 if value == value.quantize(_CENT) else 4
+        value = _rounded(Decimal(amount))
+        places = 4 if 0 < abs(value) < _CENT else 2
         sign = "−" if value < 0 else ""
         return f"{sign}${self.number(abs(value), places)}"
+
+    def in_cents(self, told: str) -> str:
+        """Return a sentence with its amounts in whole cents, as `money` rounds them."""
+        return _AMOUNT.sub(lambda found: str(_rounded(Decimal(found[0]))), told)
 
     def estimate(self, amount: Decimal | str | None) -> str:
         """Return whole cents of an amount that is estimated or a mean: more places would claim

@@ -168,7 +168,7 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     seller = await a_seller(sync_mode="read_only")
     browser = await signed_in(seller)
     assert "There are no cards yet" in (await browser.get("/set-up/presets")).text
-    rows = [a_row(n, name=f"<b>Card</b> {n}", price="1.00", market="9.00") for n in range(1, 14)]
+    rows = [a_row(n, name=f"<b>Card</b> {n}", price="1.03", market="9.77") for n in range(1, 14)]
     await seller.import_csv(a_csv(*rows))
     page = await browser.get("/set-up/presets")
     assert "<b>Card" not in page.text
@@ -182,6 +182,9 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
             assert f"<dt>{label}</dt><dd>{told[name]}</dd>" in section
         assert f"${told['listed_value_after']}" in section
         assert len(re.findall("<li>", section)) == len(told["largest"]) <= 10
+        # The limit of a day, 1.1845, is an amount of the API and no amount of a page.
+        assert not re.search(r"\d\.\d{3}", section)
+    assert "1.1845" in compared[1]["preview"]["largest"][0]["reason"]
     rules = [{"name": "Premium", "price_source": "market", "fallback_sources": ["low"]}]
     rules[0] |= {"adjust_bp": 500, "never_lower": True, "priority": 1000}
     rules[0]["cap"] = {"up_bp": 1500, "down_bp": 1500, "period": "day"}

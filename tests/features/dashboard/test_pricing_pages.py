@@ -419,6 +419,11 @@ async def test_a_rollback_is_a_diff_first(shop):
     dry = await browser.post("/api/pricing/rollbacks", json={"run_id": run, "dry_run": True})
     assert dry.json()["cards"] > 0
     assert f"{dry.json()['cards']} cards would go back" in page.text
+    # The marketplace has the earlier price still: the change is from the price that is asked.
+    assert "no change" not in page.text
+    for card in dry.json()["diff"]:
+        assert card["current_price"] == card["price"] != card["asked_price"]
+        assert f'data-label="Asked"><span class="money">${card["asked_price"]}<' in page.text
     assert "<b onclick" not in page.text
     assert (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"] == []
     address = told(await sent(browser, "/pricing/rollback", **scope)).split("?")[0]

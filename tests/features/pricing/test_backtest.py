@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync import clock
 from orders_builder import an_item, an_order
@@ -249,6 +250,21 @@ async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
         name: found["summary"][name] for name in ("sold", "compared", "sold_value", "asked_value")
     }
     assert told == {"sold": 4, "compared": 2, "sold_value": "5.00", "asked_value": "10.00"}
+    assert found["summary"]["without_sold_price"] == 1
+    assert found["summary"]["without_asked_price"] == 2
+
+
+async def test_without_a_line_of_both_prices_the_sums_are_unknown_and_not_zero(a_seller):
+    seller = await a_past_of_three_days(a_seller)
+    order = await an_order(seller, order_date=at(2).date(), placed_at_given=at(2))
+    await an_item(seller, order, sku_id=1)
+    found = (await what_of(seller))["summary"]
+    assert (found["sold"], found["compared"]) == (1, 0)
+    assert (found["sold_value"], found["asked_value"]) == (None, None)
+    browser = await signed_in(seller)
+    page = (await browser.get("/pricing/backtest", params=span())).text
+    assert "$0.00" not in page
+    assert "The price that was paid is unknown for 1 line:" in page
 
 
 async def test_the_newest_day_asks_what_the_preview_asks(a_seller):

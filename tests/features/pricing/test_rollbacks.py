@@ -45,7 +45,7 @@ async def test_a_run_is_rolled_back_to_the_prices_before_it(a_seller):
     assert (rollback["state"], rollback["cards"], rollback["run_id"]) == ("requested", 3, run)
     assert rollback["diff"][0] == {
         "marketplace_id": 1, "product_name": "Card 1", "current_price": "1.98",
-        "target_price": "1.98", "price": "1.00",
+        "target_price": "1.98", "asked_price": "1.98", "price": "1.00",
     }  # fmt: skip
     assert await exported(seller) == {}
     await seller.service.run_jobs()
@@ -90,8 +90,9 @@ async def test_what_was_asked_and_perhaps_pushed_is_brought_back_too(a_seller):
     await seller.import_csv(rows({1: "1.00", 2: "1.00"}))
     rollback = await ready(seller, run_id=await newest_run(seller))
     assert [
-        (row["current_price"], row["target_price"], row["price"]) for row in rollback["diff"]
-    ] == [("1.00", "1.98", "1.00")] * 2
+        (row["current_price"], row["target_price"], row["asked_price"], row["price"])
+        for row in rollback["diff"]
+    ] == [("1.00", "1.98", "1.98", "1.00")] * 2
     assert await exported(seller) == {1: "1.0000", 2: "1.0000"}
 
 

@@ -286,7 +286,9 @@ def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
             "listed_value_after": money(told.after),
             "sold": sold.height,
             "compared": compared.height,
-            "sold_value": money(int(real)),
-            "asked_value": money(int(would)),
+            "without_sold_price": sold["sold_price"].null_count(),
+            "without_asked_price": sold["asked_price"].null_count(),
+            "sold_value": money(int(real)) if compared.height else None,
+            "asked_value": money(int(would)) if compared.height else None,
         },
     }

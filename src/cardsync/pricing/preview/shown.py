@@ -118,7 +118,9 @@ class SoldLine(msgspec.Struct):
 
 
 class BacktestSummary(msgspec.Struct):
-    """Values of the lines that have both prices, `compared` of the `sold`."""
+    """Values of the lines that have both prices, `compared` of the `sold`; null if none has. The
+    price of a sale is unknown where no order file and no history tells it.
+    """
 
     snapshots: int
     changed: int
@@ -127,8 +129,10 @@ class BacktestSummary(msgspec.Struct):
     listed_value_after: str
     sold: int
     compared: int
-    sold_value: str
-    asked_value: str
+    without_sold_price: int
+    without_asked_price: int
+    sold_value: str | None
+    asked_value: str | None
 
 
 class Backtest(msgspec.Struct):

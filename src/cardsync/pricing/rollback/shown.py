@@ -14,12 +14,16 @@ from cardsync.pricing.rollback import rollbacks
 
 
 class RolledBackCard(msgspec.Struct):
-    """`price` is what the card goes back to, `target_price` what it is asked for now."""
+    """`current_price` is on the marketplace. `asked_price` is the price that is taken back: the
+    target that is about to be sent or was sent, else the current price. `price` is what the card
+    goes back to.
+    """
 
     marketplace_id: int
     product_name: str
     current_price: str | None
     target_price: str | None
+    asked_price: str | None
     price: str
 
 
@@ -56,10 +60,10 @@ _AMOUNTS = ("current_price", "target_price", "price")
 
 
 def diff_body(diff: rollbacks.Diff) -> CardDiff:
-    told = [
-        row | {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
-        for row in diff
-    ]
+    told = []
+    for row in diff:
+        amounts = {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
+        told.append(row | amounts | {"asked_price": amounts["target_price"] or amounts["current_price"]})
     return msgspec.convert(told, CardDiff)
 
 
