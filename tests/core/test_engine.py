@@ -732,7 +732,9 @@ def test_the_summary_counts_what_happened():
     cards = [a_card(market=m) for m in (None, 90_000, 100_000, 120_000, 130_000)]
     cards += [a_card(current_price=None), a_card(market=None, quantity=0), a_card(pin=100_000)]
     assert summary(price(frame_of(cards), [AT_MARKET], SELLER, NOW)) == Summary(
-        *(8, 6, 4, 2, 2, 1, 0, 0),
+        *(8, 6, 4, 2, 3, 1, 0, 0),
+        up_value=150_000,
+        down_value=10_000,
         blocked={"no_usable_reference": 2, "out_of_stock": 1},
     )
 

@@ -88,18 +88,15 @@ _DROPPED = """
 """
 _RUN = """
     SELECT r.id FROM price_run r WHERE r.seller_id = :seller AND r.state = 'completed'
-       AND r.trigger <> 'recommendation'
+       AND r.trigger NOT IN ('recommendation', 'review')
      ORDER BY r.id DESC LIMIT 1
 """
 _MOVES = """
-    SELECT count(*) FILTER (WHERE p.new_price > p.old_price) AS rises,
-           coalesce(sum((p.new_price - p.old_price) * c.quantity)
-                    FILTER (WHERE p.new_price > p.old_price), 0) AS rises_value,
-           count(*) FILTER (WHERE p.new_price < p.old_price) AS falls,
-           coalesce(sum((p.old_price - p.new_price) * c.quantity)
-                    FILTER (WHERE p.new_price < p.old_price), 0) AS falls_value
-      FROM price_change p JOIN card c ON c.seller_id = :seller AND c.id = p.card_id
-     WHERE p.seller_id = :seller AND p.run_id = :run_id
+    SELECT coalesce(max(CAST(r.summary->>'up' AS integer)), 0) AS rises,
+           coalesce(max(CAST(r.summary->>'up_value' AS numeric)), 0) / 10000 AS rises_value,
+           coalesce(max(CAST(r.summary->>'down' AS integer)), 0) AS falls,
+           coalesce(max(CAST(r.summary->>'down_value' AS numeric)), 0) / 10000 AS falls_value
+      FROM price_run r WHERE r.seller_id = :seller AND r.id = :run_id
 """
 # The price that a card had at a moment stands in its newest observation before it; a card that
 # was seen last before that moment has it still.

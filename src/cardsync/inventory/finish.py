@@ -72,7 +72,8 @@ async def finish(
             .values(
                 state="awaiting_review" if in_review else "completed",
                 finished_at=now,
-                summary={name: report[name] for name in ("priced", "changed", "blocked")}
+                summary={name: report[name] for name in ("priced", "blocked")}
+                | outcome.moves
                 | {
                     "cards": report["applied"],
                     "receipts": outcome.receipts,

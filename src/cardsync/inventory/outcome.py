@@ -24,7 +24,8 @@ from cardsync.pricing.reviews.found import Found
 @dataclass(frozen=True)
 class Outcome:
     """The result of a run that its last transaction stores: the report, what the export holds from
-    now on, the lines that were seen, those that are new to the account, and the sets in stock.
+    now on, the lines that were seen, those that are new to the account, the sets in stock, and the
+    counts and values of the moves.
     """
 
     report: dict[str, Any]
@@ -32,6 +33,7 @@ class Outcome:
     lines: list[str]
     new_lines: list[str]
     sets: list[str]
+    moves: dict[str, int]
     # Where the run's receipts lie, and whose prices it held.
     receipts: str | None = None
     held: Sequence[int] = ()
@@ -134,8 +136,11 @@ def outcome_of(
     absent: pl.DataFrame,
     prices: Prices,
     verdict: Verdict,
+    changed: int,
 ) -> Outcome:
-    """Return what the last transaction keeps, but for the receipts and the new cards' matches."""
+    """Return what the last transaction keeps, but for the receipts and the new cards' matches;
+    `changed` prices are new with the run.
+    """
     exported = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
     return Outcome(
         _report_of(parsed, rows, prices.blocked, verdict),
@@ -143,6 +148,7 @@ def outcome_of(
         rows["product_line"].unique().to_list(),
         list(parsed.new_lines),
         _sets_of(rows),
+        prices.moves | {"changed": changed},
         held=prices.held,
         confirmed=prices.confirmed,
         sold=prices.sold,

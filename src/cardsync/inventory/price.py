@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
@@ -21,14 +22,19 @@ from cardsync.pricing.rules.decided import Decided
 from cardsync.pricing.runs.price_history import Past
 
 
+MOVES: Final = ("held", "up", "down", "up_value", "down_value")
+
+
 @dataclass(frozen=True)
 class Prices:
     """The results of a run besides its targets. `held_back` is true if there are no targets, because
-    the seller has to look first or a run over the stored cards follows.
+    the seller has to look first or a run over the stored cards follows. `moves` are the summary's
+    counts and values of rises and falls.
     """
 
     held_back: bool
     blocked: dict[str, int]
+    moves: dict[str, int]
     held: Sequence[int]
     receipts: pl.DataFrame | None
     # The leaps that the seller said yes to, where that is why the upload waited.
@@ -72,10 +78,11 @@ def price_rows(
 def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool) -> Prices:
     """Return what the run says besides the targets; `logged` asks for receipts."""
     held_back = bool(run.asks_database or verdict.review)
-    blocked = {} if run.asks_database else engine.summary(priced).blocked
+    counted = engine.summary(priced)
     return Prices(
         held_back,
-        {code: number for code, number in blocked.items() if number},
+        {} if run.asks_database else counted.blocked,
+        {} if held_back else {name: getattr(counted, name) for name in MOVES},
         engine.held(priced),
         # Empty columns go at once: the rest stays in memory until it is written.
         filled(priced) if logged and not held_back else None,

@@ -298,7 +298,12 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
 
 def held(priced: pl.DataFrame) -> list[int]:
     """Return the marketplace ids of the cards whose prices were held."""
-    return priced.filter("held")["marketplace_id"].to_list()
+    return priced.filter(_stays_held())["marketplace_id"].to_list()
+
+
+def _stays_held() -> pl.Expr:
+    """A sale may move a price that the cap held: then it is not held any more."""
+    return pl.col("held").fill_null(False) & ~pl.col("changed")
 
 
 def gated(priced: pl.DataFrame) -> pl.DataFrame:
@@ -312,8 +317,9 @@ def gated(priced: pl.DataFrame) -> pl.DataFrame:
 class Summary:
     """The summary counts a run's cards.
 
-    priced = unchanged + changed; changed = up + down + cards that had no price. `reviewed` are the
-    cards whose price waits for the seller's word.
+    priced = unchanged + changed; changed = up + down; a first price counts as a rise. `reviewed` are
+    the cards whose price waits for the seller's word. The values of the rises and the falls are in
+    ten-thousandths, over all copies.
     """
 
     cards: int
@@ -324,12 +330,15 @@ class Summary:
     down: int
     held: int
     reviewed: int
+    up_value: int
+    down_value: int
     blocked: dict[str, int]
 
 
 def summary(priced: pl.DataFrame) -> Summary:
     target = pl.col("target")
-    current = pl.col("current_price")
+    current = pl.col("current_price").fill_null(0)
+    move = (target - current) * pl.col("quantity").cast(pl.Int128)
     blocked = {
         code: (pl.col("blockers") & pl.lit(bit, pl.UInt16)) != 0
         for code, bit in BLOCKER_BIT.items()
@@ -340,7 +349,9 @@ def summary(priced: pl.DataFrame) -> Summary:
         pl.col("changed").sum(),
         (target > current).sum().alias("up"),
         (target < current).sum().alias("down"),
-        pl.col("held").sum(),
+        _stays_held().sum().alias("held"),
+        move.filter(target > current).sum().alias("up_value"),
+        move.filter(target < current).sum().alias("down_value"),
         pl.col("review").is_not_null().sum().alias("reviewed"),
         **{code: flag.sum() for code, flag in blocked.items()},
     ).row(0, named=True)
@@ -353,5 +364,7 @@ def summary(priced: pl.DataFrame) -> Summary:
         down=counts["down"],
         held=counts["held"],
         reviewed=counts["reviewed"],
+        up_value=int(counts["up_value"]),
+        down_value=-int(counts["down_value"]),
         blocked={code: counts[code] for code in BLOCKER_BIT if counts[code]},
     )

@@ -43,7 +43,7 @@ UNSAVED: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`shadowed_by` names the earlier rules that govern every card that the draft selects, in the
+    """`edited` says that the draft is not the saved rule. `shadowed_by` names the earlier rules that govern every card that the draft selects, in the
     order of priority; `told` is the preview of the cards, in its form on the wire. If `one_in` is
     above one, a sample was priced, and all counts and values are that many times those of it.
     """
@@ -53,6 +53,7 @@ class Draft:
     shadowed_by: list[int]
     told: dict[str, Any]
     one_in: int = 1
+    edited: bool = True
 
     @property
     def never_matches(self) -> bool:
@@ -114,6 +115,7 @@ async def preview_draft(
         [rule.id for rule in order if rule.id in shadows],
         _times(told, one_in),
         one_in,
+        former is None or not former.live or draft != replace(former, name=draft.name),
     )
 
 
@@ -127,8 +129,8 @@ def _times(told: dict[str, Any], one_in: int) -> dict[str, Any]:
     """Return what a sample tells of all cards. Pure."""
     if one_in == 1:
         return told
-    counts = ("cards", "up", "down", "unchanged", "held", "reviewed")
-    values = ("listed_value_before", "listed_value_after")
+    counts = ("cards", "up", "down", "unchanged", "held", "reviewed", "differs")
+    values = ("listed_value_before", "listed_value_after", "up_value", "down_value")
     return (
         told
         | {name: told[name] * one_in for name in counts}

@@ -40,6 +40,7 @@ from cardsync.settings import Settings
 from cardsync.web.as_csv import safe_texts
 
 LARGEST: Final = 50
+DIFFERING: Final = 10
 FORMATS: Final = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 # The edges are moves in basis points of the current price; the last bin is open.
 _EDGES: Final = (
@@ -166,10 +167,18 @@ async def told(
     most: int = LARGEST,
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire, with so many of the largest moves."""
-    counts, moves = await asyncio.to_thread(lambda: (_counts(out), _largest(stock, out, most)))
-    names = await names_of(session, caller.seller_id, [move["marketplace_id"] for move in moves])
+    counts, moves, differing = await asyncio.to_thread(
+        lambda: (_counts(out), _largest(stock, out, most), _differing(stock, out))
+    )
+    first = _differing_shown(differing.head(DIFFERING))
+    ids = [card["marketplace_id"] for card in (*moves, *first)]
+    names = await names_of(session, caller.seller_id, ids)
     return counts | {
         "largest": [move | {"product_name": names.get(move["marketplace_id"])} for move in moves],
+        "differs": differing.height,
+        "differing": [
+            card | {"product_name": names.get(card["marketplace_id"])} for card in first
+        ],
         "warnings": evidence.told(
             stock.run.live,
             await observed_for(session, stock.run.live),
@@ -180,30 +189,25 @@ async def told(
 def _counts(out: pl.DataFrame) -> dict[str, Any]:
     counted = engine.summary(out)
     current = pl.col("current_price")
-    target = pl.col("target")
-    quantity, kept = (
-        pl.col("quantity").cast(pl.Int128),
-        pl.col("held").fill_null(False) & ~pl.col("changed"),
-    )
+    held = pl.col("held").fill_null(False) & ~pl.col("changed")
     sums = out.select(
-        up=(target > current.fill_null(0)).sum(),
-        down=(target < current).sum(),
-        held=kept.sum(),
         # A card without a price that waits for its first one has no target, so it is not unchanged.
-        waiting=(pl.col("review").is_not_null() & current.is_not_null() & ~kept).sum(),
-        before=(current * quantity).sum(),
-        after=(pl.coalesce(target, current) * quantity).sum(),
+        waiting=(pl.col("review").is_not_null() & current.is_not_null() & ~held).sum(),
+        before=(current * pl.col("quantity").cast(pl.Int128)).sum(),
     ).row(0, named=True)
+    before = int(sums["before"])
     return {
         "cards": counted.cards,
-        "up": sums["up"],
-        "down": sums["down"],
-        "unchanged": counted.unchanged - sums["held"] - sums["waiting"],
-        "held": sums["held"],
+        "up": counted.up,
+        "down": counted.down,
+        "unchanged": counted.unchanged - counted.held - sums["waiting"],
+        "held": counted.held,
         "reviewed": counted.reviewed,
         "blocked": counted.blocked,
-        "listed_value_before": money(int(sums["before"])),
-        "listed_value_after": money(int(sums["after"])),
+        "listed_value_before": money(before),
+        "listed_value_after": money(before + counted.up_value - counted.down_value),
+        "up_value": money(counted.up_value),
+        "down_value": money(counted.down_value),
         "histogram": _histogram(out),
     }
 
@@ -223,6 +227,30 @@ def _largest(stock: Stock, out: pl.DataFrame, most: int) -> list[dict[str, Any]]
             "reason": reason_of(row, stock.run),
         }
         for row in moves.head(most).to_dicts()
+    ]
+
+
+def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
+    """Return the cards that would be asked for another price than the last run asked for."""
+    rows = out.select(
+        "marketplace_id",
+        "current_price",
+        "target",
+        asked=stock.cards["target_price"],
+    ).filter(pl.col("asked").ne_missing(pl.col("target")))
+    move = (pl.col("target").fill_null(0) - pl.col("asked").fill_null(0)).abs()
+    return rows.sort([move, "marketplace_id"], descending=[True, False])
+
+
+def _differing_shown(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {
+            "marketplace_id": row["marketplace_id"],
+            "current_price": money(row["current_price"]),
+            "asked_price": money(row["asked"]),
+            "target_price": money(row["target"]),
+        }
+        for row in rows.iter_rows(named=True)
     ]
 
 

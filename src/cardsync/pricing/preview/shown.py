@@ -26,7 +26,24 @@ class MoveBin(msgspec.Struct):
     count: int
 
 
+class DifferingCard(msgspec.Struct):
+    """`asked_price` is the target of the last run, and `target_price` that of the preview; null
+    keeps the price.
+    """
+
+    marketplace_id: int
+    product_name: str | None
+    current_price: str | None
+    asked_price: str | None
+    target_price: str | None
+
+
 class Preview(msgspec.Struct):
+    """A first price counts as a rise. `up_value` and `down_value` are those of the moves over all
+    copies. `differs` counts the cards that would be asked for another price than the last run asked
+    for: by other rules, or because stock, settings, sales or market evidence have changed since.
+    """
+
     cards: int
     up: int
     down: int
@@ -36,6 +53,10 @@ class Preview(msgspec.Struct):
     blocked: dict[str, int]
     listed_value_before: str
     listed_value_after: str
+    up_value: str
+    down_value: str
+    differs: int
+    differing: list[DifferingCard]
     largest: list[LargestMove]
     histogram: list[MoveBin]
     warnings: list[str]

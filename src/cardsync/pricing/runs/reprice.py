@@ -54,7 +54,9 @@ from cardsync.work.uploads import Upload
 
 STREAM = "reprice"
 HOLDER = "reprice"
-_COUNTED = ("cards", "priced", "held", "reviewed", "blocked")
+_COUNTED = (
+    "cards", "priced", "held", "reviewed", "blocked", "up", "down", "up_value", "down_value",
+)  # fmt: skip
 
 
 @jobs.task(name="pricing.reprice", queue="imports", pass_context=True)

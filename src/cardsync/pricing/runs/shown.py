@@ -11,6 +11,7 @@ import msgspec
 from cardsync import clock
 from cardsync.pricing.models import PriceRun, RunState
 from cardsync.pricing.preview.findings import Finding
+from cardsync.pricing.receipts.sentences import money
 
 
 class RunRequested(msgspec.Struct):
@@ -18,6 +19,11 @@ class RunRequested(msgspec.Struct):
 
 
 class PriceRunShown(msgspec.Struct):
+    """`changed` counts the price changes that are new with the run. `up` and `down` count all cards
+    that it asks for another price than they have, as a preview does; a first price counts as a
+    rise. They and their values are null for a run that did not count them.
+    """
+
     id: int
     trigger: str
     state: RunState
@@ -31,6 +37,10 @@ class PriceRunShown(msgspec.Struct):
     held: int
     reviewed: int
     blocked: dict[str, int]
+    up: int | None = None
+    down: int | None = None
+    up_value: str | None = None
+    down_value: str | None = None
 
 
 class PriceRuns(msgspec.Struct):
@@ -112,6 +122,8 @@ def run_body(run: PriceRun) -> PriceRunShown:
             "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
             **{name: told.get(name) or 0 for name in _COUNTS},
             "blocked": told.get("blocked") or {},
+            **{name: told.get(name) for name in ("up", "down")},
+            **{name: money(told.get(name)) for name in ("up_value", "down_value")},
         },
         PriceRunShown,
     )
