@@ -71,6 +71,11 @@ class UploadReport(msgspec.Struct, kw_only=True):
 
 
 class InventoryReport(UploadReport, kw_only=True):
+    """`blocked` counts why cards got no price. Without a catalog (`catalog_loaded`) no card is matched
+    to a product; prices need none.
+    """
+
+    catalog_loaded: bool | msgspec.UnsetType = msgspec.UNSET
     matched: int
     provisional: int
     ambiguous: int

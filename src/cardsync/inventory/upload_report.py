@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.catalog.models import CatalogImport
 from cardsync.inventory.shown import (
     InventoryReport,
     ListedUpload,
@@ -29,6 +31,7 @@ from cardsync.work.streams import queue_of
 from cardsync.work.uploads import Upload
 
 Report: TypeAlias = InventoryReport | UploadReport
+_CATALOG: Final = select(select(CatalogImport.id).exists())
 
 
 async def report_on(
@@ -37,6 +40,8 @@ async def report_on(
     now: datetime,
 ) -> Report:
     report = report_of(upload)
+    if isinstance(report, InventoryReport):
+        report.catalog_loaded = bool(await session.scalar(_CATALOG))
     if report.state == "queued":
         queue = await queue_of(session, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))

@@ -7,7 +7,7 @@ import re
 
 import httpx
 import pytest
-from sqlalchemy import exists, select
+from sqlalchemy import exists, select, text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
@@ -141,6 +141,28 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
         ("Rejected", "rejected_count"),
     ):
         assert re.search(rf"<dt>{name}</dt>\s*<dd>{report[key]}<", page.text), name
+
+
+async def test_a_first_import_says_that_no_catalog_is_loaded_and_what_is_out_of_stock(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    async with seller.service.database.shared() as session:
+        # Earlier tests of the process may have loaded one.
+        await session.execute(text("DELETE FROM catalog_import"))
+    report = await seller.import_csv(a_csv(a_row(1), a_row(2, quantity=0), a_row(3, quantity=0)))
+    assert (report["catalog_loaded"], report["priced"]) == (False, 1)
+    paths = [f"{place}/uploads/{report['id']}" for place in ("/set-up", "/sync")]
+    for path in paths:
+        page = (await browser.get(path)).text
+        assert "No card catalog is loaded" in page
+        assert "Prices work without one" in page
+        assert "2 are out of stock" in page
+        assert "out of stock: 2 cards" in page
+    async with seller.service.database.shared() as session:
+        loaded = "INSERT INTO catalog_import (source, rows, added, adopted) VALUES ('x', 1, 1, 0)"
+        await session.execute(text(loaded))
+    for path in paths:
+        assert "No card catalog" not in (await browser.get(path)).text
 
 
 async def test_a_file_without_its_token_or_of_staff_is_refused(a_seller):
