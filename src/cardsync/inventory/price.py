@@ -21,7 +21,6 @@ from cardsync.pricing.reviews.found import Found, found_in
 from cardsync.pricing.rules.decided import Decided
 from cardsync.pricing.runs.price_history import Past
 
-
 MOVES: Final = ("held", "up", "down", "up_value", "down_value")
 
 

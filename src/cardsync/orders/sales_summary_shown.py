@@ -118,9 +118,7 @@ def period_summary(asked: Asked, found: Figures) -> SalesSummary:
 def game_summary(asked: Asked, found: Sequence[Game], whole: Figures) -> SalesSummary:
     summary = period_summary(asked, whole)
     summary.periods = []
-    summary.games = [
-        SalesOfGame(**each._asdict() | {"gross": money(each.gross)}) for each in found
-    ]
+    summary.games = [SalesOfGame(**each._asdict() | {"gross": money(each.gross)}) for each in found]
     return summary
 
 

@@ -70,8 +70,10 @@ async def agree(seller):
     today = (await seller.get("/api/today")).json()["last_run"]
     assert today == {
         "run_id": run["id"],
-        **{"rises": run["up"], "rises_value": run["up_value"]},
-        **{"falls": run["down"], "falls_value": run["down_value"]},
+        "rises": run["up"],
+        "rises_value": run["up_value"],
+        "falls": run["down"],
+        "falls_value": run["down_value"],
     }
     after, before = Decimal(told["listed_value_after"]), Decimal(told["listed_value_before"])
     assert after - before == Decimal(told["up_value"]) - Decimal(told["down_value"])
@@ -85,7 +87,9 @@ async def test_a_preview_and_every_kind_of_run_agree(a_seller, asks_database):
     await seller.import_csv(a_csv(*ROWS))
     told = await agree(seller)
     # One that its cap holds waits for nobody; one on sale moves all the same.
-    assert (told["up"], told["down"], told["reviewed"]) == ((3, 2, 1) if asks_database else (3, 1, 0))
+    assert (told["up"], told["down"], told["reviewed"]) == (
+        (3, 2, 1) if asks_database else (3, 1, 0)
+    )
     assert told["held"] == (1 if asks_database else 3)
     await sent(seller, "reprice", 202)
     await seller.service.run_jobs()

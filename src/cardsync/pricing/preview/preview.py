@@ -176,9 +176,7 @@ async def told(
     return counts | {
         "largest": [move | {"product_name": names.get(move["marketplace_id"])} for move in moves],
         "differs": differing.height,
-        "differing": [
-            card | {"product_name": names.get(card["marketplace_id"])} for card in first
-        ],
+        "differing": [card | {"product_name": names.get(card["marketplace_id"])} for card in first],
         "warnings": evidence.told(
             stock.run.live,
             await observed_for(session, stock.run.live),

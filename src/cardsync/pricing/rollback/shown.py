@@ -63,7 +63,9 @@ def diff_body(diff: rollbacks.Diff) -> CardDiff:
     told = []
     for row in diff:
         amounts = {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
-        told.append(row | amounts | {"asked_price": amounts["target_price"] or amounts["current_price"]})
+        told.append(
+            row | amounts | {"asked_price": amounts["target_price"] or amounts["current_price"]}
+        )
     return msgspec.convert(told, CardDiff)
 
 
