@@ -81,6 +81,7 @@ async def test_each_day_is_priced_by_what_was_known_then(a_seller):
         "snapshots": 3, "changed": 3, "blocked": {}, "listed_value_before": "4.00",
         "listed_value_after": "11.00",
         "sold": 0, "compared": 0, "sold_value": "0.00", "asked_value": "0.00",
+        "without_sold_price": 0, "without_asked_price": 0,
     }  # fmt: skip
 
 

@@ -266,6 +266,7 @@ def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
     real, would = compared.select(
         (pl.col("sold_price") * quantity).sum(), (pl.col("asked_price") * quantity).sum()
     ).row(0)
+    known = compared.height > 0 or not sold.height
     newest = sold.sort("sold_at", descending=True, maintain_order=True).head(BACKTEST_SOLD)
     return {
         "days": list(told.days.values()),
@@ -288,7 +289,7 @@ def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
             "compared": compared.height,
             "without_sold_price": sold["sold_price"].null_count(),
             "without_asked_price": sold["asked_price"].null_count(),
-            "sold_value": money(int(real)) if compared.height else None,
-            "asked_value": money(int(would)) if compared.height else None,
+            "sold_value": money(int(real)) if known else None,
+            "asked_value": money(int(would)) if known else None,
         },
     }

@@ -139,8 +139,8 @@ class SoldLine(msgspec.Struct):
 
 
 class BacktestSummary(msgspec.Struct):
-    """Values of the lines that have both prices, `compared` of the `sold`; null if none has. The
-    price of a sale is unknown where no order file and no history tells it.
+    """Values of the lines that have both prices, `compared` of the `sold`; null if lines were sold
+    and none has both. The price of a sale is unknown where no order file and no history tells it.
     """
 
     snapshots: int
