@@ -28,15 +28,16 @@ def test_money_has_two_decimals_unless_it_is_under_a_cent(amount, shown):
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("told", "price", "shown"),
     [
         (
-            "10.1724 is beyond the cap of the day; its limit is 9.315.",
-            "10.17 is beyond the cap of the day; its limit is 9.32.",
+            "10.1724 is beyond the cap of the day; its limit is 9.318.",
+            "9.31",
+            "10.17 is beyond the cap of the day; its limit is 9.31.",
         ),
-        ("5.41 -1.25 % and +0.0042 is 5.3466.", "5.41 -1.25 % and +0.0042 is 5.35."),
-        ("The base is low, 558.40.", "The base is low, 558.40."),
+        ("5.41 -1.25 % and +0.0042 is 5.3466.", "5.35", "5.41 -1.25 % and +0.0042 is 5.35."),
+        ("The base is low, 558.40.", "558.40", "The base is low, 558.40."),
     ],
 )
-def test_the_amounts_of_a_sentence_are_in_cents_and_its_shares_stay(told, shown):
-    assert READER.in_cents(told) == shown
+def test_the_amounts_of_a_sentence_are_in_cents_and_its_shares_stay(told, price, shown):
+    assert READER.in_cents(told, price) == shown

@@ -64,9 +64,16 @@ class Reader:
         sign = "−" if value < 0 else ""
         return f"{sign}${self.number(abs(value), places)}"
 
-    def in_cents(self, told: str) -> str:
-        """Return a sentence with its amounts in whole cents, as `money` rounds them."""
-        return _AMOUNT.sub(lambda found: str(_rounded(Decimal(found[0]))), told)
+    def in_cents(self, told: str, price: str) -> str:
+        """Return the sentence of a price with its amounts in whole cents: what became the price reads
+        as the price, whichever way it was rounded.
+        """
+
+        def cents(found: re.Match[str]) -> str:
+            amount, became = Decimal(found[0]), Decimal(price)
+            return str(_rounded(became if abs(amount - became) < _CENT else amount))
+
+        return _AMOUNT.sub(cents, told)
 
     def estimate(self, amount: Decimal | str | None) -> str:
         """Return whole cents of an amount that is estimated or a mean: more places would claim
