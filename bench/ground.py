@@ -33,6 +33,7 @@ from cardsync.accounts.sellers import CreatedSeller, create_seller
 from cardsync.catalog.load import import_catalog
 from cardsync.database.session import Database
 from cardsync.processes import supervisor
+from cardsync.secret import seal
 from cardsync.settings import Settings
 
 T = TypeVar("T")
@@ -108,7 +109,8 @@ class Ground:
 
     def in_database(self, work: Callable[[Database], Awaitable[T]]) -> T:
         async def main() -> T:
-            async with Database.open(self.url, pool=2, hot_pool=1) as database:
+            mine = seal(self.settings)
+            async with Database.open(self.url, pool=2, hot_pool=1, seal=mine) as database:
                 return await work(database)
 
         return asyncio.run(main())

@@ -10,6 +10,7 @@ import httpx
 from builders import Seller, Service
 from cardsync import clock
 from cardsync.accounts import invitations, roster
+from cardsync.database.session import Database
 from cardsync.operators import appointed
 
 A_PASSWORD = "correct horse battery"
@@ -94,5 +95,9 @@ async def joined(seller: Seller, email: str, role: str = "staff", name: str = "B
 
 async def operates(seller: Seller, email: str | None = None) -> None:
     """Make the owner, or whoever has that address, an operator of the installation."""
-    async with seller.service.database.shared() as session:
+    url = seller.service.settings.migration_database_url
+    async with (
+        Database.open(url, pool=1, hot_pool=1, role=None) as database,
+        database.shared() as session,
+    ):
         await appointed.add(session, email or seller.email, clock.now())

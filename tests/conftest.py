@@ -27,11 +27,12 @@ from cardsync import clock
 from cardsync.access import passwords
 from cardsync.access.rate_limits.groups import Group
 from cardsync.asgi import create_app
-from cardsync.database.migrate import migrate
+from cardsync.database.migrate import keep_seal, migrate
 from cardsync.database.session import Database
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
 from cardsync.processes import embedded
+from cardsync.secret import seal
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
@@ -148,7 +149,7 @@ def settings(owner_url: str) -> Settings:
     """Small slabs and halves, so that a few rows already cross their boundaries."""
     folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
     setup_logging("warning", "json")
-    return Settings(
+    made = Settings(
         database_url=owner_url,
         migration_database_url=owner_url,
         data_dir=folder,
@@ -160,13 +161,18 @@ def settings(owner_url: str) -> Settings:
         # through the same code.
         **dict.fromkeys(LIMITS, "1000000/min"),
     )
+    keep_seal(owner_url, seal(made))
+    return made
 
 
 @pytest.fixture(scope="session")
 async def service(settings: Settings) -> AsyncIterator[Service]:
     assert settings.database_url is not None
     app = create_app(settings)
-    async with _alive(app), Database.open(settings.database_url, pool=6, hot_pool=2) as database:
+    async with (
+        _alive(app),
+        Database.open(settings.database_url, pool=6, hot_pool=2, seal=seal(settings)) as database,
+    ):
         yield Service(settings, app, database, Work(settings, database, open_store(settings)))
 
 

@@ -69,6 +69,7 @@ from cardsync.recommendations import routes as recommendations
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.repairs import routes as repairs
+from cardsync.secret import seal
 from cardsync.settings import Settings
 from cardsync.shelving import count_routes as counts
 from cardsync.shelving import routes as shelving
@@ -121,6 +122,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         read_pool=settings.database_read_pool,
         hot_seconds=settings.polled_seconds,
         seconds=longest(settings),
+        seal=seal(settings),
     )
     database = await stack.enter_async_context(opened)
     asyncio.get_running_loop().set_default_executor(FairThreads())

@@ -226,7 +226,7 @@ class Settings(BaseSettings):
     )
     secret_key: str | None = Field(
         None,
-        description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)",
+        description="Signs upload URLs, and lets processes make members and keys; absent: made once and kept in DATA_DIR (set it where hosts are several)",
     )
     default_plan: Annotated[str, AfterValidator(_plan)] = Field(
         "founder", description="Plan of a seller created without --plan"

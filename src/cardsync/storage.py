@@ -27,7 +27,7 @@ from typing import BinaryIO, Literal
 
 import obstore
 
-from cardsync import errors, limits
+from cardsync import errors, limits, secret
 from cardsync.settings import Settings
 
 _CHUNK = 1 << 18
@@ -354,26 +354,9 @@ class CloudStore(Store):
 
 
 def secret_key(settings: Settings) -> bytes:
-    """SECRET_KEY, else 32 random bytes made once and kept in DATA_DIR; two processes starting at
-    once agree.
-    """
-    if settings.secret_key:
-        return settings.secret_key.encode()
-    path = settings.data_dir / "secret.key"
+    """Return the installation's secret. Raises StoreAway where its folder cannot be used."""
     with _told_away():
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _make_secret(path)
-        return path.read_bytes()
-
-
-def _make_secret(path: Path) -> None:
-    with _spool(path.parent) as (draft, file), contextlib.suppress(FileExistsError):
-        draft.chmod(0o600)
-        file.write(os.urandom(32))
-        file.flush()
-        os.fsync(file.fileno())
-        os.link(draft, path)
+        return secret.secret_key(settings)
 
 
 def open_store(settings: Settings) -> Store:

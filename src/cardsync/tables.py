@@ -39,6 +39,7 @@ metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
 # sweeps work across sellers, repairs are counted across sellers, the network is read by product.
+# docs/tenancy.md says why of each.
 GLOBAL_BY_SELLER = frozenset(
     {
         "member",

@@ -7,7 +7,9 @@ A table that a later issue adds is covered by being there.
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -15,7 +17,10 @@ from alembic.migration import MigrationContext
 from psycopg.rows import dict_row
 from sqlalchemy import create_engine
 
+from browsers import joined
 from builders import a_csv, a_row
+from cardsync.access import sealed
+from cardsync.asgi import create_app
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
@@ -147,6 +152,12 @@ def test_only_the_tables_named_as_global_carry_a_seller_without_row_level_securi
     assert {row["relname"] for row in owner.execute(query)} == GLOBAL_BY_SELLER
 
 
+def test_each_table_without_a_policy_stands_in_the_docs_with_its_reason():
+    page = (Path(__file__).parents[2] / "docs" / "tenancy.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \| \w", page, re.MULTILINE)
+    assert sorted(told) == sorted(GLOBAL_BY_SELLER)
+
+
 def test_the_applications_role_has_no_power_of_its_own(owner):
     [role] = owner.execute(
         "SELECT oid, rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication"
@@ -205,6 +216,85 @@ def app(owner_url):
     with psycopg.connect(libpq_url(owner_url), row_factory=dict_row) as connection:
         yield connection
         connection.rollback()
+
+
+PASSWORD = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$x"
+# What would let somebody in as somebody else, or for longer.
+ESCALATIONS = {
+    "an operator": "INSERT INTO installation_operator VALUES ({staff}, now())",
+    "another operator": "UPDATE installation_operator SET member_id = {staff}",
+    "no operator": "DELETE FROM installation_operator",
+    "an owner": "UPDATE member SET role = 'owner' WHERE id = {staff}",
+    "a new owner": "INSERT INTO member (seller_id, email, name, role, password_hash)"
+    f" VALUES ({{theirs}}, 'x@example.invalid', 'x', 'owner', '{PASSWORD}')",
+    "the owner's password": f"UPDATE member SET password_hash = '{PASSWORD}' WHERE id = {{owner}}",
+    "the owner's address": "UPDATE member SET email = 'x@example.invalid' WHERE id = {owner}",
+    "another shop": "UPDATE member SET seller_id = {theirs} WHERE id = {staff}",
+    "the owner's session": "INSERT INTO member_session (seller_id, member_id, token_hash,"
+    " created_at, last_seen_at, expires_at) VALUES ({mine}, {owner}, '\\x00', now(), now(), now())",
+    "a session without end": "UPDATE member_session SET expires_at = 'infinity'",
+    "a session of the owner": "UPDATE member_session SET member_id = {owner}",
+    "the owner's link": "INSERT INTO invitation (member_id, seller_id, token_hash, created_at,"
+    " expires_at) VALUES ({owner}, {mine}, '\\x00', now(), 'infinity')",
+    "another link": "UPDATE invitation SET token_hash = '\\x00'",
+    "the owner's passkey": "INSERT INTO passkey (seller_id, member_id, name, credential_id,"
+    " public_key, sign_count, created_at) VALUES ({mine}, {owner}, '', '', '', 0, now())",
+    "a passkey's owner": "UPDATE passkey SET member_id = {owner}",
+    "another shop's key": "INSERT INTO api_key (seller_id, name, key_hash)"
+    " VALUES ({theirs}, 'x', '\\x00')",
+    "the shop of a key": "UPDATE api_key SET seller_id = {theirs}",
+    "the secret of a key": "UPDATE api_key SET key_hash = '\\x00'",
+    "a revoked key": "UPDATE api_key SET revoked_at = NULL",
+    "another shop's token": "INSERT INTO access_token (seller_id, name, scopes, token_hash)"
+    " VALUES ({theirs}, 'x', '{{}}', '\\x00')",
+    "more scopes": "UPDATE access_token SET scopes = '{{mcp:write}}'",
+    "a revoked token": "UPDATE access_token SET revoked_at = NULL",
+    "the seal": "SELECT seal FROM identity_seal",
+    "a seal": "INSERT INTO identity_seal VALUES ('x', now())",
+    "a proof that is none": "SELECT must_be_sealed('x', '\\x00')",
+    "a forged owner": "SELECT set_member_role({mine}, {staff}, 'owner', '\\x00')",
+    "an owner without a proof": "SELECT set_member_role({mine}, {staff}, 'owner', NULL)",
+    "a forged key": "SELECT add_api_key({theirs}, 'x', '\\x00', '\\x00')",
+    "a forged session": "SELECT add_member_session({owner}, '\\x00', '\\x00', now(), now())",
+    "a forged password": "SELECT set_member_password({owner}, 'x', '\\x00')",
+}
+
+
+@pytest.fixture(scope="module")
+async def people(sellers, owner):
+    """The ids of an owner and of one of the staff."""
+    mine, theirs = sellers
+    await joined(mine, f"staff-{mine.email}")
+    ids = owner.execute("SELECT role, id FROM member WHERE seller_id = %s", [mine.id]).fetchall()
+    return {row["role"]: row["id"] for row in ids} | {"mine": mine.id, "theirs": theirs.id}
+
+
+@pytest.mark.parametrize("what", ESCALATIONS)
+def test_no_statement_of_the_application_makes_somebody_else_of_anybody(app, people, what):
+    app.execute(f"SET LOCAL app.seller_id = '{people['mine']}'")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        app.execute(ESCALATIONS[what].format(**people))
+
+
+async def test_a_proof_is_good_for_one_change_alone(service, app, people):
+    async with service.database.shared() as session:
+        values = (people["mine"], people["staff"], "staff")
+        proof = sealed._proof(session, "set_member_role", values)
+    call = "SELECT set_member_role(%s, %s, %s, %s)"
+    assert app.execute(call, [*values, proof]).fetchone()
+    for other in (("owner", people["staff"]), ("staff", people["owner"])):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), app.transaction():
+            app.execute(call, [people["mine"], other[1], other[0], proof])
+
+
+async def test_a_process_with_another_secret_makes_nobody_and_says_so(settings, alive):
+    app = create_app(settings.model_copy(update={"secret_key": "another secret"}))
+    async with alive(app):
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+            answer = await http.get("/readyz")
+    assert answer.status_code == 503
+    assert "SECRET_KEY" in answer.json()["checks"]["role"]
 
 
 FILLED = (

@@ -35,6 +35,8 @@ from cardsync.accounts import sellers
 from cardsync.database.migrate import migrate
 from cardsync.database.session import Database
 from cardsync.processes import embedded
+from cardsync.secret import seal
+from cardsync.settings import Settings
 from one_run import one_at_a_time
 
 T = TypeVar("T")
@@ -337,7 +339,8 @@ class Server:
         email = f"seller-{time.monotonic_ns()}@example.invalid"
 
         async def make(url: str) -> sellers.CreatedSeller:
-            async with Database.open(url, pool=1, hot_pool=1) as database:
+            mine = seal(Settings(data_dir=self.data_dir))
+            async with Database.open(url, pool=1, hot_pool=1, seal=mine) as database:
                 async with database.shared() as session:
                     made = await sellers.create_seller(
                         session,

@@ -28,7 +28,7 @@ import soak
 from cardsync import clock
 from cardsync.accounts import sellers
 from cardsync.credits import ledger
-from cardsync.database.migrate import migrate
+from cardsync.database.migrate import keep_seal, migrate
 from cardsync.database.session import Database
 from cardsync.processes import embedded
 
@@ -175,8 +175,11 @@ def test_a_charge_is_replayed_after_a_restart_and_a_day_later(server: Server) ->
 # By the operation itself, for many rounds
 
 
+SEAL = b"a test"
+
+
 async def made(url: str, credits: int) -> sellers.CreatedSeller:
-    async with Database.open(url, pool=1, hot_pool=1) as database:
+    async with Database.open(url, pool=1, hot_pool=1, seal=SEAL) as database:
         async with database.shared() as session:
             seller = await sellers.create_seller(
                 session,
@@ -221,6 +224,7 @@ class Callers:
 def callers() -> Iterator[Callers]:
     with a_folder() as folder, embedded.running(folder / "data") as database:
         migrate(database.admin_url())
+        keep_seal(database.admin_url(), SEAL)
         seller = asyncio.run(made(database.url(), 10 * MANY))
         with psycopg.connect(
             database.admin_url(), row_factory=dict_row, autocommit=True

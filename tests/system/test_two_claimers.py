@@ -17,7 +17,7 @@ from tests.system.processes import a_folder
 
 import soak
 from cardsync.accounts import sellers
-from cardsync.database.migrate import migrate
+from cardsync.database.migrate import keep_seal, migrate
 from cardsync.database.session import Database
 from cardsync.processes import embedded
 
@@ -39,8 +39,11 @@ KILLED = """
 LEFT = "SELECT status, attempt, count(*) FROM agent_task GROUP BY 1, 2 ORDER BY 2"
 
 
+SEAL = b"a test"
+
+
 async def make(url: str) -> None:
-    async with Database.open(url, pool=1, hot_pool=1) as database:
+    async with Database.open(url, pool=1, hot_pool=1, seal=SEAL) as database:
         for n in range(SELLERS):
             async with database.shared() as session:
                 await sellers.create_seller(
@@ -58,6 +61,7 @@ async def make(url: str) -> None:
 def test_no_task_is_handed_out_twice(tasks: int) -> None:
     with a_folder() as folder, embedded.running(folder / "data") as database:
         migrate(database.admin_url())
+        keep_seal(database.admin_url(), SEAL)
         asyncio.run(make(database.url()))
         with psycopg.connect(database.admin_url(), autocommit=True) as connection:
             connection.execute(QUEUE, {"each": tasks // SELLERS})

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access import keys
+from cardsync.access import keys, sealed
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import AccessToken
@@ -85,28 +85,22 @@ async def mint(
     """A token that is good for `days`, or until it is revoked. Raises for an unknown seller."""
     await known_seller(session, seller_id)
     token = keys.new_secret(PREFIX)
-    row = AccessToken(
-        seller_id=seller_id,
-        name=name,
-        scopes=sorted(set(scopes)),
-        token_hash=keys.key_hash(token),
-        created_at=now,
-        expires_at=None if days is None else now + timedelta(days=days),
+    expires_at = None if days is None else now + timedelta(days=days)
+    token_id = await sealed.add_token(
+        session, seller_id, name, keys.key_hash(token), sorted(set(scopes)), now, expires_at
     )
-    session.add(row)
-    await session.flush()
-    return MintedToken(row.id, token)
+    return MintedToken(token_id, token)
 
 
 async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
     """True when the token exists; revoking twice keeps the first time."""
-    found = await session.scalar(select(AccessToken.id).where(AccessToken.id == token_id))
-    await session.execute(
-        update(AccessToken)
-        .where(AccessToken.id == token_id, AccessToken.revoked_at.is_(None))
-        .values(revoked_at=now)
+    seller_id = await session.scalar(
+        select(AccessToken.seller_id).where(AccessToken.id == token_id)
     )
-    return found is not None
+    if seller_id is None:
+        return False
+    await sealed.end_tokens(session, seller_id, now, token_id)
+    return True
 
 
 async def listed(session: AsyncSession, seller_id: int) -> list[AccessToken]:

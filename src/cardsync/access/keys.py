@@ -13,10 +13,11 @@ import zlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.access import sealed
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import ApiKey
 
@@ -69,21 +70,16 @@ class MintedKey:
 
 async def mint(session: AsyncSession, seller_id: int, name: str) -> MintedKey:
     key = new_key()
-    row = ApiKey(seller_id=seller_id, name=name, key_hash=key_hash(key))
-    session.add(row)
-    await session.flush()
-    return MintedKey(row.id, key)
+    return MintedKey(await sealed.add_key(session, seller_id, name, key_hash(key)), key)
 
 
 async def revoke(session: AsyncSession, key_id: int) -> bool:
     """True when the key exists; revoking twice keeps the first time."""
-    found = await session.scalar(select(ApiKey.id).where(ApiKey.id == key_id))
-    await session.execute(
-        update(ApiKey)
-        .where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
-        .values(revoked_at=clock.now())
-    )
-    return found is not None
+    seller_id = await session.scalar(select(ApiKey.seller_id).where(ApiKey.id == key_id))
+    if seller_id is None:
+        return False
+    await sealed.end_keys(session, seller_id, clock.now(), key_id)
+    return True
 
 
 async def listed(

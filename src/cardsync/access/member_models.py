@@ -1,5 +1,5 @@
 """Tables of members beside `member` itself: `member_session`, `invitation`, `passkey` with its
-challenges, `installation_operator`, and `account_deletion`.
+challenges, `installation_operator`, `identity_seal`, and `account_deletion`.
 
 Global: a request is looked up in them by its token or its credential, a deletion by sweeps.
 """
@@ -105,6 +105,16 @@ class InstallationOperator(Base):
         primary_key=True,
         autoincrement=False,
     )
+    added_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class IdentitySeal(Base):
+    """What follows from the secret of each host that may make members and credentials; the
+    application's role cannot read it (`access/sealed.py`).
+    """
+
+    __tablename__ = "identity_seal"
+    seal: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     added_at: Mapped[datetime] = mapped_column(Moment)
 
 

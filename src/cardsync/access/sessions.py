@@ -15,7 +15,7 @@ from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access import passwords, tokens
+from cardsync.access import passwords, sealed, tokens
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.member_models import AccountDeletion, MemberSession
 from cardsync.access.models import Account, Member, Seller
@@ -127,17 +127,8 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
         raise errors.AccountSuspended("this account is about to be deleted")
     now = clock.now()
     token = tokens.new_token()
-    session.add(
-        MemberSession(
-            seller_id=member.seller_id,
-            member_id=member.id,
-            token_hash=tokens.token_hash(token),
-            created_at=now,
-            last_seen_at=now,
-            expires_at=now + timedelta(seconds=settings.session_seconds),
-        )
-    )
-    await session.flush()
+    expires_at = now + timedelta(seconds=settings.session_seconds)
+    await sealed.add_session(session, member.id, tokens.token_hash(token), now, expires_at)
     return SignedIn(
         member.id,
         member.name,

@@ -18,11 +18,12 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.access import sealed
 from cardsync.access.activity import OPERATOR, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import AccountDeletion, Invitation, MemberSession
-from cardsync.access.models import AccessToken, Account, ApiKey, Member
+from cardsync.access.models import Account, Member
 from cardsync.accounts import sellers
 from cardsync.database.session import Database, enter_tenant
 from cardsync.discovery import exposure
@@ -91,9 +92,8 @@ async def end_access(session: AsyncSession, seller_id: int, now: datetime) -> No
     """End every session, key, token and invitation of the account."""
     for gone in (MemberSession, Invitation):
         await session.execute(delete(gone).where(gone.seller_id == seller_id))
-    for kind in (ApiKey, AccessToken):
-        good = (kind.seller_id == seller_id) & kind.revoked_at.is_(None)
-        await session.execute(update(kind).where(good).values(revoked_at=now))
+    await sealed.end_keys(session, seller_id, now)
+    await sealed.end_tokens(session, seller_id, now)
 
 
 async def take_back(session: AsyncSession, caller: Caller, now: datetime) -> None:

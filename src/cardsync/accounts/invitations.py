@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from sqlalchemy import delete, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access import passwords, sessions, tokens
+from cardsync.access import passwords, sealed, sessions, tokens
 from cardsync.access.activity import note_by
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import Invitation
@@ -46,24 +45,17 @@ async def invite(
     email = address(email)
     await known_seller(session, seller_id)
     # One statement, so that two who invite the same person at once invite one person.
-    written = insert(Member).values(seller_id=seller_id, email=email, name=email, role=role)
-    written = written.on_conflict_do_update(
-        index_elements=[text("lower(email)")],
-        set_={"role": role},
-        where=(Member.seller_id == seller_id) & Member.password_hash.is_(None),
-    )
-    member_id = await session.scalar(written.returning(Member.id))
+    member_id = await sealed.put_member(session, seller_id, email, role, email)
     if member_id is None:
         raise MemberError(
             f"{email} is taken by a member who has joined; each address belongs to one member"
         )
-    return member_id, await link(session, settings, seller_id, member_id)
+    return member_id, await link(session, settings, member_id)
 
 
 async def link(
     session: AsyncSession,
     settings: Settings,
-    seller_id: int,
     member_id: int,
     good_for: timedelta | None = None,
 ) -> Link:
@@ -72,15 +64,8 @@ async def link(
     """
     now = clock.now()
     token = tokens.new_token()
-    values = {
-        "token_hash": tokens.token_hash(token),
-        "created_at": now,
-        "expires_at": now + (good_for or timedelta(days=settings.invitation_days)),
-    }
-    written = insert(Invitation).values(member_id=member_id, seller_id=seller_id, **values)
-    await session.execute(
-        written.on_conflict_do_update(index_elements=[Invitation.member_id], set_=values)
-    )
+    expires_at = now + (good_for or timedelta(days=settings.invitation_days))
+    await sealed.put_invitation(session, member_id, tokens.token_hash(token), now, expires_at)
     return Link(f"/invitations/{token}")
 
 
@@ -125,7 +110,7 @@ async def accept(
         await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
         await sessions.end_all(session, member.seller_id, member.id)
         member.name = name
-        member.password_hash = password_hash
+        await sealed.set_password(session, member.id, password_hash)
         await session.flush()
         signed_in = await sessions.begin(session, settings, member)
         summary = f"member {member.id} chose a password and joined as {member.role}"

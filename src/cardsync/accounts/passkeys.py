@@ -31,7 +31,7 @@ from webauthn.helpers.structs import (
 )
 
 from cardsync import errors, limits
-from cardsync.access import sessions, tokens
+from cardsync.access import sealed, sessions, tokens
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
@@ -165,17 +165,17 @@ async def add(
     known = select(Passkey.id).where(Passkey.credential_id == verified.credential_id)
     if await session.scalar(known) is not None:
         raise errors.InvalidPayload("credential: this passkey is known already")
-    passkey = Passkey(
-        seller_id=caller.seller_id,
-        member_id=caller.member_id,
-        name=name,
-        credential_id=verified.credential_id,
-        public_key=verified.credential_public_key,
-        sign_count=verified.sign_count,
-        created_at=now,
+    assert caller.member_id is not None
+    passkey_id = await sealed.add_passkey(
+        session,
+        caller.member_id,
+        name,
+        verified.credential_id,
+        verified.credential_public_key,
+        verified.sign_count,
+        now,
     )
-    session.add(passkey)
-    await session.flush()
+    passkey = await session.get_one(Passkey, passkey_id)
     summary = f"passkey {passkey.id} of member {caller.member_id} added"
     note(session, caller, "passkey.added", summary, now, risk="medium")
     return passkey

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import select, text, update
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access import sealed
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Member
 from cardsync.accounts import invitations
@@ -55,11 +56,7 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
     member = await _member(session, member_id)
     if role != "owner":
         await _keep_an_owner(session, member)
-    await session.execute(
-        update(Member)
-        .where(Member.seller_id == member.seller_id, Member.id == member_id)
-        .values(role=role)
-    )
+    await sealed.set_role(session, member.seller_id, member_id, role)
 
 
 async def remove(session: AsyncSession, member_id: int) -> None:
@@ -77,7 +74,7 @@ async def reset_password(session: AsyncSession, settings: Settings, member_id: i
     """
     member = await _member(session, member_id)
     good_for = RESET_LINK_IS_GOOD if member.password_hash else None
-    return await invitations.link(session, settings, member.seller_id, member_id, good_for)
+    return await invitations.link(session, settings, member_id, good_for)
 
 
 async def _member(session: AsyncSession, member_id: int) -> Member:

@@ -18,7 +18,7 @@ from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.access import keys, passwords
+from cardsync.access import keys, passwords, sealed
 from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import SYNC_MODES, is_paid
@@ -179,20 +179,14 @@ async def create_seller(
     if await session.scalar(
         select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
     ):
-        raise SellerError(f"{email} is taken by another member; choose another address")
+        raise _taken(email)
     seller = Seller(name=name, email=email)
     session.add(seller)
     await session.flush()
     password = "" if password_hash else secrets.token_urlsafe(12)
-    session.add(
-        Member(
-            seller_id=seller.id,
-            email=email,
-            name=name,
-            role="owner",
-            password_hash=password_hash or passwords.HASHER.hash(password),
-        )
-    )
+    hashed = password_hash or passwords.HASHER.hash(password)
+    if await sealed.put_member(session, seller.id, email, "owner", name, hashed) is None:
+        raise _taken(email)
     await enter_tenant(session, seller.id)
     account = Account(
         seller_id=seller.id,
@@ -207,6 +201,10 @@ async def create_seller(
     await make_preset_rule(session, seller.id, "competitive")
     key = (await keys.mint(session, seller.id, "first key")).api_key if with_key else ""
     return CreatedSeller(seller.id, email, password, key)
+
+
+def _taken(email: str) -> SellerError:
+    return SellerError(f"{email} is taken by another member; choose another address")
 
 
 def _known_lines(lines: list[str]) -> list[str]:

@@ -45,6 +45,17 @@ def migrate(url: str) -> None:
         _upgrade(plain)
 
 
+def keep_seal(url: str, seal: bytes) -> None:
+    """Let processes with this seal make members and credentials (`access/sealed.py`). `url` is the
+    owning role's. Hosts with secrets of their own each have a seal.
+    """
+    with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
+        connection.execute(
+            "INSERT INTO identity_seal (seal, added_at) VALUES (%s, now()) ON CONFLICT DO NOTHING",
+            (seal,),
+        )
+
+
 def check(url: str) -> None:
     """Check that the database can be reached and is at `head_revision`; raise RuntimeError
     otherwise.

@@ -35,8 +35,10 @@ from cardsync.database.hot_reads import PolledReads
 from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.snapshot_reads import Readings
 from cardsync.database.transaction_settings import of_seller
-from cardsync.database.urls import engine_url, libpq_url
+from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
 
+# The name of the seal among what a session carries along.
+SEAL = "seal"
 _HOT_WAIT_SECONDS = 10
 
 
@@ -63,11 +65,13 @@ class Database:
         read_pool: int = 2,
         hot_seconds: float = inf,
         seconds: float = inf,
+        seal: bytes | None = None,
+        role: str | None = APP_ROLE,
     ) -> AsyncIterator[Database]:
         """Open the pools. No wait is longer than `seconds`, and no wait of the polled reads longer
-        than `hot_seconds`.
+        than `hot_seconds`. With the installation's seal, members and credentials can be made.
         """
-        plain = libpq_url(url)
+        plain = libpq_url(url, role=role)
         engine = create_async_engine(
             engine_url(plain),
             pool_size=pool,
@@ -98,7 +102,7 @@ class Database:
         await hot.open()
         await readings.pool.open()
         try:
-            sessions = async_sessionmaker(engine, expire_on_commit=False)
+            sessions = async_sessionmaker(engine, expire_on_commit=False, info={SEAL: seal})
             yield cls(plain, engine, sessions, hot, PolledReads(hot), readings, slots)
         finally:
             await readings.pool.close()

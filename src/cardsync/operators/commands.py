@@ -28,7 +28,7 @@ def operator_add(email: str) -> None:
         async with database.shared() as session:
             return await appointed.add(session, email, clock.now())
 
-    click.echo(f"member {with_database(add)} is an operator")
+    click.echo(f"member {with_database(add, as_owner=True)} is an operator")
 
 
 @operator.command("remove")
@@ -40,7 +40,7 @@ def operator_remove(email: str) -> None:
         async with database.shared() as session:
             return await appointed.remove(session, email)
 
-    click.echo(f"member {with_database(remove)} is no operator any more")
+    click.echo(f"member {with_database(remove, as_owner=True)} is no operator any more")
 
 
 @operator.command("list")

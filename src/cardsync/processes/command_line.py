@@ -17,6 +17,7 @@ import click
 from cardsync import clock
 from cardsync.logs import setup_logging
 from cardsync.processes.supervisor import database
+from cardsync.secret import seal
 from cardsync.settings import Settings
 
 T = TypeVar("T")
@@ -59,15 +60,25 @@ def show(values: dict[str, Any], as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {value if value is not None else '-'}")
 
 
-def with_database(work: Callable[[Any], Awaitable[T]], settings: Settings | None = None) -> T:
-    """Run `work(database)` beside a running server or without one."""
+def with_database(
+    work: Callable[[Any], Awaitable[T]],
+    settings: Settings | None = None,
+    *,
+    as_owner: bool = False,
+) -> T:
+    """Run `work(database)` beside a running server or without one; as the role that owns the
+    tables, for what the application itself may not do.
+    """
     # `serve` shares this module and needs none of it.
     from cardsync.database.session import Database
+    from cardsync.database.urls import APP_ROLE
 
-    async def main(url: str) -> T:
-        async with Database.open(url, pool=2, hot_pool=1) as opened:
+    async def main(ready: Settings) -> T:
+        url = ready.migration_database_url if as_owner else ready.database_url
+        assert url is not None
+        role = None if as_owner else APP_ROLE
+        async with Database.open(url, pool=2, hot_pool=1, seal=seal(ready), role=role) as opened:
             return await work(opened)
 
     with database(settings or settings_with(), say) as ready:
-        assert ready.database_url is not None
-        return asyncio.run(main(ready.database_url))
+        return asyncio.run(main(ready))

@@ -25,10 +25,11 @@ import structlog
 from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock
-from cardsync.database.migrate import migrate
+from cardsync.database.migrate import keep_seal, migrate
 from cardsync.database.urls import libpq_url
 from cardsync.processes import bind_address, embedded, first_browser
 from cardsync.processes.worker_memory import frugal
+from cardsync.secret import seal
 from cardsync.settings import PREFIX, Settings
 
 log = structlog.get_logger(__name__)
@@ -63,6 +64,7 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
             )
         if migrated:
             migrate(owner)
+            keep_seal(owner, seal(settings))
         yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
 
 

@@ -13,7 +13,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy import text
 
 from cardsync import clock
-from cardsync.access import patience
+from cardsync.access import patience, sealed
 from cardsync.database import connections, seller_slots
 from cardsync.database.migrate import head_revision
 from cardsync.database.session import Database
@@ -119,7 +119,13 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
                     )
                 )
                 checks["database"] = "ok"
-                checks["role"] = "bypasses row-level security" if bypass else "ok"
+                checks["role"] = (
+                    "bypasses row-level security"
+                    if bypass
+                    else "ok"
+                    if await sealed.is_known(session)
+                    else "SECRET_KEY is not the one that the database was migrated with"
+                )
                 revision = await session.scalar(text("SELECT version_num FROM alembic_version"))
                 checks["migrations"] = "ok" if revision == head_revision() else "behind"
                 await session.execute(text("SELECT 1 FROM procrastinate_jobs LIMIT 1"))

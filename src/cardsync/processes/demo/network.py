@@ -19,6 +19,7 @@ from cardsync.accounts import sellers
 from cardsync.database.session import Database
 from cardsync.processes.demo import cards
 from cardsync.processes.demo.order_files import MOST_WAIT, finished
+from cardsync.secret import seal
 from cardsync.settings import Settings
 
 PRICE = "TCG Marketplace Price"
@@ -84,7 +85,9 @@ async def join(settings: Settings, seller_id: int, lines: list[str]) -> list[str
     """Let the demo's seller and the two shops take part; return the shops' keys."""
     assert settings.database_url is not None
     keys = []
-    async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
+    async with Database.open(
+        settings.database_url, pool=2, hot_pool=1, seal=seal(settings)
+    ) as opened:
         await _consent(opened, seller_id, OWN)
         for number, shop in enumerate(OTHERS):
             async with opened.shared() as session:

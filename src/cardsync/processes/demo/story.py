@@ -46,6 +46,7 @@ from cardsync.processes.supervisor import (
     supervise,
     wait_until_ready,
 )
+from cardsync.secret import seal
 from cardsync.settings import Settings
 
 console = Console(highlight=False, soft_wrap=True)
@@ -115,16 +116,23 @@ async def _prepare(settings: Settings) -> DemoSeller:
             folder,
             is_new=not _had_a_cycle(folder),
         )
-    async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
+    async with Database.open(
+        settings.database_url, pool=2, hot_pool=1, seal=seal(settings)
+    ) as opened:
         say(await import_catalog(opened, cards.CATALOG, "csv", None, say))
         async with opened.shared() as session:
             made = await sellers.create_seller(
                 session, name="Demo Cards", email=f"demo-{clock.now():%Y%m%d%H%M%S}@example.invalid", plan="founder", lines=LINES,
                 sync_mode="full",
             )  # fmt: skip
-            # The owner of a demo runs it, too, and sees the operator's page.
-            await appointed.add(session, made.email, clock.now())
         await market.set_limits(opened, made.seller_id)
+    # The owner of a demo runs it, too, and sees the operator's page.
+    assert settings.migration_database_url is not None
+    async with (
+        Database.open(settings.migration_database_url, pool=1, hot_pool=1, role=None) as opened,
+        opened.shared() as session,
+    ):
+        await appointed.add(session, made.email, clock.now())
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")

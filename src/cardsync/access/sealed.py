@@ -1,0 +1,145 @@
+"""What makes a member or a credential: a session and the new row's values go in; the row's id comes
+out. Here is the one way to sign in as somebody else than before.
+
+The application's role has no right to write these rows: functions of the role that owns the tables
+do, and each wants a proof that only a process with the installation's seal can make (`secret.py`).
+So a statement that somebody smuggles in makes no owner, no key and no session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.database.session import SEAL
+
+
+async def put_member(
+    session: AsyncSession,
+    seller_id: int,
+    email: str,
+    role: str,
+    name: str,
+    password_hash: str | None = None,
+) -> int | None:
+    """Add a member, or give one that has not joined yet that role; None where another has the
+    address.
+    """
+    values = (seller_id, email, role, name, password_hash or "")
+    found: int | None = await _run(session, "put_member", values)
+    return found
+
+
+async def set_role(session: AsyncSession, seller_id: int, member_id: int, role: str) -> None:
+    await _run(session, "set_member_role", (seller_id, member_id, role))
+
+
+async def set_password(session: AsyncSession, member_id: int, password_hash: str) -> None:
+    await _run(session, "set_member_password", (member_id, password_hash))
+
+
+async def put_invitation(
+    session: AsyncSession,
+    member_id: int,
+    token_hash: bytes,
+    now: datetime,
+    expires_at: datetime,
+) -> None:
+    """Put an invitation in place of the member's earlier one."""
+    await _run(session, "put_invitation", (member_id, token_hash), now, expires_at)
+
+
+async def add_session(
+    session: AsyncSession,
+    member_id: int,
+    token_hash: bytes,
+    now: datetime,
+    expires_at: datetime,
+) -> None:
+    await _run(session, "add_member_session", (member_id, token_hash), now, expires_at)
+
+
+async def add_passkey(
+    session: AsyncSession,
+    member_id: int,
+    name: str,
+    credential_id: bytes,
+    public_key: bytes,
+    sign_count: int,
+    now: datetime,
+) -> int:
+    values = (member_id, name, credential_id, public_key)
+    return int(await _run(session, "add_passkey", values, sign_count, now))
+
+
+async def add_key(session: AsyncSession, seller_id: int, name: str, key_hash: bytes) -> int:
+    return int(await _run(session, "add_api_key", (seller_id, name, key_hash)))
+
+
+async def add_token(
+    session: AsyncSession,
+    seller_id: int,
+    name: str,
+    token_hash: bytes,
+    scopes: Sequence[str],
+    now: datetime,
+    expires_at: datetime | None,
+) -> int:
+    values = (seller_id, name, token_hash, ",".join(scopes))
+    return int(await _run(session, "add_access_token", values, now, expires_at))
+
+
+async def end_keys(
+    session: AsyncSession, seller_id: int, now: datetime, key_id: int | None = None
+) -> None:
+    """Revoke a key of the seller, or all; they stay revoked."""
+    await _end(session, "end_api_key", seller_id, key_id, now)
+
+
+async def end_tokens(
+    session: AsyncSession, seller_id: int, now: datetime, token_id: int | None = None
+) -> None:
+    await _end(session, "end_access_token", seller_id, token_id, now)
+
+
+async def _end(
+    session: AsyncSession, function: str, seller_id: int, only: int | None, now: datetime
+) -> None:
+    call = f"SELECT {function}(:seller, CAST(:only AS bigint), :now)"
+    await session.execute(text(call), {"seller": seller_id, "only": only, "now": now})
+
+
+async def is_known(session: AsyncSession) -> bool:
+    """Return whether the database knows the seal of this process."""
+    asked = {"told": "ready", "proof": _proof(session, "ready", ())}
+    return bool(await session.scalar(text("SELECT is_sealed(:told, :proof)"), asked))
+
+
+async def _run(
+    session: AsyncSession, function: str, values: Sequence[int | str | bytes], *more: Any
+) -> Any:
+    """Call a function of the database; its proof is of the function's name and of `values`."""
+    given = [*values, _proof(session, function, values), *more]
+    named = {f"v{number}": value for number, value in enumerate(given)}
+    call = f"SELECT {function}({', '.join(f':{name}' for name in named)})"
+    return await session.scalar(text(call), named)
+
+
+def _proof(session: AsyncSession, function: str, values: Sequence[int | str | bytes]) -> bytes:
+    key: bytes | None = session.info.get(SEAL)
+    if key is None:
+        raise RuntimeError(f"{function}: this process has no seal")
+    told = "|".join([function, *map(_plain, values)]).encode()
+    return hashlib.sha256(key + hashlib.sha256(key + told).digest()).digest()
+
+
+def _plain(value: int | str | bytes) -> str:
+    """Return a value without the character between values."""
+    if isinstance(value, int):
+        return str(value)
+    return (value.encode() if isinstance(value, str) else value).hex()
