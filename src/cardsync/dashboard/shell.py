@@ -20,6 +20,7 @@ from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
+from cardsync.dashboard.messages import sentences
 from cardsync.web import pages
 from cardsync.web.forms import fields_of
 
@@ -127,12 +128,14 @@ def _opens(place: Place, caller: Caller) -> bool:
 
 
 def _done(request: PageRequest) -> str:
-    """Return the sentence of the form that led here, which `see` put into the address."""
-    return str(request.query_params.get("done", ""))[:200]
+    """Return what the form that led here has done, which `see` put into the address."""
+    return sentences(str(request.query_params.get("done", "")))
 
 
 def see(path: str, done: str = "", **query: Any) -> Response[str]:
-    """Send the browser to a page after a form has done its work."""
+    """Send the browser to a page after a form has done its work; `done` is a message of ours."""
+    if done and not sentences(done):
+        raise ValueError(f"{done!r} is no message of dashboard/messages.py")
     address = url(path, **query | ({"done": done} if done else {}))
     headers = HEADERS | {"Location": address}
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)

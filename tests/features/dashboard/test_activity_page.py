@@ -79,7 +79,7 @@ async def test_an_entry_is_undone_by_its_form(shop):
     path = re.findall(r'action="(/activity/\d+/undo)"', page.text)[0]
     answer = await form(browser, path, page="1", action="list.created")
     assert answer.status_code == 303
-    assert answer.headers["location"].startswith("/activity?action=list.created&done=Undone")
+    assert answer.headers["location"].startswith("/activity?action=list.created&done=undone.")
     names = [each["name"] for each in (await browser.get("/api/lists")).json()["lists"]]
     assert "Binder" not in names
     after = await browser.get(answer.headers["location"])

@@ -6,12 +6,13 @@ import asyncio
 import html
 import json
 import re
-from urllib.parse import unquote_plus
+from urllib.parse import parse_qs
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from cardsync.dashboard.messages import sentences
 
 HOSTILE = '<b onclick="x">A & B</b>'
 RULES = "/api/pricing/rules"
@@ -53,7 +54,8 @@ async def hidden(browser, path):
 
 def told(answer):
     assert answer.status_code == 303, answer.text
-    return unquote_plus(answer.headers["location"])
+    path, _, query = answer.headers["location"].partition("?")
+    return f"{path}?{sentences(parse_qs(query).get('done', [''])[0])}"
 
 
 async def test_the_rules_stand_in_their_order_with_the_counts_of_the_api(shop):

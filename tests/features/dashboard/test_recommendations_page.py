@@ -82,7 +82,7 @@ async def test_chosen_prices_are_looked_at_and_accepted(shop):
     answer = await send(browser, f"{PATH}/accept", take=[take(first), take(second), take(second)])
     assert answer.status_code == 303, answer.text
     after = (await browser.get(answer.headers["location"])).text
-    assert "2 prices are accepted. Recommendation" in after
+    assert "2 prices are accepted. 1 was decided or changed since you looked." in after
     assert [one["id"] for one in await listed(browser)] == [third["id"]]
     targets = sorted(str(card["target_price"]) for card in await seller.cards())
     assert targets == ["10.0000", "15.0000", "16.0000"]

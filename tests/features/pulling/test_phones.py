@@ -364,6 +364,20 @@ async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     assert (await shop.service.client().get(url[url.index("/p/") :])).status_code == 410
 
 
+async def test_an_address_puts_no_words_into_our_mouth(shop):
+    owner = await signed_in(shop)
+    _, _, _, links = await a_pull(shop, owner)
+    forged = {"done": "Your account is locked: call 555-0100"}
+    for http, path in (
+        (owner.http, "/today"),
+        (owner.http, "/pulls"),
+        (shop.service.client(), Phone(shop, links["magic"]).path),
+    ):
+        assert "555-0100" not in (await http.get(path, params=forged)).text
+        page = (await http.get(path, params={"done": "phone_surplus.2"})).text
+        assert "2 of it are not wanted any more" in page
+
+
 async def test_a_phone_without_scripts_pulls_by_forms(shop):
     owner = await signed_in(shop)
     session, (first, _), _, links = await a_pull(shop, owner)

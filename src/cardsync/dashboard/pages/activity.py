@@ -19,6 +19,7 @@ from cardsync.activity import feed, undo, words
 from cardsync.activity.filters import Wanted, read_wanted
 from cardsync.activity.shown import page_body
 from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.plans import reads
@@ -144,8 +145,8 @@ async def undo_entry(
     form = await read_form(request)
     # It waits for who else writes to the same thing.
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        entry = await undo.undo_entry(session, caller, activity_id, clock.now())
-        done = f"Undone: {words.summary_words(entry.summary, {})}"
+        await undo.undo_entry(session, caller, activity_id, clock.now())
+        done = message("undone", activity_id)
     try:
         page = max(1, int(field(form, "page") or 1))
     except ValueError as e:

@@ -17,6 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.condition import CODES, PRINTINGS
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.quick_add import drafts, settle
@@ -94,7 +95,7 @@ async def draft_cards(request: PageRequest, caller: Caller, database: Database) 
     if len(wanted) > limits.QUICK_ADD_BATCH:
         raise errors.InvalidPayload(f"quantity: at most {limits.QUICK_ADD_BATCH} cards at once")
     made = await drafts.draft(database, caller, wanted, clock.now())
-    done = f"{len(made)} {'draft is' if len(made) == 1 else 'drafts are'} made."
+    done = message("drafts_made", len(made))
     return see("/add-cards", done, q=field(form, "q"), status="draft")
 
 
@@ -107,7 +108,7 @@ async def publish_cards(
     if not 1 <= len(ids) <= limits.QUICK_ADD_BATCH:
         raise errors.InvalidPayload(f"ids: tick 1 to {limits.QUICK_ADD_BATCH} drafts")
     await publish(session, caller, ids, clock.now())
-    done = "Published: the agent brings them to the marketplace."
+    done = message("drafts_published")
     return see("/add-cards", done, status="published")
 
 
@@ -123,7 +124,7 @@ async def change_card(
         values["price"] = None
     changes = _read(Changes, values, f"entry {entry_id}")
     await drafts.change(session, caller, entry_id, changes, clock.now())
-    return see("/add-cards", "The draft is saved.", status="draft")
+    return see("/add-cards", message("draft_saved"), status="draft")
 
 
 @post("/add-cards/{entry_id:int}/delete", opt=BY_FORM | WRITES)
@@ -132,7 +133,7 @@ async def delete_card(
 ) -> Response[str]:
     await read_form(request)
     await drafts.delete(session, caller, entry_id, clock.now())
-    return see("/add-cards", "The entry is deleted.")
+    return see("/add-cards", message("entry_deleted"))
 
 
 @get("/add-cards/recover", opt=BY_FORM)
@@ -155,7 +156,7 @@ async def settle_card(
     if text and quantity is None:
         raise errors.InvalidPayload("quantity: a number like 2")
     await settle.settle(session, caller, entry_id, listed == "true", quantity, clock.now())
-    return see("/add-cards/recover", "The entry is settled.")
+    return see("/add-cards/recover", message("entry_settled"))
 
 
 ROUTES: Final = [

@@ -23,6 +23,7 @@ from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.orders.of_card import orders_of_card, sold_page
@@ -258,7 +259,7 @@ async def pin_card(
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await sale_sets.pin(session, caller, number, {"price": price}, clock.now())
-    return see(f"/cards/{card_id}", done="The price is pinned. The next run asks it.")
+    return see(f"/cards/{card_id}", done=message("pinned"))
 
 
 @post("/cards/{card_id:int}/unpin", opt=BY_FORM | WRITES)
@@ -273,7 +274,7 @@ async def unpin_card(
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await sale_sets.unpin(session, caller, number, clock.now())
-    return see(f"/cards/{card_id}", done="The price is pinned no more; rules price the card again.")
+    return see(f"/cards/{card_id}", done=message("unpinned"))
 
 
 async def _marketplace_id(
@@ -299,7 +300,7 @@ async def publish_card(
     await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await publish(session, caller, card_id, clock.now())
-    return see(f"/cards/{card_id}", done="Everybody of the shop sees the card now.")
+    return see(f"/cards/{card_id}", done=message("card_published"))
 
 
 @get("/cards/{card_id:int}/match", opt=BY_FORM)
@@ -337,8 +338,7 @@ async def settle(
         raise errors.InvalidPayload("product_id: choose the product that the card is")
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await settle_match(session, caller, card_id, product_id, clock.now())
-    told = "The match is settled, and later imports keep it. Activity can take it back."
-    return see(f"/cards/{card_id}", done=told)
+    return see(f"/cards/{card_id}", done=message("match_settled"))
 
 
 ROUTES = [card_page, pin_card, unpin_card, publish_card, match_page, settle]

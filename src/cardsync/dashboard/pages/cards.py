@@ -23,6 +23,7 @@ from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import cards_behind, search_cards
 from cardsync.cards.shown import CardRow, card_body, cards_behind_body
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.lists.lists import names_of_lists
@@ -244,7 +245,7 @@ async def keep_columns(
     columns = [name for name in field(form, "columns").split(",") if name]
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await choose_columns(session, caller, columns, clock.now(), shop=shop)
-    told = "Everybody sees these columns now." if shop else "You see these columns from now on."
+    told = message("columns_of_shop" if shop else "columns_of_member")
     return see("/cards", done=told, search=field(form, "search"))
 
 
@@ -265,7 +266,7 @@ async def save_search(
         row = await saved_searches.save_search(
             session, caller, field(form, "name"), query, clock.now()
         )
-    return see("/cards", done=f"The search “{row.name}” is saved.", search=row.query)
+    return see("/cards", done=message("search_saved"), search=row.query)
 
 
 @post("/cards/searches/{search_id:int}", opt=BY_FORM | WRITES)
@@ -282,15 +283,15 @@ async def change_search(
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if action == "delete":
             await saved_searches.delete_search(session, caller, search_id, now)
-            told = "The saved search is deleted. Activity can take it back."
+            told = message("search_deleted")
         elif action.isascii() and action.isdigit():
             place = {"position": int(action[:9])}
             await saved_searches.change_search(session, caller, search_id, place, now)
-            told = "The saved search has its new place."
+            told = message("search_moved")
         else:
             change = {"name": field(form, "name")}
             await saved_searches.change_search(session, caller, search_id, change, now)
-            told = "The saved search has its new name."
+            told = message("search_renamed")
     return see("/cards", done=told, search=field(form, "search"))
 
 

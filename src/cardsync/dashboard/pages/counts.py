@@ -13,6 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import read_page
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import Form, number_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
@@ -64,7 +65,7 @@ async def see_cards(
     sights = sights_of(form)
     async with database.tenant(caller.seller_id) as session:
         await counts.see(session, caller, count_id, sights, clock.now())
-    noted = f"{len(sights):,} {'line is' if len(sights) == 1 else 'lines are'} noted."
+    noted = message("lines_noted", len(sights))
     return see(f"/counts/{count_id}", done=noted, page=field(form, "page"))
 
 
@@ -131,9 +132,7 @@ async def end_count(
         else:
             unseen: counts.Unseen = "missing" if action == "missing" else "keep"
             await counts.settle(session, caller, count_id, unseen, now)
-    told = "The places are corrected. Activity can take it back."
-    if action == "cancel":
-        told = "The count is cancelled, and nothing is corrected."
+    told = message("count_cancelled" if action == "cancel" else "count_settled")
     return see(f"/counts/{count_id}", done=told)
 
 

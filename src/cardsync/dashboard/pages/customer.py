@@ -11,6 +11,7 @@ from cardsync import clock, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders import one_customer
@@ -42,8 +43,7 @@ async def note_customer(
     written = field(form, "note").replace("\r\n", "\n")
     async with database.tenant(caller.seller_id) as session:
         kept = await one_customer.write_note(session, caller, key, written, clock.now())
-    told = "The note is kept." if kept else "There is no note any more."
-    return see(f"/customers/{key}", done=f"{told} Activity can take it back.")
+    return see(f"/customers/{key}", done=message("note_kept" if kept else "note_gone"))
 
 
 ROUTES = [customer_page, note_customer]

@@ -9,6 +9,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.lists import lists
@@ -50,7 +51,7 @@ async def make_list(
             made = await lists.create_list(session, caller, name, clock.now())
     except (errors.InvalidName, errors.NameTaken, errors.ListLimitReached) as e:
         return await _shown(request, caller, name, e)
-    return see(f"/lists/{made.id}", done="The list is made. Now add cards to it.")
+    return see(f"/lists/{made.id}", done=message("list_made"))
 
 
 @post("/lists/{list_id:int}/rename", opt=BY_FORM | WRITES)
@@ -60,7 +61,7 @@ async def rename_list(
     name = field(await read_form(request), "name")
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await lists.rename_list(session, caller, list_id, name, clock.now())
-    return see(f"/lists/{list_id}", done="The list has its new name.")
+    return see(f"/lists/{list_id}", done=message("list_renamed"))
 
 
 @post("/lists/{list_id:int}/delete", opt=BY_FORM | WRITES)
@@ -70,4 +71,4 @@ async def delete_list(
     await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await lists.delete_list(session, caller, list_id, clock.now())
-    return see("/lists", done="The list is deleted; its cards stay. Activity can take it back.")
+    return see("/lists", done=message("list_deleted"))

@@ -16,6 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.accounts import account_form
 from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings import Input, told
 from cardsync.dashboard.shell import PageRequest, read_form, see, show
 from cardsync.database.session import Database
@@ -131,8 +132,7 @@ async def change_network(
             problems=e.problems,
             problem="Nothing was saved: a field cannot be read.",
         )
-    done = "Saved. It holds for the next answer." if changed else "Nothing was different."
-    return see("/network", done)
+    return see("/network", message("saved_network" if changed else "same"))
 
 
 ROUTES: Final = [network_page, change_network]

@@ -14,7 +14,8 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardFilter, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
-from cardsync.dashboard.pages.selection import added_sentence, chosen, selected
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.selection import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.lists import entries
@@ -81,7 +82,7 @@ async def add_cards(
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
         done = await entries.add_cards(session, caller, list_id, selection, clock.now(), seconds)
-    return see(f"/lists/{list_id}", done=added_sentence(done))
+    return see(f"/lists/{list_id}", done=added_message(done))
 
 
 @post("/lists/{list_id:int}/remove", opt=BY_FORM | WRITES)
@@ -94,5 +95,4 @@ async def remove_cards(
         removed = await entries.remove_cards(
             session, caller, list_id, selection, clock.now(), seconds
         )
-    done = f"{removed:,} {'card is' if removed == 1 else 'cards are'} off the list."
-    return see(f"/lists/{list_id}", done=done)
+    return see(f"/lists/{list_id}", done=message("list_removed", removed))

@@ -14,6 +14,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.accounts import sellers
+from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.operators import installation, shops
@@ -21,10 +22,7 @@ from cardsync.operators.shown import installation_shown, seller_shown, sellers_s
 from cardsync.orders.filters import read_page
 from cardsync.settings import Settings
 
-_SAID: Final = {
-    "suspended": ("The account is suspended.", "The suspension is lifted."),
-    "past_due": ("The account is past due.", "The account is not past due any more."),
-}
+_SWITCHES: Final = ("suspended", "past_due")
 
 
 @get("/operator", opt=BY_FORM)
@@ -80,8 +78,12 @@ async def change_seller(
                 raise errors.InvalidPayload(f"{name}: takes {e}") from e
     async with database.tenant(caller.seller_id) as session:
         await shops.change_shop(session, caller, seller_id, values, clock.now())
-    told = [_SAID[name][0 if on else 1] for name, on in values.items() if name in _SAID]
-    done = " ".join(told) or "The plan is saved."
+    told = [
+        message(f"{name}_{'on' if on else 'off'}")
+        for name, on in values.items()
+        if name in _SWITCHES
+    ]
+    done = together(*told) or message("plan_saved")
     return see(f"/operator/sellers/{seller_id}", done=done)
 
 

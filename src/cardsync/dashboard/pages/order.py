@@ -16,6 +16,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_marks
@@ -26,12 +27,12 @@ from cardsync.recommendations.badges import badges_of
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]
-# The last part of the form's address, as in the API → the operation and what is said of it.
-MARKS: dict[str, tuple[Mark, str]] = {
-    "mark_shipped": (pull_marks.mark_shipped, "The order is marked as shipped."),
-    "unmark_shipped": (pull_marks.unmark_shipped, "The order is not marked as shipped any more."),
-    "dismiss": (pull_marks.dismiss, "The order is set aside: no pull takes it."),
-    "undismiss": (pull_marks.undismiss, "The order is taken back: a pull can take it."),
+# The last part of the form's address, as in the API → the operation.
+MARKS: dict[str, Mark] = {
+    "mark_shipped": pull_marks.mark_shipped,
+    "unmark_shipped": pull_marks.unmark_shipped,
+    "dismiss": pull_marks.dismiss,
+    "undismiss": pull_marks.undismiss,
 }
 
 
@@ -65,7 +66,6 @@ async def mark_order(
     await read_form(request)
     if mark not in MARKS:
         raise errors.NotFound(f"an order takes no mark {mark!r}")
-    operation, done = MARKS[mark]
     async with database.tenant(caller.seller_id) as session:
-        await operation(session, caller, order_id, clock.now())
-    return see(f"/orders/{order_id}", done=done)
+        await MARKS[mark](session, caller, order_id, clock.now())
+    return see(f"/orders/{order_id}", done=message(f"order_{mark}"))

@@ -17,6 +17,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
 from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import (
     HEADERS,
     PageRequest,
@@ -42,12 +43,6 @@ PHONE_HEADERS = HEADERS | {
     "Referrer-Policy": "no-referrer",
 }
 # The photos of cards lie at other addresses, and a phone shows none: no address learns the token.
-SAID = {
-    "pulled": "Pulled.",
-    "defer": "Put to the end of the queue.",
-    "missing": "Noted as missing; the desk looks into it.",
-    "undo": "Taken back.",
-}
 
 
 @get("/{token:str}")
@@ -79,7 +74,7 @@ async def phone_page(
         "current": current,
         "mark_id": secrets.token_urlsafe(16),
         "progress": progress_of(queue, link.product_line),
-        "done": request.query_params.get("done", "")[:200],
+        "done": sentences(request.query_params.get("done", "")),
         "csrf_token": "",
     }
     return Template(
@@ -129,9 +124,7 @@ async def mark_by_form(
     async with database.tenant(caller.seller_id) as session:
         queue = await marks.record(session, caller, link, [(mark, 0)], clock.now())
     _, put_back = marks.outcome_of(queue, mark_id)
-    done = SAID[kind]
-    if put_back:
-        done = f"{put_back} of it is not wanted any more: put it back to its place."
+    done = message("phone_surplus", put_back) if put_back else message(f"phone_{kind}")
     where = url(f"/p/{token}", device=device, person=person, done=done)
     headers = PHONE_HEADERS | {"Location": where}
     return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)

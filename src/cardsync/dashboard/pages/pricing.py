@@ -15,6 +15,7 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.plans import reads as plans
@@ -46,11 +47,11 @@ MEANT: Final = {
     "move": "At the lowest listing, and lower the longer a card lies: for stock that shall go.",
     "buy-box": "Two per cent under the lowest price with shipping: to be the first offer.",
 }
-CHANGES: Final[dict[str, tuple[dict[str, Any], str]]] = {
-    "publish": ({"state": "published"}, "The rule is live from the next run on."),
-    "draft": ({"state": "draft"}, "The rule is a draft again and prices nothing."),
-    "enable": ({"enabled": True}, "The rule is on again."),
-    "disable": ({"enabled": False}, "The rule is off and prices nothing."),
+CHANGES: Final[dict[str, dict[str, Any]]] = {
+    "publish": {"state": "published"},
+    "draft": {"state": "draft"},
+    "enable": {"enabled": True},
+    "disable": {"enabled": False},
 }
 PLANS_SHOWN: Final = 10
 
@@ -192,7 +193,7 @@ async def move_rule(
             )
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
-    return see("/pricing", done="The rules stand in the new order. Activity can take it back.")
+    return see("/pricing", done=message("rules_moved"))
 
 
 def read_ids(text: str) -> list[int]:
@@ -221,14 +222,14 @@ async def switch_rule(
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             if what == "delete":
                 await rule_sets.remove(session, caller, rule_id, now, reason)
-                told = "The rule is deleted. Activity can take it back."
+                told = message("rule_deleted")
             else:
-                body, told = CHANGES[what]
+                told = message(f"rule_{what}")
                 await rule_sets.change(
                     session,
                     caller,
                     rule_id,
-                    body,
+                    CHANGES[what],
                     now,
                     reason,
                 )
@@ -269,7 +270,7 @@ async def choose_preset(
             )
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
-    return see("/pricing", done="The preset's rule is in force. Activity can take it back.")
+    return see("/pricing", done=message("preset_chosen"))
 
 
 @post("/pricing/reprice", opt=BY_FORM | WRITES)
@@ -277,7 +278,7 @@ async def reprice_now(request: PageRequest, caller: Caller, database: Database) 
     await read_form(request)
     async with database.tenant(caller.seller_id) as session:
         run_id = await reprice.request(session, caller, clock.now())
-    return see(f"/pricing/runs/{run_id}", done="Every card is being priced by the live rules.")
+    return see(f"/pricing/runs/{run_id}", done=message("repricing"))
 
 
 ROUTES = [pricing_page, move_rule, switch_rule, presets_page, choose_preset, reprice_now]

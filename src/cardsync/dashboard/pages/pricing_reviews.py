@@ -13,8 +13,9 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import left, message, together
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.dashboard.shell import PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.pricing.reviews.decide import Answer, Asked, Decided, decide
@@ -52,16 +53,15 @@ async def decide_chosen(
     answer: Answer = "dismissed" if field(form, "answer") == "dismissed" else "accepted"
     asked = [_asked(text) for text in dict.fromkeys(form.get("take", [])[:PER_PAGE])]
     if not asked:
-        return see(PATH, done="No price was chosen.")
+        return see(PATH, done=message("none_chosen"))
     async with database.tenant(caller.seller_id) as session:
         done = await decide(session, caller, asked, answer, clock.now())
     return see(PATH, done=_said(done, answer))
 
 
-def _said(done: Decided, answer: str) -> str:
-    prices = "price is" if done.decided == 1 else "prices are"
-    left = dict.fromkeys(sentence(one.problem) for one in done.refused)
-    return " ".join([f"{done.decided:,} {prices} {answer}.", *left])
+def _said(done: Decided, answer: Answer) -> str:
+    problems = [one.problem for one in done.refused]
+    return together(message(f"prices_{answer}", done.decided), *left(problems))
 
 
 def _asked(text: str) -> Asked:

@@ -15,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
@@ -103,8 +104,7 @@ async def ask_rollback(
         dry_run=False,
     )
     assert asked.rollback is not None
-    told = "The rollback is being prepared; the agent imports it with its next visit."
-    return see(f"/pricing/rollback/{asked.rollback.id}", done=told)
+    return see(f"/pricing/rollback/{asked.rollback.id}", done=message("rollback_asked"))
 
 
 @get("/pricing/rollback/{rollback_id:int}", opt=BY_FORM)
@@ -131,7 +131,7 @@ async def cancel_rollback(
     await read_form(request)
     async with database.tenant(caller.seller_id) as session:
         await rollbacks.cancel(session, caller, rollback_id, clock.now())
-    return see(f"/pricing/rollback/{rollback_id}", done="The rollback is cancelled; prices stay.")
+    return see(f"/pricing/rollback/{rollback_id}", done=message("rollback_cancelled"))
 
 
 ROUTES = [rollback_page, ask_rollback, one_rollback, cancel_rollback]

@@ -16,6 +16,7 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import blocked, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
@@ -209,9 +210,9 @@ async def save_rule(
         return _shown(request, caller, typed, e.status, problem=sentence(e))
     live = saved.row.state == "published" and saved.row.enabled
     red = sum(verdict.red for verdict in saved.verdicts)
-    told = "The rule is saved and live from the next run on." if live else "The draft is saved."
+    told = message("rule_saved" if live else "draft_saved")
     if red:
-        told += f" {red} of the rule tests would be red with it."
+        told = together(told, message("tests_red", red))
     return see(f"/pricing/rules/{saved.row.id}", done=told)
 
 

@@ -11,6 +11,7 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, read_form, see
 from cardsync.database.session import Database
@@ -20,10 +21,7 @@ from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
 
-WORDS: Final[dict[str, tuple[Word, str]]] = {
-    "confirm": ("confirmed", "The prices are confirmed, and the run goes on."),
-    "discard": ("discarded", "The run's prices are discarded; targets stay as they were."),
-}
+WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 
 
 @get("/pricing/runs", opt=BY_FORM)
@@ -57,10 +55,9 @@ async def settle_run(
     await read_form(request)
     if what not in WORDS:
         raise errors.NotFound("there is no such page")
-    word, told = WORDS[what]
     async with database.tenant(caller.seller_id) as session:
-        await reviews.settle_run(session, caller, run_id, word, clock.now())
-    return see(f"/pricing/runs/{run_id}", done=told)
+        await reviews.settle_run(session, caller, run_id, WORDS[what], clock.now())
+    return see(f"/pricing/runs/{run_id}", done=message(f"run_{what}"))
 
 
 ROUTES = [runs_page, run_page, settle_run]

@@ -16,6 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
@@ -179,7 +180,7 @@ async def save_sale(
                 await sale_sets.change_sale(session, caller, sale_id, body, now)
     except (errors.InvalidRule, errors.InvalidQuery) as e:
         return await _shown(request, caller, database, settings, texts, e, sale_id)
-    return see("/pricing/sales", done="The sale is saved. Activity can take it back.")
+    return see("/pricing/sales", done=message("sale_saved"))
 
 
 @post("/pricing/sales/{sale_id:int}/{what:str}", opt=BY_FORM | WRITES)
@@ -199,10 +200,10 @@ async def switch_sale(
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if what == "delete":
             await sale_sets.remove_sale(session, caller, sale_id, now)
-            return see("/pricing/sales", done="The sale is deleted. Activity can take it back.")
+            return see("/pricing/sales", done=message("sale_deleted"))
         body = {"enabled": SWITCHES[what]}
         await sale_sets.change_sale(session, caller, sale_id, body, now)
-    return see("/pricing/sales", done=f"The sale is {what}.")
+    return see("/pricing/sales", done=message(f"sale_{what}"))
 
 
 ROUTES = [sales_page, save_sale, switch_sale]

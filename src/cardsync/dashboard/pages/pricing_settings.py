@@ -18,6 +18,7 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import CardFilter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
@@ -182,7 +183,7 @@ async def save_settings(
         stands = await _stands(database, caller)
         texts = {**stands, **wanted}
         return _shown(request, caller, stands, e.status, texts=texts, problem=sentence(e))
-    return see("/pricing/settings", done="Saved." if body else "Nothing was different.")
+    return see("/pricing/settings", done=message("saved" if body else "same"))
 
 
 @get("/pricing/pins", opt=BY_FORM)
@@ -235,14 +236,13 @@ async def pin_card(
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             if field(form, "action") == "unpin":
                 await sale_sets.unpin(session, caller, marketplace_id, now)
-                told = "The price is pinned no more. Activity can take it back."
-                return see("/pricing/pins", done=told)
+                return see("/pricing/pins", done=message("pin_removed"))
             body = {"price": price}
             await sale_sets.pin(session, caller, marketplace_id, body, now)
     except (errors.InvalidRule, errors.InvalidPayload, errors.NotFound) as e:
         given = {"number": number, "price": price, "problem": sentence(e)}
         return await _pins(request, caller, settings, e.status, **given)
-    return see("/pricing/pins", done="The price is pinned. The next run asks it.")
+    return see("/pricing/pins", done=message("pinned"))
 
 
 ROUTES = [settings_page, save_settings, pins_page, pin_card]

@@ -13,6 +13,7 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
@@ -77,7 +78,7 @@ async def make_test(
     except (errors.InvalidPayload, errors.InvalidQuery) as e:
         told = body | {"problem": sentence(e)}
         return await _shown(request, caller, database, settings, e.status, **told)
-    return see("/pricing/tests", done="The test is made; it is checked now.", check=1)
+    return see("/pricing/tests", done=message("test_made"), check=1)
 
 
 @post("/pricing/tests/{test_id:int}", opt=BY_FORM | WRITES)
@@ -93,10 +94,10 @@ async def change_test(
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if field(form, "action") == "delete":
             await rule_tests.remove(session, caller, test_id, clock.now())
-            return see("/pricing/tests", done="The test is deleted. Activity can take it back.")
+            return see("/pricing/tests", done=message("test_deleted"))
         body = {name: field(form, name) for name in FIELDS}
         await rule_tests.change(session, caller, test_id, body, clock.now())
-    return see("/pricing/tests", done="The test is changed; it is checked now.", check=1)
+    return see("/pricing/tests", done=message("test_changed"), check=1)
 
 
 ROUTES = [tests_page, make_test, change_test]

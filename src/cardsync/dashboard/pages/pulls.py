@@ -19,6 +19,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, pull_sessions
@@ -34,11 +35,11 @@ from cardsync.settings import Settings
 from cardsync.web.request import reading
 
 Mark = Callable[[AsyncSession, Caller, int, int, datetime], Awaitable[None]]
-# The last part of the form's address, as in the API → the operation and what is said of it.
-MARKS: dict[str, tuple[Mark, str]] = {
-    "pulled": (pull_sessions.mark_pulled, "The order is pulled."),
-    "defer": (pull_sessions.defer, "The order stands at the end now."),
-    "unassign": (pull_sessions.unassign, "The order is out of this pull; another can take it."),
+# The last part of the form's address, as in the API → the operation.
+MARKS: dict[str, Mark] = {
+    "pulled": pull_sessions.mark_pulled,
+    "defer": pull_sessions.defer,
+    "unassign": pull_sessions.unassign,
 }
 ENDS = {"complete": "completed", "cancel": "cancelled"}
 # The filters of GET /api/orders that choose what a session takes.
@@ -73,7 +74,7 @@ async def open_pull(request: PageRequest, caller: Caller, database: Database) ->
     wanted = read_filter(given)
     async with database.tenant(caller.seller_id) as session:
         session_id = await pull_sessions.open_session(session, caller, None, wanted, clock.now())
-    return see(f"/pulls/{session_id}", done="The pull is open. Print its cover sheet for phones.")
+    return see(f"/pulls/{session_id}", done=message("pull_opened"))
 
 
 @get("/pulls/{session_id:int}", opt=BY_FORM)
@@ -115,7 +116,7 @@ async def change_pull(
     state = cast(Literal["completed", "cancelled"], ENDS[end])
     async with database.tenant(caller.seller_id) as session:
         await pull_sessions.end_session(session, caller, session_id, state, clock.now())
-    return see(f"/pulls/{session_id}", done=f"The pull is {state}.")
+    return see(f"/pulls/{session_id}", done=message(f"pull_{state}"))
 
 
 async def _cover(
@@ -182,10 +183,9 @@ async def mark_pull_order(
     await read_form(request)
     if mark not in MARKS:
         raise errors.NotFound(f"an order in a pull takes no mark {mark!r}")
-    operation, done = MARKS[mark]
     async with database.tenant(caller.seller_id) as session:
-        await operation(session, caller, session_id, order_id, clock.now())
-    return see(f"/pulls/{session_id}", done=done)
+        await MARKS[mark](session, caller, session_id, order_id, clock.now())
+    return see(f"/pulls/{session_id}", done=message(f"pull_{mark}"))
 
 
 @post("/pulls/{session_id:int}/links/{link_id:int}/revoke", opt=BY_FORM | WRITES)
@@ -195,7 +195,7 @@ async def revoke_phone_link(
     await read_form(request)
     async with database.tenant(caller.seller_id) as session:
         await links.revoke(session, caller, link_id, clock.now())
-    return see(f"/pulls/{session_id}", done="The link is revoked: no phone can use it any more.")
+    return see(f"/pulls/{session_id}", done=message("link_revoked"))
 
 
 @get("/pulls/{session_id:int}/changes", opt=BY_FORM)

@@ -14,7 +14,8 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.messages import left, message, together
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.recommendations.decide import accept, settle
@@ -98,17 +99,17 @@ async def accept_chosen(
     caller.must_be_owner()
     form = await read_form(request)
     taken = [_taken(text) for text in form.get("take", [])[:PER_PAGE]]
-    accepted, left = 0, list[str]()
+    accepted, refused = 0, list[errors.Problem]()
     for one in taken:
         try:
             accepted += await _accepted(database, caller, one)
         except errors.Problem as problem:
-            left.append(sentence(problem))
-    said = f"{accepted:,} {'price is' if accepted == 1 else 'prices are'} accepted."
-    waiting = len(taken) - accepted - len(left)
+            refused.append(problem)
+    said = [message("prices_accepted", accepted)]
+    waiting = len(taken) - accepted - len(refused)
     if waiting:
-        said += f" {waiting:,} changed meanwhile and wait again."
-    return see(PATH, done=" ".join([said, *dict.fromkeys(left)]))
+        said.append(message("left_changed", waiting))
+    return see(PATH, done=together(*said, *left(refused)))
 
 
 async def _accepted(database: Database, caller: Caller, one: Taken) -> bool:
@@ -139,7 +140,7 @@ async def settle_one(
         )
     return see(
         PATH,
-        done="It stays away for thirty days." if dismissed else "It waits for other evidence.",
+        done=message("advice_dismissed" if dismissed else "advice_snoozed"),
     )
 
 

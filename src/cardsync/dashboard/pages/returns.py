@@ -13,6 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
@@ -75,9 +76,9 @@ async def restock_order(
     async with database.tenant(caller.seller_id) as session:
         done = await returns.restock(session, caller, order_id, told, clock.now())
     pieces = sum(one.quantity for one in done.put)
-    said = f"{pieces:,} {'copy is' if pieces == 1 else 'copies are'} put back."
+    said = message("copies_put_back", pieces)
     if done.left:
-        said += f" {len(done.left):,} of the order's items lie nowhere: put them away in Shelves."
+        said = together(said, message("items_nowhere", len(done.left)))
     return see("/returns", done=said)
 
 

@@ -20,6 +20,7 @@ from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.filters import read_filter
 from cardsync.contributions.add import publish_picked
+from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.lists import entries
@@ -58,13 +59,13 @@ def chosen(form: Form) -> Selection:
     return Selection(card_ids=ids)
 
 
-def added_sentence(done: entries.Added) -> str:
+def added_message(done: entries.Added) -> str:
     """Tell what became of the cards of a selection."""
-    told = f"{done.added:,} {'card is' if done.added == 1 else 'cards are'} new on the list."
+    told = message("list_added", done.added)
     if done.truncated:
-        return f"{told} It is full now: not all of the {done.requested:,} have found room."
+        return together(told, message("list_full", done.requested))
     there = done.requested - done.added
-    return f"{told} {there:,} of the selected stood there already." if there else told
+    return together(told, message("list_had", there)) if there else told
 
 
 @post("/cards/add", opt=BY_FORM | WRITES)
@@ -83,7 +84,7 @@ async def add_selected(
         done = await entries.add_cards(
             session, caller, list_id, selected(form), clock.now(), seconds
         )
-    return see(f"/lists/{list_id}", done=added_sentence(done))
+    return see(f"/lists/{list_id}", done=added_message(done))
 
 
 @post("/cards/shelve", opt=BY_FORM | WRITES)
@@ -100,10 +101,10 @@ async def shelve_selected(
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
         done = await put_many(session, caller, selection, start, per_slot, clock.now(), seconds)
-    told = "Nothing of the selected was left to put."
+    told = message("none_to_put")
     if done.first and done.last:
-        told = f"{done.quantity:,} copies lie in {done.first.code} to {done.last.code}."
-        told += " There are more: put them next." if done.truncated else ""
+        told = message("many_put", done.quantity, done.first, done.last)
+        told = together(told, message("more_to_put")) if done.truncated else told
     return _back(form, told)
 
 
@@ -126,7 +127,7 @@ async def _pin_or_unpin(
     form = await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         done = await operation(session, caller, selected(form), clock.now(), settings)
-    return _back(form, _pinned(done, said))
+    return _back(form, message(said, done.changed, done.requested), more=done.truncated)
 
 
 @post("/cards/pin", opt=BY_FORM | WRITES)
@@ -136,8 +137,7 @@ async def pin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    said = "pinned at the price that they have"
-    return await _pin_or_unpin(request, caller, database, settings, pin_many, said)
+    return await _pin_or_unpin(request, caller, database, settings, pin_many, "many_pinned")
 
 
 @post("/cards/unpin", opt=BY_FORM | WRITES)
@@ -147,13 +147,7 @@ async def unpin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    said = "pinned no more"
-    return await _pin_or_unpin(request, caller, database, settings, unpin_many, said)
-
-
-def _pinned(done: Pinned, what: str) -> str:
-    told = f"{done.changed:,} of the {done.requested:,} selected are {what}."
-    return f"{told} There are more: do it again." if done.truncated else told
+    return await _pin_or_unpin(request, caller, database, settings, unpin_many, "many_unpinned")
 
 
 @post("/cards/publish", opt=BY_FORM | WRITES)
@@ -168,15 +162,14 @@ async def publish_selected(
     selection, seconds = selected(form), settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
         done, more = await publish_picked(session, caller, selection, clock.now(), seconds)
-    told = f"{done:,} of your contributions among the selected are shown to everybody now."
-    return _back(form, f"{told} There are more: do it again." if more else told)
+    return _back(form, message("many_published", done), more=more)
 
 
-def _back(form: Form, told: str) -> Response[str]:
+def _back(form: Form, told: str, *, more: bool = False) -> Response[str]:
     """Return to the search from which the form was sent."""
     kept = {name: field(form, name) for name in ("search", "game", "status")}
     kept["status"] = "" if kept["status"] == "active" else kept["status"]
-    return see("/cards", done=told, **kept)
+    return see("/cards", done=together(told, message("again")) if more else told, **kept)
 
 
 @post("/cards/export.csv", opt=BY_FORM)

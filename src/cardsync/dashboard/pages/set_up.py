@@ -23,6 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import first_run, own_keys, set_up_link
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import uploads
@@ -180,7 +181,7 @@ async def choose_preset(
     except errors.MutexHeld as e:
         why = sentence(e)
         return await _presets(request, caller, database, settings, e.status, problem=why)
-    return see("/set-up/agent", "The rule is chosen, and your cards are being priced by it.")
+    return see("/set-up/agent", message("preset_of_set_up"))
 
 
 @get("/set-up/agent", opt=BY_FORM)

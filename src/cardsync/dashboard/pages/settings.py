@@ -23,6 +23,7 @@ from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
 from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -217,8 +218,7 @@ async def change_section(
             history_asked=True,
             problem="Nothing was saved: a field cannot be read.",
         )
-    done = "Saved." if changed else "Nothing was different."
-    return see(f"/settings/{section}", done)
+    return see(f"/settings/{section}", message("saved" if changed else "same"))
 
 
 @post("/settings/sync/history", opt=BY_FORM)
@@ -231,7 +231,7 @@ async def import_history(
         await sync_request.request_sync(
             session, caller, "orders", clock.now(), settings, full_history=True
         )
-    return see("/settings/sync", "The agent fetches the orders of all years with its next sync.")
+    return see("/settings/sync", message("history_asked"))
 
 
 async def _people(
@@ -283,13 +283,13 @@ async def change_person(
         match what:
             case "role":
                 await people.change_role(session, caller, member_id, field(form, "role"), now)
-                done = "The role is changed."
+                done = message("role_changed")
             case "sign-out":
                 await people.sign_out(session, caller, member_id, now)
-                done = "All sessions of this member are ended."
+                done = message("member_signed_out")
             case "remove":
                 await people.remove(session, caller, member_id, now)
-                done = "The member is removed."
+                done = message("member_removed")
             case "link":
                 made = await people.new_link(session, caller, settings, member_id, now)
                 link, done = settings.origin + made.link, ""
@@ -333,7 +333,7 @@ async def revoke_key(
     await read_form(request)
     async with database.tenant(caller.seller_id) as session:
         await own_keys.revoke(session, caller, key_id, clock.now())
-    return see("/settings/keys", "The key is revoked.")
+    return see("/settings/keys", message("key_revoked"))
 
 
 async def _data(
@@ -375,7 +375,7 @@ async def keep_account(
 ) -> Response[str]:
     await read_form(request)
     await deletion.take_back(session, caller, clock.now())
-    return see("/settings/data", "The account stays. Make new keys for your agents.")
+    return see("/settings/data", message("account_stays"))
 
 
 @get("/settings/sign-in", opt=BY_FORM)
@@ -404,7 +404,7 @@ async def remove_passkey(
 ) -> Response[str]:
     await read_form(request)
     await passkeys.remove(session, caller, passkey_id, clock.now())
-    return see("/settings/sign-in", "The passkey is removed.")
+    return see("/settings/sign-in", message("passkey_removed"))
 
 
 @get("/settings/appearance", opt=BY_FORM)

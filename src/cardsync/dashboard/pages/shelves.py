@@ -15,6 +15,7 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import Form, number_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
@@ -106,7 +107,7 @@ async def put_card(request: PageRequest, caller: Caller, database: Database) -> 
     place, quantity = _place(form), number_of(form, "quantity")
     async with database.tenant(caller.seller_id) as session:
         await places.put(session, caller, _card(form), place, quantity, clock.now())
-    told = f"{quantity:,} {'copy lies' if quantity == 1 else 'copies lie'} in {place.code} now."
+    told = message("copies_put", quantity, place)
     return see("/shelves/put", done=told, box=place.box, slot=place.slot)
 
 
@@ -125,11 +126,11 @@ async def move_card(
     if field(form, "action") == "remove":
         async with database.tenant(caller.seller_id) as session:
             await places.remove(session, caller, card_id, origin, quantity, now)
-        return see(f"/shelves/{box}", done=f"The card is taken out of {origin.code}.")
+        return see(f"/shelves/{box}", done=message("card_taken_out", origin))
     target = _place(form)
     async with database.tenant(caller.seller_id) as session:
         await places.move(session, caller, card_id, origin, target, quantity, now)
-    return see(f"/shelves/{box}", done=f"The card lies in {target.code} now.")
+    return see(f"/shelves/{box}", done=message("card_moved", target))
 
 
 def _place(form: Form) -> Place:

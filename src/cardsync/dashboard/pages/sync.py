@@ -29,6 +29,7 @@ from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import tasks_body
 from cardsync.credits import skip_wait
 from cardsync.dashboard.formats import Reader
+from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, reader_of, see, show
 from cardsync.database.session import Database
 from cardsync.pricing.export import price_updates
@@ -74,16 +75,22 @@ EMPTY: Final = {
 BACK: Final = ("/sync", "/today")
 
 
-def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> str:
-    """Return when a sync that is requested or due starts, as a sentence. Pure."""
+def start_code(seen_at: datetime | None, now: datetime, *, in_progress: bool) -> str:
+    """Return which message says when a sync that is requested or due starts. Pure."""
     if in_progress:
-        return "The agent starts it when the sync under way has ended."
+        return "start_after"
     if seen_at is None:
-        return "No agent has called yet; the sync starts once one runs."
-    if is_offline(seen_at, reader.now):
+        return "start_without_agent"
+    return "start_offline" if is_offline(seen_at, now) else "start_soon"
+
+
+def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> str:
+    """Return the same as a sentence, with the time since when the agent is offline. Pure."""
+    code = start_code(seen_at, reader.now, in_progress=in_progress)
+    if code == "start_offline" and seen_at is not None:
         since = f"since {reader.exact(seen_at)} ({reader.ago(seen_at)})"
         return f"The agent is offline {since}; the sync starts once it is back."
-    return "The agent starts it within a minute."
+    return sentences(message(code))
 
 
 async def steering(
@@ -180,7 +187,7 @@ async def request_sync(
     kind = read_kind(field(form, "kind") or "full")
     await requests.request_sync(session, caller, kind, clock.now(), settings)
     start = await _start(request, caller, session, settings)
-    return see(_back(form), f"Requested: a sync of kind {kind}. {start}")
+    return see(_back(form), together(message(f"sync_requested_{kind}"), message(start)))
 
 
 async def _start(
@@ -189,16 +196,15 @@ async def _start(
     seen: LastSeen = request.app.state.last_seen
     current = await status_of(session, caller, price_updates.run_waits, clock.now(), settings)
     seen_at = await seen.at(session, caller)
-    return start_of(reader_of(request, caller), seen_at, in_progress=current.in_progress)
+    return start_code(seen_at, clock.now(), in_progress=current.in_progress)
 
 
 @post("/sync/cancel", opt=BY_FORM)
 async def cancel_sync(request: PageRequest, caller: Caller, session: AsyncSession) -> Response[str]:
     form = await read_form(request)
     status = await cancel.cancel_sync(session, caller, clock.now())
-    ended = "The sync is cancelled."
-    ending = "The sync is being cancelled. It stops at its next boundary."
-    return see(_back(form), ended if status == "cancelled" else ending)
+    over = status == "cancelled"
+    return see(_back(form), message("sync_cancelled" if over else "sync_cancelling"))
 
 
 @post("/sync/skip-wait", opt=BY_FORM | SYNC_REQUEST)
@@ -211,10 +217,10 @@ async def skip_the_wait(
     skipped = await skip_wait.skip_wait(session, caller, key, clock.now(), settings)
     start = await _start(request, caller, session, settings)
     told = {
-        "charged": f"One credit is spent, {skipped.balance:,} are left. {start}",
-        "replayed": f"This credit is spent already. {start}",
-        "no_charge_needed": "No credit was needed.",
-        "sync_in_flight": "A sync runs already. No credit was spent.",
+        "charged": together(message("skip_charged", skipped.balance), message(start)),
+        "replayed": together(message("skip_replayed"), message(start)),
+        "no_charge_needed": message("skip_no_charge_needed"),
+        "sync_in_flight": message("skip_sync_in_flight"),
     }
     return see(_back(form), told[skipped.status])
 
@@ -228,8 +234,7 @@ async def request_task(
     if kind not in dict(ASKED):
         raise errors.InvalidPayload(f"kind: takes {', '.join(dict(ASKED))}")
     _, made = await tasks.request_task(session, caller, kind, clock.now())
-    done = "The agent has a new task." if made else "Such a task waits for the agent already."
-    return see("/sync", done)
+    return see("/sync", message("task_made" if made else "task_waits"))
 
 
 @get("/sync/prices", opt=BY_FORM)
@@ -271,8 +276,7 @@ async def approve(request: PageRequest, caller: Caller, database: Database) -> R
     async with database.tenant(caller.seller_id) as session:
         values = {"upload_approved": given}
         await account_settings.change(session, caller, values, {}, clock.now())
-    done = "Approved: the agent uploads the file once." if given else "The approval is taken back."
-    return see("/sync", done)
+    return see("/sync", message("upload_approved" if given else "upload_unapproved"))
 
 
 ROUTES: Final = [

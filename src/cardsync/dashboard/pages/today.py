@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sync import start_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, reader_of, see, show
 from cardsync.inventory import reviews
@@ -110,7 +111,7 @@ async def settle_review(
 ) -> Response[str]:
     decision = _decision(await read_form(request))
     await reviews.settle_upload(session, caller, upload_id, decision, clock.now())
-    return see("/today", done=f"The upload is {decision}.")
+    return see("/today", done=message(f"upload_{decision}"))
 
 
 @post("/today/runs/{run_id:int}", opt=BY_FORM)
@@ -122,7 +123,7 @@ async def settle_run(
 ) -> Response[str]:
     decision = _decision(await read_form(request))
     await reviews.settle_run(session, caller, run_id, decision, clock.now())
-    return see("/today", done=f"The price run is {decision}.")
+    return see("/today", done=message(f"run_{decision}"))
 
 
 def _decision(form: dict[str, list[str]]) -> Literal["confirmed", "discarded"]:

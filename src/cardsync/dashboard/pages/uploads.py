@@ -16,6 +16,7 @@ from cardsync.access import tokens
 from cardsync.access.admission import BY_FORM, session_token
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import mend, reviews, uploads
@@ -88,7 +89,7 @@ async def settle_review(
         "confirmed" if decision == "confirmed" else "discarded"
     )
     await reviews.settle_upload(session, caller, upload_id, word, clock.now())
-    return see(f"/sync/uploads/{upload_id}", f"The upload is {word}.")
+    return see(f"/sync/uploads/{upload_id}", message(f"upload_{word}"))
 
 
 @get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
@@ -124,7 +125,7 @@ async def mend_upload(
     except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:
         async with database.tenant(caller.seller_id) as session:
             return await _shown(request, caller, session, upload_id, e)
-    return see(f"/sync/uploads/{new}", "The mended rows are sent, with the rest of the file.")
+    return see(f"/sync/uploads/{new}", message("upload_mended"))
 
 
 ROUTES: Final = [uploads_page, upload_page, settle_review, rejected_rows, mend_upload]

@@ -59,7 +59,7 @@ async function add(name) {
   const { publicKey } = await send("/api/passkeys/options", {});
   const credential = await navigator.credentials.create(readable(publicKey));
   await send("/api/passkeys", { name, credential: told(credential) });
-  location.assign("/settings/sign-in?done=The+passkey+is+kept.");
+  location.assign("/settings/sign-in?done=passkey_kept");
 }
 
 // A person who closes the browser's own dialog wants no error message.

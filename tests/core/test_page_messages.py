@@ -1,0 +1,93 @@
+"""What a page says by its address: sentences of our table alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cardsync import errors
+from cardsync.dashboard import messages
+from cardsync.dashboard.messages import MESSAGES, left, message, sentences, together
+from cardsync.shelving.place import Place
+
+PAGES = Path(messages.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (message("draft_saved"), "The draft is saved."),
+        (message("drafts_made", 1), "1 draft is made."),
+        (message("drafts_made", 2_000), "2,000 drafts are made."),
+        (message("drafts_made", 0), "0 drafts are made."),
+        (message("copies_put", 1, Place(3, 12)), "1 copy lies in 3-12 now."),
+        (
+            message("many_put", 5, Place(1, 2), Place(1, 3)),
+            "5 copies lie in 1-2 to 1-3.",
+        ),
+        (
+            together(message("list_added", 2), message("list_had", 1)),
+            "2 cards are new on the list. 1 of the selected stood there already.",
+        ),
+        (message("phone_surplus", 1), "1 of it is not wanted any more: put it back to its place."),
+    ],
+)
+def test_a_message_is_a_code_with_values_and_reads_as_a_sentence(given, said):
+    assert re.fullmatch(r"[a-z0-9_.~-]+", given)
+    assert sentences(given) == said
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "Your account is locked. Call 555-0100",
+        "drafts_made",
+        "drafts_made.",
+        "drafts_made.x",
+        "drafts_made.-1",
+        "drafts_made.1.2",
+        "drafts_made.1\n",
+        "drafts_made.٣",
+        "drafts_made." + "9" * 40,
+        "draft_saved.1",
+        "card_moved.1",
+        "card_moved.1-2-3",
+        "card_moved.x-y",
+        "draft_saved~nothing",
+        "~",
+    ],
+)
+def test_what_is_no_message_says_nothing(given):
+    assert sentences(given) == ""
+
+
+WORDS = {word for one in MESSAGES.values() for word in re.findall(r"[A-Za-z']+", one)}
+
+
+@given(st.text() | st.lists(st.sampled_from([*MESSAGES, "1", "2-3", "x", "<b>"])).map(".".join))
+def test_nothing_of_an_address_is_said_but_numbers_and_places(text):
+    said = sentences(text)
+    assert set(re.findall(r"[^\W\d_]+(?:'\w+)?", said)) <= WORDS
+    assert not set('<>&"') & set(said)
+
+
+def test_refusals_are_counted_by_their_kind():
+    problems = [errors.NotFound("x"), errors.NotFound("y"), errors.MutexHeld("z")]
+    assert sentences(together(*left(problems))) == (
+        "2 wait no more. 1 could not be decided; the page says what holds it."
+    )
+
+
+def test_every_message_that_a_page_names_is_in_the_table():
+    files = [*PAGES.glob("pages/*.py"), *PAGES.glob("static/js/*.js")]
+    source = "\n".join(path.read_text() for path in files)
+    named = set(re.findall(r'message\(\s*"(\w+)"|[?&]done=(\w+)', source))
+    named |= set(re.findall(r'message\(\s*"\w+" if [^"]+ else ()"(\w+)"', source))
+    codes = {code for pair in named for code in pair if code}
+    assert len(codes) > 50
+    assert codes <= MESSAGES.keys()
