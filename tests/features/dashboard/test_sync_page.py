@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -46,7 +45,7 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
 
     async def asked(kind):
         answer = await send(browser, "/sync/request", kind=kind, back="/today")
-        return parse_qs(urlsplit(answer.headers["location"]).query)["done"][0]
+        return (await browser.get(answer.headers["location"])).text
 
     assert "No agent has called yet" in await asked("orders")
     await seller.post("/api/v1/heartbeat")
@@ -56,8 +55,9 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
     clock.shift(timedelta(minutes=6))
     told = await asked("orders")
     at = seen.astimezone(ZoneInfo("America/New_York"))
-    assert f"The agent is offline since {at:%Y-%m-%d %H:%M %Z} (6 min ago)" in told
-    assert "the sync starts once it is back" in told
+    assert "The agent is offline; the sync starts once it is back." in told
+    page = (await browser.get("/sync")).text
+    assert f"The agent is offline since {at:%Y-%m-%d %H:%M %Z} (6 min ago)" in page
     for page in ("/sync", "/today"):
         text = (await browser.get(page)).text
         assert "(6 min ago); the sync starts once it is back" in text
