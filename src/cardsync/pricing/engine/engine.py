@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import polars as pl
+import polars.selectors as cs
 
 from cardsync.pricing.engine import holdout, review, sources, steps
 from cardsync.pricing.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
@@ -144,6 +145,11 @@ PRICE_STEPS: Final = (
     Step("after_review", review.review, lambda run: run.reviewed),
     Step("target", steps.change),
 )
+# Made once: for one card, to make them costs more than to price it.
+_NOTHING: Final = {
+    name: pl.lit(None, dtype).alias(name)
+    for name, dtype in (INPUT_COLUMNS | RECEIPT_COLUMNS).items()
+}
 # A run resolves these columns before the engine, because SQL answers queries. The engine takes only
 # those that the frame brings.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates")
@@ -262,7 +268,7 @@ def _input(schema: pl.Schema, name: str) -> pl.Expr:
     dtype = INPUT_COLUMNS[name]
     given = schema.get(name)
     if given is None:
-        return pl.lit(None, dtype).alias(name)
+        return _NOTHING[name]
     if given.is_float() or given.is_decimal():
         raise TypeError(f"{name} is {given}: prices are whole ten-thousandths of a dollar")
     column = pl.col(name) if given == dtype else pl.col(name).cast(dtype)
@@ -277,22 +283,14 @@ def _need_known(ids: pl.Series, known: set[int], what: str) -> None:
 
 def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -> pl.DataFrame:
     columns = [name for name in inputs if name not in RESOLVED]
-    written = {name for name in frame.collect_schema().names() if name in RECEIPT_COLUMNS}
-    kept = [
-        name
-        for name in (*columns, *RECEIPT_COLUMNS)
-        if name in written or name in given - RECEIPT_COLUMNS.keys()
-    ]
-    priced = frame.select(kept).collect()
+    wanted = [name for name in columns if name in given and name not in RECEIPT_COLUMNS]
+    # Steps that did not run have left no column.
+    priced = frame.select(cs.by_name(*wanted, *RECEIPT_COLUMNS, require_all=False)).collect()
     # Columns that were not given and those of steps that did not run are added to the result; as
     # one null each they cost nothing.
-    nothing = {
-        name: dtype
-        for name, dtype in (OPTIONAL_COLUMNS | RECEIPT_COLUMNS).items()
-        if name not in kept
-    }
+    kept = set(priced.columns)
     return priced.with_columns(
-        pl.lit(None, dtype).alias(name) for name, dtype in nothing.items()
+        nothing for name, nothing in _NOTHING.items() if name not in kept
     ).select(*columns, *RECEIPT_COLUMNS)
 
 

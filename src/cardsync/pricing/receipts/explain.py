@@ -4,6 +4,7 @@ price it anew come out, beside the rules and sales that lost.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -16,6 +17,7 @@ from cardsync import errors
 from cardsync.access.models import Account
 from cardsync.cards.models import Card
 from cardsync.clock import rfc3339
+from cardsync.concurrency import at_once
 from cardsync.money import dollars, to_units
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule, Sale
@@ -59,13 +61,12 @@ async def explain_card(
     cards = stock.cards.with_columns(
         candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
     )
-    row = engine.price(
-        cards,
-        run.rules,
-        run.seller,
-        run.now,
-        run.sales,
-    ).row(0, named=True)
+    # The database and the disk are asked while the engine prices.
+    priced, (waits, synced) = await at_once(
+        asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales),
+        _beside(session, account, store, card, now),
+    )
+    row = priced.row(0, named=True)
     governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
     return {
         "marketplace_id": marketplace_id,
@@ -79,7 +80,7 @@ async def explain_card(
         "computed_at": rfc3339(now),
         "blockers": [
             {"code": code, "message": BLOCKERS[code]}
-            for code in await _blockers(session, account, row["blockers"], now)
+            for code in _blockers(row["blockers"], waits=waits)
         ],
         "matching_rules": told_rules(rules, sales, row),
         "governing_rule": governing
@@ -93,7 +94,7 @@ async def explain_card(
             name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
         }
         | {name: getattr(card, name) for name in _TEXTS},
-        **await breakdown(session, store, card),
+        **synced,
     }
 
 
@@ -137,12 +138,23 @@ def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
     return [rule.id for rule in rules if rule.id != governing]
 
 
-async def _blockers(session: AsyncSession, account: Account, bits: int, now: datetime) -> list[str]:
+async def _beside(
+    session: AsyncSession,
+    account: Account,
+    store: Store,
+    card: Card,
+    now: datetime,
+) -> tuple[bool, dict[str, Any]]:
+    """Return whether the export waits for a review, and the last sync's receipt of the card."""
     of_seller = SyncState.seller_id == account.seller_id
     waits = await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None
     # The export decides in the same way: a read_only seller reads a run's file anyway.
     if not waits and account.entitlements(now).sync_mode == "full":
         waits = await run_waits(session, account.seller_id)
+    return waits, await breakdown(session, store, card)
+
+
+def _blockers(bits: int, *, waits: bool) -> list[str]:
     codes = blocker_codes(bits)
     return [*codes, "awaiting_review"] if waits and "awaiting_review" not in codes else codes
 
