@@ -146,7 +146,7 @@ PRICE_STEPS: Final = (
     Step("target", steps.change),
 )
 # Made once: for one card, to make them costs more than to price it.
-_NOTHING: Final = {
+NOTHING: Final = {
     name: pl.lit(None, dtype).alias(name)
     for name, dtype in (INPUT_COLUMNS | RECEIPT_COLUMNS).items()
 }
@@ -268,7 +268,7 @@ def _input(schema: pl.Schema, name: str) -> pl.Expr:
     dtype = INPUT_COLUMNS[name]
     given = schema.get(name)
     if given is None:
-        return _NOTHING[name]
+        return NOTHING[name]
     if given.is_float() or given.is_decimal():
         raise TypeError(f"{name} is {given}: prices are whole ten-thousandths of a dollar")
     column = pl.col(name) if given == dtype else pl.col(name).cast(dtype)
@@ -290,7 +290,7 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
     # one null each they cost nothing.
     kept = set(priced.columns)
     return priced.with_columns(
-        nothing for name, nothing in _NOTHING.items() if name not in kept
+        nothing for name, nothing in NOTHING.items() if name not in kept
     ).select(*columns, *RECEIPT_COLUMNS)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import select, text
@@ -72,13 +72,24 @@ async def keep(
     return key
 
 
-async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any]:
+class Synced(NamedTuple):
+    """A run that a sync caused, and the key of its receipts; None where they were not kept."""
+
+    id: int
+    key: str | None
+
+
+async def last_synced(session: AsyncSession, card: Card) -> Synced | None:
+    """Return the run that the newest receipt of this card is of."""
+    values = {"seller": card.seller_id, "line": card.product_line}
+    latest = (await session.execute(text(_LATEST), values)).first()
+    return None if latest is None else Synced(*latest)
+
+
+async def breakdown(store: Store, latest: Synced | None, card: Card) -> dict[str, Any]:
     """Return `historical_breakdown`, the last sync's receipt of this card; where it is null,
     `historical_breakdown_absent` gives the reason.
     """
-    latest = (
-        await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})
-    ).first()
     if latest is None:
         return _absent("never_synced")
     if latest.key is None:
@@ -87,10 +98,12 @@ async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str
         data = await store.read(latest.key)
     except ObjectMissing:
         return _absent("no_longer_kept")
-    row = await asyncio.to_thread(columns.receipt, data, card.marketplace_id)
+    row, run = await asyncio.to_thread(
+        lambda: (columns.receipt(data, card.marketplace_id), columns.run_of(data))
+    )
     if row is None:
         return _absent("not_priced")
-    told = _told(row, columns.run_of(data), latest.id, card)
+    told = _told(row, run, latest.id, card)
     return {"historical_breakdown": told, "historical_breakdown_absent": None}
 
 

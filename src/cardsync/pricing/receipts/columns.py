@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.engine import INPUT_COLUMNS, PRICE_STEPS, RECEIPT_COLUMNS
+from cardsync.pricing.engine.engine import INPUT_COLUMNS, NOTHING, PRICE_STEPS, RECEIPT_COLUMNS
 from cardsync.pricing.engine.rules import Rule, Sale, SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
 
@@ -125,9 +125,6 @@ def filled(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
-    absent = (
-        pl.lit(None, dtype).alias(name)
-        for name, dtype in _COLUMNS.items()
-        if name not in frame.columns
-    )
+    held = set(frame.columns)
+    absent = (NOTHING[name] for name in _COLUMNS if name not in held)
     return frame.with_columns(absent).select(*_COLUMNS)

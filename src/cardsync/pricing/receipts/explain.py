@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import select, text
@@ -21,9 +21,10 @@ from cardsync.concurrency import at_once
 from cardsync.money import dollars, to_units
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule, Sale
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
 from cardsync.pricing.export.price_updates import run_waits
-from cardsync.pricing.receipts.archive import breakdown
+from cardsync.pricing.receipts.archive import breakdown, last_synced
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import Choices, condition_of, read_stock
@@ -48,25 +49,12 @@ async def explain_card(
     if card is None or card.contribution is not None:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     account = await session.get_one(Account, seller_id)
-    asked = await run_of(session, account, now)
-    stock = await read_stock(
-        session,
-        account,
-        asked,
-        "true",
-        card_ids=[card.id],
+    latest = await last_synced(session, card)
+    # The disk is read beside the database, and the engine prices beside both.
+    (row, run, rules, sales, waits), synced = await at_once(
+        _priced(session, account, card, now),
+        breakdown(store, latest, card),
     )
-    run = stock.run
-    rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
-    cards = stock.cards.with_columns(
-        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
-    )
-    # The database and the disk are asked while the engine prices.
-    priced, (waits, synced) = await at_once(
-        asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales),
-        _beside(session, account, store, card, now),
-    )
-    row = priced.row(0, named=True)
     governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
     return {
         "marketplace_id": marketplace_id,
@@ -99,6 +87,50 @@ async def explain_card(
 
 
 _TEXTS: Final = ("condition", "printing", "language")
+
+
+class _Priced(NamedTuple):
+    """The card's row as the live rules price it, the rules and sales that select it, and whether
+    the export waits for a review.
+    """
+
+    row: dict[str, Any]
+    run: Run
+    rules: list[Rule]
+    sales: list[Sale]
+    waits: bool
+
+
+async def _priced(session: AsyncSession, account: Account, card: Card, now: datetime) -> _Priced:
+    seller_id = account.seller_id
+    asked = await run_of(session, account, now)
+    stock = await read_stock(
+        session,
+        account,
+        asked,
+        "true",
+        card_ids=[card.id],
+    )
+    run = stock.run
+    rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
+    cards = stock.cards.with_columns(
+        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
+    )
+    priced, waits = await at_once(
+        asyncio.to_thread(engine.price, cards, run.rules, run.seller, run.now, run.sales),
+        _waits(session, account, now),
+    )
+    return _Priced(priced.row(0, named=True), run, rules, sales, waits)
+
+
+async def _waits(session: AsyncSession, account: Account, now: datetime) -> bool:
+    of_seller = SyncState.seller_id == account.seller_id
+    if await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None:
+        return True
+    # The export decides in the same way: a read_only seller reads a run's file anyway.
+    return account.entitlements(now).sync_mode == "full" and await run_waits(
+        session, account.seller_id
+    )
 
 
 async def _matching(
@@ -136,22 +168,6 @@ async def _matching(
 def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
     governing = cards["rule_id"].item()
     return [rule.id for rule in rules if rule.id != governing]
-
-
-async def _beside(
-    session: AsyncSession,
-    account: Account,
-    store: Store,
-    card: Card,
-    now: datetime,
-) -> tuple[bool, dict[str, Any]]:
-    """Return whether the export waits for a review, and the last sync's receipt of the card."""
-    of_seller = SyncState.seller_id == account.seller_id
-    waits = await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None
-    # The export decides in the same way: a read_only seller reads a run's file anyway.
-    if not waits and account.entitlements(now).sync_mode == "full":
-        waits = await run_waits(session, account.seller_id)
-    return waits, await breakdown(session, store, card)
 
 
 def _blockers(bits: int, *, waits: bool) -> list[str]:
