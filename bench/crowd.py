@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import socket
+import statistics
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -71,6 +73,8 @@ async def _sends(
 def _send(
     url: str, headers: dict[str, str], method: str, path: str, crowd: int, told: Connection
 ) -> None:
+    # The crowd's own machine is another one: here it takes what the others leave.
+    os.nice(19)
     asyncio.run(_sends(url, headers, method, path, crowd, told))
 
 
@@ -136,8 +140,9 @@ def _compare(
     report: Report, what: str, quiet: dict[str, list[float]], loud: dict[str, list[float]]
 ) -> None:
     ratios = {page: p99(loud[page]) / p99(quiet[page]) for page in PAGES}
-    told = ", ".join(f"{page} {p99(quiet[page]):.0f} -> {p99(loud[page]):.0f} ms" for page in PAGES)
-    report.note(f"{what}: {told}")
+    for name, of in (("p50", statistics.median), ("p99", p99)):
+        told = ", ".join(f"{page} {of(quiet[page]):.0f} -> {of(loud[page]):.0f}" for page in PAGES)
+        report.note(f"{what}, {name} in ms: {told}")
     worst = max(ratios, key=lambda page: ratios[page])
     report.at_most(f"{what}: worst p99 of another's page / quiet", ratios[worst], 3)
 

@@ -184,7 +184,7 @@ class Settings(BaseSettings):
     database_pool: int = Field(
         8,
         ge=1,
-        description="Database connections of a process for ordinary work; one seller's requests have at most three eighths of them at a time",
+        description="Database connections of a process for ordinary work; one seller's requests have a quarter of them at a time, and one more to price all cards",
     )
     database_hot_pool: int = Field(
         2,

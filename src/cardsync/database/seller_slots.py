@@ -1,9 +1,9 @@
 """The connections of a process, divided among sellers: a seller's id goes in; a slot comes out. A
 request holds a slot while it holds a connection.
 
-A seller has few slots, so that its simultaneous requests leave connections for all others. Few of
-the slots are for long work, one of these is for work that prices all cards and one for parts of
-files, so that the seller's own short requests find a slot, too. The other requests of the seller
+A seller has few slots, so that its simultaneous requests leave connections for all others. Long
+reads, work that prices all cards, and parts of files have fewer still, each kind its own, so that a
+seller's many requests of one kind leave a slot for its others. The other requests of the seller
 wait in its own line, hold no connection meanwhile, and get 503 after ten seconds.
 """
 
@@ -26,7 +26,7 @@ HEALTH = -1
 
 
 class Work(IntEnum):
-    """The kinds of work that a request does with its connection. Pricing and files are long work, too."""
+    """The kinds of work that a request does with its connection."""
 
     SHORT = 0
     LONG = 1
@@ -71,7 +71,9 @@ def asks() -> int | None:
 
 
 class _Line:
-    """One seller's slots for each kind of work; long work holds one of all work, too."""
+    """One seller's slots for each kind of work. A long read and a part of a file need one of the
+    short work, too.
+    """
 
     def __init__(self, most: tuple[int, ...]) -> None:
         self.slots = tuple(asyncio.Semaphore(number) for number in most)
@@ -79,11 +81,11 @@ class _Line:
 
     def of(self, work: Work) -> Iterator[asyncio.Semaphore]:
         """Return the slots that the work needs, the scarcest first."""
-        if work > Work.LONG:
+        if work != Work.SHORT:
             yield self.slots[work]
-        if work >= Work.LONG:
-            yield self.slots[Work.LONG]
-        yield self.slots[Work.SHORT]
+        # A backtest may last two minutes, and the seller's pages do not wait for it.
+        if work != Work.PRICES_ALL:
+            yield self.slots[Work.SHORT]
 
 
 class Slots:
@@ -91,8 +93,8 @@ class Slots:
 
     def __init__(self, pool: int, read_pool: int) -> None:
         """Divide pools of that many connections: one seller leaves most of them to others."""
-        most = max(1, pool * 3 // 8)
-        self.most = (most, max(1, min(most, read_pool) - 1), 1, 1)
+        most = max(2, pool // 4)
+        self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1)
         self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
 
     @asynccontextmanager

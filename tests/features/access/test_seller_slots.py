@@ -141,9 +141,10 @@ async def begun(shop: Shop, path: str) -> AsyncIterator[None]:
 async def all_slots(database: Database, seller_id: int) -> AsyncIterator[None]:
     """Hold every slot of the seller, as its other requests might."""
     async with AsyncExitStack() as held:
-        for _ in range(database.slots.most[Work.SHORT]):
-            with seller_slots.answering():
-                await held.enter_async_context(database.slots.of(seller_id))
+        for work in (Work.SHORT, Work.PRICES_ALL):
+            for _ in range(database.slots.most[work]):
+                with seller_slots.answering():
+                    await held.enter_async_context(database.slots.of(seller_id, work))
         yield
 
 
