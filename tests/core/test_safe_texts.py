@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.catalog.report import write_csv
-from cardsync.web.as_csv import as_it_was, encoded, safe, safe_texts
+from cardsync.web.safe_texts import as_it_was, encoded, safe, safe_texts
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫−"
 # Characters that stand before a sign and that nobody sees, or that a program leaves out.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from cardsync.catalog.sources.printing import Broken
 from cardsync.errors import CommandError
-from cardsync.web.as_csv import PART, encoded
+from cardsync.web.as_csv import PART
+from cardsync.web.safe_texts import encoded
 
 _SHOWN = 20
 

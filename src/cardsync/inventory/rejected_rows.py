@@ -21,7 +21,8 @@ from cardsync.inventory.csv_format import (
     split_header,
 )
 from cardsync.inventory.parse import Rejected
-from cardsync.web.as_csv import PART, as_it_was, encoded
+from cardsync.web.as_csv import PART
+from cardsync.web.safe_texts import as_it_was, encoded
 
 LINE, REASON = "Line", "Reason"
 

@@ -14,7 +14,7 @@ import msgspec
 from cardsync.orders.sales_figures import Figures, Period
 from cardsync.orders.sales_summary import Cards, Game
 from cardsync.orders.shown import money
-from cardsync.web.as_csv import encoded
+from cardsync.web.safe_texts import encoded
 
 SummaryBy = Literal["day", "week", "month", "game"]
 

@@ -10,7 +10,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cardsync.orders import as_csv as of_orders
-from cardsync.web import as_csv
+from cardsync.web.safe_texts import safe
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ async def test_no_text_is_a_formula(shop):
     assert {"order_count": "2"}.items() <= next(
         row for row in customers if row["buyer_name"] == "Bea"
     ).items()
-    assert [as_csv.safe(text) for text in ("-1.50", "-x", "+1", "a")] == [
+    assert [safe(text) for text in ("-1.50", "-x", "+1", "a")] == [
         "-1.50", "'-x", "'+1", "a",
     ]  # fmt: skip
 

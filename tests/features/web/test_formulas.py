@@ -69,7 +69,7 @@ FOR_THE_MARKETPLACE = {
     "/api/v1/export/price-updates",
     "/sync/prices.csv",
 }
-# The modules that write a CSV by their own means, beside `web/as_csv.py`.
+# The modules that write a CSV by their own means, beside `web/safe_texts.py`.
 WRITERS = {
     "accounts/everything.py": "safe_texts",
     "pricing/preview/preview.py": "safe_texts",
@@ -112,7 +112,7 @@ def test_every_module_that_writes_a_table_is_known():
         for file in src.rglob("*.py")
         if _WRITES.search(text := file.read_text())
     }
-    assert set(found) == {"web/as_csv.py", *WRITERS}
+    assert set(found) == {"web/safe_texts.py", *WRITERS}
     for name, by in WRITERS.items():
         assert by != "safe_texts" or "safe_texts(" in found[name], name
 

@@ -37,7 +37,7 @@ from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, r
 from cardsync.pricing.runs.market_inputs import observed_for
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
-from cardsync.web.as_csv import safe_texts
+from cardsync.web.safe_texts import safe_texts
 
 LARGEST: Final = 50
 DIFFERING: Final = 10
