@@ -532,6 +532,60 @@ class PlanNotWaiting(Problem):
     status, code = 409, "plan_not_waiting"
 
 
+class WithFigures(Problem):
+    """A refusal that also says how large the refused change is: `{error, code}` and the figures."""
+
+    shape: ClassVar[type[msgspec.Struct]]
+
+    def __init__(self, message: str, **figures: Any) -> None:
+        super().__init__(message)
+        self._figures = figures
+
+    def body(self) -> dict[str, Any]:
+        return super().body() | self._figures
+
+
+class NeedsReviewBody(msgspec.Struct):
+    """`proposal_id` is what waits at `confirm_url` for a member; `limit` is the one that broke."""
+
+    error: str
+    code: Literal["needs_review"]
+    proposal_id: int
+    confirm_url: str
+    risk: Literal["low", "medium", "high", "critical"]
+    limit: str
+    cards_affected: int
+    listed_value_change: str
+
+
+class NeedsReview(WithFigures):
+    """The change goes beyond what a key or a token may do to prices; nothing has changed, and a
+    member decides at `confirm_url`.
+    """
+
+    status, code = 409, "needs_review"
+    shape = NeedsReviewBody
+
+
+class ConfirmationNeededBody(msgspec.Struct):
+    """`deepest_fall_bp` is the fall of the card that falls most, in basis points."""
+
+    error: str
+    code: Literal["confirmation_needed"]
+    cards_affected: int
+    listed_value_change: str
+    deepest_fall_bp: int
+
+
+class ConfirmationNeeded(WithFigures):
+    """The change takes a card down by more than half, or the shop by more than a fifth; send it
+    again with `confirm: true`.
+    """
+
+    status, code = 422, "confirmation_needed"
+    shape = ConfirmationNeededBody
+
+
 class RuleTestsFailed(Problem):
     """The change of the rules would turn rule tests red; the owner may override them with
     `override_reason`, which stays in the activity.

@@ -243,6 +243,10 @@ class Settings(BaseSettings):
         None,
         description="Wraps every link of discovery; `{url}` stands for the link, percent-encoded",
     )
+    price_write_limits: bool = Field(
+        True,
+        description="Prices that keys and tokens write outside plans are under the loss limits, and members confirm large changes; off only for scripts of your own",
+    )
     default_postage_steps: Annotated[str, AfterValidator(postage_steps)] = Field(
         "0:1.49,50:4.99",
         description="What a parcel of a seller without `postage_steps` costs in a basket, by its value",

@@ -25,7 +25,7 @@ FIELDS: Final = (
     "store_name", "time_zone", "ship_within_days", "tracking_threshold", "direct_program", "sync_mode",
     "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
     "planner_opt_in", "write_consent", "network_consent", "network_published",
-    "listing_url_template", "postage_steps", "staff_see_revenue",
+    "listing_url_template", "postage_steps", "staff_see_revenue", "loss_budget",
 )  # fmt: skip
 
 
@@ -57,7 +57,9 @@ class Unreadable(Exception):
 def as_texts(account: Account) -> dict[str, str]:
     """Return the settings and the product lines as the form shows them. Pure."""
     texts = {name: _text(getattr(account, name)) for name in FIELDS}
-    texts["tracking_threshold"] = dollars(to_units(account.tracking_threshold)) or ""
+    for name in ("tracking_threshold", "loss_budget"):
+        amount = getattr(account, name)
+        texts[name] = "" if amount is None else dollars(to_units(amount))
     lines = account_settings.line_switches(account)
     return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
 

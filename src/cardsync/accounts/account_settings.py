@@ -31,6 +31,7 @@ _READ_AS_TEXT = (
     "quiet_hours",
     "time_zone",
     "tracking_threshold",
+    "loss_budget",
     "listing_url_template",
     "postage_steps",
 )

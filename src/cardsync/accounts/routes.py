@@ -23,7 +23,8 @@ Days = Annotated[int, msgspec.Meta(ge=1, le=limits.SHIP_WITHIN_MOST)]
 
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`;
-    `ship_within_days` are working days.
+    `ship_within_days` are working days; `loss_budget` is what keys, tokens and the automatic mode
+    may take off the listed value within a week, in dollars.
 
     Product lines that are not named stay as they are.
     """
@@ -39,6 +40,7 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     upload_approved: bool | UnsetType = UNSET
     ship_within_days: Days | UnsetType = UNSET
     tracking_threshold: str | int | float | UnsetType = UNSET
+    loss_budget: str | int | float | UnsetType | None = UNSET
     direct_program: bool | UnsetType = UNSET
     staff_see_revenue: bool | UnsetType = UNSET
     attribution_logging: bool | UnsetType = UNSET

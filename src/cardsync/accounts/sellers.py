@@ -136,6 +136,7 @@ SETTABLE: Mapping[str, Any] = {
     "attribution_logging": _flag,
     "ship_within_days": _days,
     "tracking_threshold": _money,
+    "loss_budget": lambda value: _money(value) if value else None,
     "direct_program": _flag,
     "staff_see_revenue": _flag,
     "network_consent": _flag,

@@ -44,6 +44,7 @@ class AccountSettings(msgspec.Struct):
     upload_approved: bool
     ship_within_days: int
     tracking_threshold: str
+    loss_budget: str | None
     direct_program: bool
     staff_see_revenue: bool
     attribution_logging: bool
@@ -62,6 +63,8 @@ def settings_body(account: Account) -> AccountSettings:
         name: getattr(account, name) for name in AccountSettings.__struct_fields__
     }
     own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
+    budget = account.loss_budget
+    own["loss_budget"] = None if budget is None else dollars(to_units(budget))
     own["product_lines"] = [LineSwitch(*line) for line in account_settings.line_switches(account)]
     return AccountSettings(**own)
 

@@ -15,6 +15,7 @@ from cardsync.activity.as_csv import activity_as_csv
 from cardsync.activity.filters import read_wanted
 from cardsync.activity.shown import ActivityPage, Entry, entry_body, page_body
 from cardsync.database.session import Database
+from cardsync.plans.direct import Waiting, write
 from cardsync.settings import Settings
 from cardsync.web import as_csv
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems, provide_bounded_session
@@ -77,13 +78,35 @@ async def export_activity(
     status_code=200,
     opt=BY_ANY | WRITES,
     security=[A_SESSION, A_TOKEN],
-    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotUndoable, errors.ChangedSince),
+    responses=problems(
+        *FOR_OWNERS,
+        errors.NotFound,
+        errors.NotUndoable,
+        errors.ChangedSince,
+        errors.NeedsReview,
+        errors.ConfirmationNeeded,
+    ),
 )
-async def undo_activity(caller: Caller, session: AsyncSession, activity_id: int) -> Entry:
+async def undo_activity(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    activity_id: int,
+    confirm: bool = False,
+) -> Entry:
     """Take back what the entry did, while it still stands so; the answer is the entry of the undo.
     Undoing twice changes nothing more.
     """
-    told = await undo.undo_entry(session, caller, activity_id, clock.now())
+    now = clock.now()
+    told = await write(
+        session,
+        caller,
+        settings,
+        Waiting(activity_id, "/activity"),
+        lambda: undo.undo_entry(session, caller, activity_id, now),
+        now,
+        confirmed=confirm,
+    )
     return entry_body(caller, told, await feed.names_in(session, caller, [told.actor]))
 
 

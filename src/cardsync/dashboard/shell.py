@@ -84,6 +84,10 @@ def games_of(caller: Caller) -> list[tuple[str, str]]:
     return [("", "All games"), *((line, game_name(line)) for line in caller.account.product_lines)]
 
 
+# The field by which a form says that its sender has seen the figures of a large change.
+CONFIRM = "confirm"
+
+
 def show(
     request: PageRequest,
     caller: Caller,
@@ -162,6 +166,7 @@ async def read_form(request: PageRequest) -> dict[str, list[str]]:
     given = request.headers.get("x-csrf-token") or (form.get("csrf_token") or [""])[-1]
     if token is None or not tokens.csrf_is_right(token, given):
         raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
+    request.scope["form"] = form  # type: ignore[typeddict-unknown-key]
     return form
 
 
@@ -178,10 +183,39 @@ def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
         "message": sentence(problem),
     }
     caller = request.scope.get("caller")
+    if isinstance(problem, errors.ConfirmationNeeded) and isinstance(caller, Caller):
+        return _confirmation(request, caller, problem)
     if isinstance(caller, Caller):
         headers = problem.headers
         return show(request, caller, "refused.html", problem.status, headers=headers, **values)
     return pages.page("message.html", problem.status, problem.headers, **values)
+
+
+def _confirmation(
+    request: PageRequest,
+    caller: Caller,
+    problem: errors.ConfirmationNeeded,
+) -> Response[Any]:
+    """Show how large the change is, with the same form once more and `confirm` in it."""
+    form: dict[str, list[str]] = request.scope.get("form", {})  # type: ignore[assignment]
+    figures = problem.body()
+    fields = [
+        (name, value)
+        for name, values in form.items()
+        if name not in ("csrf_token", CONFIRM)
+        for value in values
+    ]
+    return show(
+        request,
+        caller,
+        "confirm.html",
+        problem.status,
+        fields=[*fields, (CONFIRM, "true")],
+        cards=figures["cards_affected"],
+        change=figures["listed_value_change"],
+        deepest=f"{figures['deepest_fall_bp'] / 100:.0f}",
+        back=request.headers.get("referer") or "/pricing",
+    )
 
 
 def sentence(problem: errors.Problem) -> str:

@@ -21,6 +21,8 @@ from cardsync.database.session import Database
 from cardsync.lists import entries, lists
 from cardsync.lists.as_csv import lists_as_csv
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
+from cardsync.plans.direct import write
+from cardsync.plans.direct_actions import list_edit
 from cardsync.settings import Settings
 from cardsync.web import as_csv
 from cardsync.web.pages import to_sign_in
@@ -103,7 +105,9 @@ async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> 
     return list_body(caller, await lists.create_list(session, caller, data.name, clock.now()))
 
 
-OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
+# Rules may select the cards of a list, so that its cards may cost something else then.
+LIMITED = (errors.NeedsReview, errors.ConfirmationNeeded)
+OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound, *LIMITED)
 
 
 @patch(
@@ -114,20 +118,44 @@ OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
 async def rename_list(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     list_id: int,
     data: ListName,
+    confirm: bool = False,
 ) -> CardListBody:
     """Another name; the slug stays."""
-    return list_body(
+    now = clock.now()
+    named = await write(
+        session,
         caller,
-        await lists.rename_list(session, caller, list_id, data.name, clock.now()),
+        settings,
+        list_edit("rename", id=list_id, name=data.name),
+        lambda: lists.rename_list(session, caller, list_id, data.name, now),
+        now,
+        confirmed=confirm,
     )
+    return list_body(caller, named)
 
 
 @delete("/lists/{list_id:int}", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER))
-async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> Deleted:
+async def delete_list(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    list_id: int,
+    confirm: bool = False,
+) -> Deleted:
     """The list goes, its cards stay."""
-    await lists.delete_list(session, caller, list_id, clock.now())
+    now = clock.now()
+    await write(
+        session,
+        caller,
+        settings,
+        list_edit("delete", id=list_id),
+        lambda: lists.delete_list(session, caller, list_id, now),
+        now,
+        confirmed=confirm,
+    )
     return Deleted(True)
 
 
@@ -141,6 +169,7 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
         errors.NotFound,
         errors.ListFull,
         errors.StockPromotedReload,
+        *LIMITED,
     ),
 )
 async def add_cards(
@@ -149,15 +178,18 @@ async def add_cards(
     settings: Settings,
     list_id: int,
     data: Selection,
+    confirm: bool = False,
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
-    done = await entries.add_cards(
+    now = clock.now()
+    done = await write(
         session,
         caller,
-        list_id,
-        data,
-        clock.now(),
-        settings.read_seconds,
+        settings,
+        list_edit("add", data, id=list_id),
+        lambda: entries.add_cards(session, caller, list_id, data, now, settings.read_seconds),
+        now,
+        confirmed=confirm,
     )
     return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
@@ -218,19 +250,22 @@ async def remove_cards(
     settings: Settings,
     list_id: int,
     data: Selection | None = None,
+    confirm: bool = False,
 ) -> CardsRemoved:
     """Take the selected cards off the list.
 
     The selection stands in the body, in the query (ids with commas or repeated), or in both.
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
-    removed = await entries.remove_cards(
+    now, seconds = clock.now(), settings.read_seconds
+    removed = await write(
         session,
         caller,
-        list_id,
-        selection,
-        clock.now(),
-        settings.read_seconds,
+        settings,
+        list_edit("remove", selection, id=list_id),
+        lambda: entries.remove_cards(session, caller, list_id, selection, now, seconds),
+        now,
+        confirmed=confirm,
     )
     return CardsRemoved(list_body(caller, await lists.one_list(session, caller, list_id)), removed)
 

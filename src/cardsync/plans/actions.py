@@ -17,6 +17,15 @@ from cardsync import errors, limits
 from cardsync.cards.bulk_selection import Selection
 
 ActionType = Literal["pricing.change_set", "pricing.pins", "lists.change_set"]
+OwnType = Literal[
+    "pricing.sales",
+    "pricing.preset",
+    "pricing.settings",
+    "pricing.pin_many",
+    "pricing.reprice",
+    "pricing.rollback",
+]
+"""What only writes outside plans do: they become plans where they need a member's click."""
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
 ListOp = Literal["create", "rename", "delete", "add", "remove"]
 ACTION_TYPES: Final[tuple[ActionType, ...]] = get_args(ActionType)
@@ -65,7 +74,17 @@ class ListChange:
     type: ActionType = "lists.change_set"
 
 
-Change = RuleChange | PinChange | ListChange
+@dataclass(frozen=True, slots=True)
+class OwnChange:
+    """What a write outside plans would do, with the body that it was sent with."""
+
+    place: str
+    type: OwnType
+    op: str
+    body: Mapping[str, Any]
+
+
+Change = RuleChange | PinChange | ListChange | OwnChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +105,26 @@ class Actions:
     @property
     def lists(self) -> list[ListChange]:
         return [change for change in self.changes if isinstance(change, ListChange)]
+
+    @property
+    def own(self) -> list[OwnChange]:
+        return [change for change in self.changes if isinstance(change, OwnChange)]
+
+
+def kept_actions(actions: Any) -> Actions:
+    """Read the actions of a kept plan, which may be a write outside plans."""
+    changes: list[Change] = []
+    plain = []
+    for place, action in enumerate(actions):
+        if action["type"] in get_args(OwnType):
+            where = f"actions[{place}]"
+            changes.append(OwnChange(where, action["type"], action["op"], action))
+        else:
+            plain.append(action)
+    if not plain:
+        return Actions(tuple(changes), frozenset())
+    read = read_actions(plain)
+    return Actions((*read.changes, *changes), read.types)
 
 
 def read_actions(actions: Any) -> Actions:

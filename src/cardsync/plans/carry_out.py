@@ -4,20 +4,34 @@ out. A change that is refused refuses the plan: its error names the change's pla
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from datetime import datetime
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import Selection
 from cardsync.lists import entries, lists
 from cardsync.money import dollars
-from cardsync.plans.actions import Actions, Change, ListChange, PinChange, RuleChange
-from cardsync.pricing.rules import rule_sets, sale_sets
+from cardsync.plans.actions import (
+    Actions,
+    Change,
+    ListChange,
+    OwnChange,
+    OwnType,
+    PinChange,
+    RuleChange,
+)
+from cardsync.pricing.rollback import prepare
+from cardsync.pricing.rollback.scope import diff_of
+from cardsync.pricing.rules import pin_many, rule_sets, sale_sets
+from cardsync.pricing.runs import reprice
 from cardsync.search.list_names import name_key
+from cardsync.settings import Settings
 
 
 class Done(NamedTuple):
@@ -37,13 +51,13 @@ async def carry_out(
     caller: Caller,
     actions: Actions,
     now: datetime,
-    seconds: float,
+    settings: Settings,
 ) -> list[Done]:
     """Do every change in its order. Raises what the operations raise, with the change's place."""
     done = []
     for change in actions.changes:
         try:
-            done.append(await _one(session, caller, change, now, seconds))
+            done.append(await _one(session, caller, change, now, settings))
         except errors.ToldByStatus:
             raise
         except errors.Problem as e:
@@ -57,7 +71,7 @@ async def _one(
     caller: Caller,
     change: Change,
     now: datetime,
-    seconds: float,
+    settings: Settings,
 ) -> Done:
     match change:
         case RuleChange():
@@ -65,7 +79,10 @@ async def _one(
         case PinChange():
             return await _pin(session, caller, change, now)
         case ListChange():
-            return await _list(session, caller, change, now, seconds)
+            return await _list(session, caller, change, now, settings.read_seconds)
+        case OwnChange():
+            id, summary = await _OWN[change.type](session, caller, change, now, settings)
+            return Done(change.place, change.type, change.op, id, summary)
 
 
 async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: datetime) -> Done:
@@ -102,6 +119,102 @@ async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: da
     return Done(change.place, change.type, change.op, id, summary)
 
 
+OwnDone = tuple[int | None, str]
+
+
+async def _sale(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    id = change.body.get("id", 0)
+    if change.op == "delete":
+        await sale_sets.remove_sale(session, caller, id, now)
+        return id, f"Sale {id} is deleted."
+    values = change.body["set"]
+    if change.op == "create":
+        row = await sale_sets.create_sale(session, caller, values, now)
+        return row.id, f"Sale “{row.name}” is made."
+    row = await sale_sets.change_sale(session, caller, id, values, now)
+    return id, f"Sale “{row.name}” is changed: {', '.join(values)}."
+
+
+async def _preset(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    saved = await rule_sets.apply_preset(session, caller, change.body["preset"], now)
+    return saved.row.id, f"The preset {change.body['preset']} is the default rule."
+
+
+async def _settings(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    values = change.body["set"]
+    await sale_sets.change_settings(session, caller, values, now)
+    return None, f"Pricing settings are changed: {', '.join(values)}."
+
+
+async def _pin_many(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    settings: Settings,
+) -> OwnDone:
+    selection = msgspec.convert(change.body["selection"], Selection)
+    write = pin_many.pin_many if change.op == "pin" else pin_many.unpin_many
+    pinned = await write(session, caller, selection, now, settings)
+    return None, f"{pinned.changed} cards are {change.op}ned."
+
+
+async def _reprice(
+    session: AsyncSession,
+    caller: Caller,
+    _: OwnChange,
+    now: datetime,
+    __: Settings,
+) -> OwnDone:
+    run_id = await reprice.request(session, caller, now)
+    return run_id, f"Price run {run_id} begins."
+
+
+async def _rollback(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    settings: Settings,
+) -> OwnDone:
+    scope = change.body["scope"]
+    cards, _ = await diff_of(session, caller.seller_id, scope)
+    lasts = timedelta(seconds=settings.rollback_seconds)
+    rollback, _ = await prepare.request(session, caller, scope, cards, now, lasts)
+    return rollback.id, f"Rollback {rollback.id} of {cards} cards is prepared."
+
+
+_OWN: Final[
+    Mapping[
+        OwnType,
+        Callable[[AsyncSession, Caller, OwnChange, datetime, Settings], Awaitable[OwnDone]],
+    ]
+] = {
+    "pricing.sales": _sale,
+    "pricing.preset": _preset,
+    "pricing.settings": _settings,
+    "pricing.pin_many": _pin_many,
+    "pricing.reprice": _reprice,
+    "pricing.rollback": _rollback,
+}
 ListDone = tuple[int, str, int]
 
 

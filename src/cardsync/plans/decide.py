@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.plans.actions import read_actions
+from cardsync.plans.actions import kept_actions
 from cardsync.plans.basis import drifted
 from cardsync.plans.judge import judge
 from cardsync.plans.models import AgentPlan
@@ -103,10 +103,10 @@ async def _look_again(
     now: datetime,
 ) -> None:
     """Judge the plan as of now; where anything drifted, the plan says what, and waits on."""
-    actions = read_actions(plan.actions)
+    actions = kept_actions(plan.actions)
     was = msgspec.convert(plan.size, Size)
     try:
-        judged = await judge(session, caller, actions, now, settings.read_seconds)
+        judged = await judge(session, caller, actions, now, settings)
     except (errors.ServiceUnavailable, errors.MutexHeld):
         raise
     except errors.Problem as e:
@@ -126,4 +126,3 @@ async def _look_again(
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1
     plan.risk, plan.basis, plan.size = judged.risk, judged.basis, msgspec.to_builtins(judged.size)
     plan.results, plan.error = results_of(judged.results), None
-    plan.lowered, plan.shop_value = judged.size.lowered, judged.size.shop_value

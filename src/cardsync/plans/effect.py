@@ -8,7 +8,7 @@ and pin suffice. Pauses and empty stock do not hide a change: what is paused is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -20,11 +20,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.database.copy import with_values
 from cardsync.money import to_units
-from cardsync.plans.actions import Actions, RuleChange
+from cardsync.plans.actions import Actions, OwnChange, RuleChange
 from cardsync.plans.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
 from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.rules import ReviewLimits, Rule, Stale
+from cardsync.pricing.engine.rules import ReviewLimits, Rule, Sale, Stale
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.loss.limits import SIDES, WHOLE_BP, sums_of
 from cardsync.pricing.rules.decided import decided_of
 from cardsync.pricing.rules.queries import selections
 from cardsync.pricing.rules.rows import run_of
@@ -38,7 +39,6 @@ from cardsync.pricing.runs.cards_to_price import (
     read_stock,
 )
 
-_BP = 10_000
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
 _CHOSEN = """
@@ -88,15 +88,40 @@ def _queries(run: Run, actions: Actions) -> list[str] | None:
     None stands for every card.
     """
     of_rules = {rule.id: rule.query for rule in run.rules}
+    of_sales = {sale.id: sale.query for sale in run.sales}
+    live = {rule.id for rule in run.live}
     found: list[str] = []
     for change in actions.rules:
         if change.op == "reorder":
             return None
-        found += queries_of(change, of_rules)
+        if _governs(change, live):
+            found += queries_of(change, of_rules)
+    for own in actions.own:
+        if own.type != "pricing.sales":
+            return None
+        found += _queries_of_sale(own, of_sales)
     all_queries = [*of_rules.values(), *(sale.query for sale in run.sales), *found]
     if actions.lists and any("list:" in query.lower() for query in all_queries):
         return None
     return None if "" in found else list(dict.fromkeys(found))
+
+
+def _governs(change: RuleChange, live: Set[int]) -> bool:
+    """Return whether the rule may govern prices before or after the change."""
+    if change.op == "create":
+        return change.values.get("state") == "published"
+    if change.op == "update" and change.rule_id not in live:
+        return bool({"state", "enabled"} & change.values.keys())
+    return change.op == "enable" or change.rule_id in live
+
+
+def _queries_of_sale(change: OwnChange, of_sales: Mapping[int, str]) -> list[str]:
+    was = of_sales.get(change.body.get("id", 0))
+    if was is None and change.op != "create":
+        return []
+    query = change.body.get("set", {}).get("query", was or "")
+    found = [] if was is None else [was]
+    return [*found, query.strip() if isinstance(query, str) else ""]
 
 
 def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
@@ -116,15 +141,20 @@ async def read_cards(
     reach: Reach | None,
     now: datetime,
     seen: Stock | None = None,
+    sales: Sequence[Sale] | None = None,
 ) -> Stock | None:
     """Read the cards for the live rules and pins. Of cards that were `seen` before the plan's
-    actions only the rule, the sale and the pin are read anew.
+    actions only the rule, the sale and the pin are read anew. `sales` stand in for the live ones.
     """
     if reach is None:
         return None
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = await run_of(session, account, now)
-    run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
+    run = replace(
+        run,
+        seller=replace(run.seller, automatic_pricing_paused=False),
+        sales=run.sales if sales is None else list(sales),
+    )
     if seen is None or not _needs(run) <= _needs(seen.run) or not run.every_game:
         return await read_stock(session, account, run, reach.where, **reach.values)
     chosen = await choices(session, seller_id, run)
@@ -191,36 +221,43 @@ def at_worst(rules: Sequence[Rule]) -> list[Rule]:
     ]
 
 
-def size_of(before: pl.DataFrame | None, after: pl.DataFrame | None, cap_bp: int) -> Size:
-    """Return the size of the change. Pure."""
+def moves_of(before: pl.DataFrame | None, after: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Return the cards whose price differs, with both prices. Pure."""
     if before is None or after is None:
-        return Size(cap_bp=cap_bp)
+        return None
     both = before.join(
         after.select("id", today_after="today", worst_after="worst"),
         on="id",
         how="inner",
     )
-    moved = both.filter(
-        pl.col("today").ne_missing(pl.col("today_after"))
-        | pl.col("worst").ne_missing(pl.col("worst_after"))
+    return both.filter(
+        pl.any_horizontal(pl.col(side).ne_missing(pl.col(f"{side}_after")) for side in SIDES)
     )
+
+
+def size_of(moved: pl.DataFrame | None, past: pl.DataFrame, cap_bp: int) -> Size:
+    """Return the size of the change; `moved` is summed. Pure."""
+    if moved is None:
+        return Size(cap_bp=cap_bp)
     under = moved.filter(
         pl.min_horizontal("today_after", "worst_after") * MARKET_PARTS < pl.col("market")
     )
-    times = pl.col("quantity").cast(pl.Int128)
+    copies = pl.col("quantity").cast(pl.Int128)
     # A card without a price has nothing that could move by a part of it.
     known = pl.col("today") > 0
+    prices = ("today", "today_after", "worst", "worst_after")
     sums = moved.select(
-        *(
-            (pl.col(name).fill_null(0) * times).sum().alias(name)
-            for name in ("today", "today_after", "worst", "worst_after")
-        ),
-        gross=_move("today", "today_after").filter(known).sum(),
-        gross_worst=_move("worst", "worst_after").filter(known).sum(),
-        beyond=pl.max_horizontal(
-            _leaps("today", "today_after", cap_bp),
-            _leaps("worst", "worst_after", cap_bp),
-        ).sum(),
+        *((pl.col(name).fill_null(0) * copies).sum().alias(name) for name in prices),
+        **{
+            f"{side}_base": (pl.col(f"day_{side}_base") * copies).filter(known).sum()
+            for side in SIDES
+        },
+        **{
+            f"{side}_gross": (pl.col(f"day_{side}").abs() * copies).filter(known).sum()
+            for side in SIDES
+        },
+        beyond=pl.max_horizontal(_leaps(side, cap_bp) for side in SIDES).sum(),
+        deepest=pl.max_horizontal(_fall_bp(side) for side in SIDES).max(),
     ).row(0, named=True)
     return Size(
         cards=moved.height,
@@ -228,31 +265,32 @@ def size_of(before: pl.DataFrame | None, after: pl.DataFrame | None, cap_bp: int
         after=int(sums["today_after"]),
         worst_before=int(sums["worst"]),
         worst_after=int(sums["worst_after"]),
-        moved_bp=max(
-            _share(int(sums["gross"]), int(sums["today"])),
-            _share(int(sums["gross_worst"]), int(sums["worst"])),
-        ),
+        moved_bp=max(_share(int(sums[f"{s}_gross"]), int(sums[f"{s}_base"])) for s in SIDES),
         beyond=int(sums["beyond"]),
         cap_bp=cap_bp,
+        deepest_bp=int(sums["deepest"] or 0),
         under_market=under.height,
         first_under_market=under["marketplace_id"].min() if under.height else None,  # type: ignore[arg-type]
+        sums=sums_of(moved, past),
     )
 
 
-def _move(before: str, after: str) -> pl.Expr:
-    difference = (pl.col(after).fill_null(0) - pl.col(before).fill_null(0)).abs()
-    return difference * pl.col("quantity").cast(pl.Int128)
-
-
-def _leaps(before: str, after: str, cap_bp: int) -> pl.Expr:
-    difference = (pl.col(after) - pl.col(before)).abs()
-    far = (difference >= _LEAP) & (difference * _BP > pl.col(before) * cap_bp)
+def _leaps(side: str, cap_bp: int) -> pl.Expr:
+    moved, base = pl.col(f"day_{side}").abs(), pl.col(f"day_{side}_base")
+    far = (moved >= _LEAP) & (moved * WHOLE_BP > base * cap_bp) & (pl.col("today") > 0)
     return far.fill_null(False).cast(pl.Int64)
+
+
+def _fall_bp(side: str) -> pl.Expr:
+    """Return by how much a card falls in this change alone, in basis points, rounded up."""
+    price = pl.col(side)
+    fall = (price - pl.col(f"{side}_after")) * WHOLE_BP
+    return pl.when(price > 0).then(-(-fall // price)).otherwise(0).fill_null(0)
 
 
 def _share(part: int, whole: int) -> int:
     """Return the part in basis points, rounded up, so that a move beyond a limit is never at it."""
-    return -(-part * _BP // whole) if whole else 0
+    return -(-part * WHOLE_BP // whole) if whole else 0
 
 
 def cap_of(rules: Sequence[Rule]) -> int:

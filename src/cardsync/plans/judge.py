@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
+import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -18,17 +19,22 @@ from cardsync.access.models import Account
 from cardsync.plans.actions import Actions
 from cardsync.plans.basis import Basis, basis_of
 from cardsync.plans.carry_out import Done, carry_out
-from cardsync.plans.effect import cap_of, priced, reach_of, read_cards, shop_value, size_of
+from cardsync.plans.effect import reach_of
 from cardsync.plans.overlap import refuse_overlaps
 from cardsync.plans.risk import Risk, Size, risk_of
+from cardsync.plans.weigh import weigh
 from cardsync.pricing.rules.rows import run_of
+from cardsync.settings import Settings
 
 
 class Judged(NamedTuple):
+    """`moved` holds the cards whose price would differ, for the loss limits."""
+
     size: Size
     risk: Risk
     basis: Basis
     results: list[Done]
+    moved: pl.DataFrame | None
 
 
 async def judge(
@@ -36,7 +42,7 @@ async def judge(
     caller: Caller,
     actions: Actions,
     now: datetime,
-    seconds: float,
+    settings: Settings,
 ) -> Judged:
     """Raises what the operations raise, and OverlappingRuleTransitions."""
     seller_id = caller.seller_id
@@ -45,24 +51,26 @@ async def judge(
     await refuse_overlaps(session, seller_id, live, actions)
     reach = await reach_of(session, seller_id, live, actions)
     basis = await basis_of(session, seller_id, actions, now)
-    seen = await read_cards(session, seller_id, reach, now)
+
+    async def do() -> list[Done]:
+        return await carry_out(session, caller, actions, now, settings)
+
     savepoint = await session.begin_nested()
     try:
-        results = await carry_out(session, caller, actions, now, seconds)
-        changed_cards = await read_cards(session, seller_id, reach, now, seen)
-        changed = await basis_of(session, seller_id, actions, now) != basis
+        weighed = await weigh(session, account, live, actions, reach, do, now)
+        changed = bool(actions.own) or await basis_of(session, seller_id, actions, now) != basis
     finally:
         await savepoint.rollback()
-    before, after = await priced(seen), await priced(changed_cards)
-    size = size_of(before, after, cap_of(live.rules))
     deletes = any(change.op == "delete" for change in actions.changes)
     size = msgspec.structs.replace(
-        size,
-        cards=max(size.cards, sum(done.cards for done in results)),
-        shop_value=await shop_value(session, seller_id),
+        weighed.size,
+        cards=max(weighed.size.cards, sum(done.cards for done in weighed.result)),
         changes=changed,
         deletes=deletes,
     )
     # A rule made in a dry run has no id: the plan that is applied makes it anew.
-    results = [done._replace(id=None) if done.op == "create" else done for done in results]
-    return Judged(size, risk_of(size), basis, results)
+    results = [
+        done._replace(id=None) if done.op in ("create", "request", "start") else done
+        for done in weighed.result
+    ]
+    return Judged(size, risk_of(size), basis, results, weighed.moved)

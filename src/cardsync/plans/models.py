@@ -59,8 +59,6 @@ class AgentPlan(Base):
     error: Mapped[str | None] = mapped_column(Text)
     expected_status: Mapped[Outcome | None] = mapped_column(Text)
     clicked: Mapped[bool] = mapped_column(server_default=FALSE)
-    lowered: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    shop_value: Mapped[int] = mapped_column(BigInteger, server_default="0")
     created_at: Mapped[datetime] = mapped_column(Moment)
     expires_at: Mapped[datetime] = mapped_column(Moment)
     decided_at: Mapped[datetime | None] = mapped_column(Moment)

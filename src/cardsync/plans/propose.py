@@ -14,29 +14,22 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
-from cardsync.plans.actions import Actions, read_actions
+from cardsync.plans.actions import Actions, kept_actions, read_actions
 from cardsync.plans.carry_out import Done, carry_out
 from cardsync.plans.judge import Judged, judge
 from cardsync.plans.models import AgentPlan
 from cardsync.plans.modes import Answer, answer_of_all, credential_of
 from cardsync.plans.noted import note_plan
 from cardsync.plans.permissions import permissions_of
-from cardsync.plans.risk import Hour, broken_limit
+from cardsync.plans.risk import broken_limit
+from cardsync.pricing.loss.moves import record
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
-
-_HOUR = timedelta(hours=1)
-_FALLS = """
-    SELECT coalesce(sum(lowered), 0), (array_agg(shop_value ORDER BY applied_at, id))[1]
-      FROM agent_plan
-     WHERE seller_id = :seller AND applied_at > :since AND NOT clicked AND status = 'applied'
-       AND lowered > 0
-"""
 
 
 class Asked(NamedTuple):
@@ -61,8 +54,47 @@ def read_plan(body: Mapping[str, Any]) -> Asked:
     given = body.get("actions")
     actions = read_actions(given)
     assert isinstance(given, list)
-    digest = hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
-    return Asked(key, bool(dry_run), actions, given, digest)
+    return Asked(key, bool(dry_run), actions, given, _digest(given))
+
+
+def _digest(given: list[Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
+
+
+def _new_plan(caller: Caller, settings: Settings, given: list[Any], now: datetime) -> AgentPlan:
+    return AgentPlan(
+        seller_id=caller.seller_id,
+        body_sha256=_digest(given),
+        actor=caller.actor,
+        status="refused_by_grant",
+        actions=given,
+        basis={},
+        size={},
+        results=[],
+        drift=[],
+        created_at=now,
+        expires_at=now + timedelta(seconds=settings.plan_seconds),
+    )
+
+
+async def propose_write(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    given: list[Any],
+    now: datetime,
+) -> AgentPlan:
+    """Keep a write outside plans that goes beyond a limit as a plan that waits for a member."""
+    plan = _new_plan(caller, settings, given, now)
+    judged = await judge(session, caller, kept_actions(given), now, settings)
+    _take_over(plan, judged)
+    plan.status, broken = "refused_by_limit", broken_limit(judged.size)
+    if broken is not None:
+        plan.limit_name, plan.error = broken
+    session.add(plan)
+    await session.flush()
+    note_plan(session, caller, plan, now)
+    return plan
 
 
 async def propose(
@@ -82,20 +114,8 @@ async def propose(
         earlier = await _of_key(session, caller.seller_id, asked)
         if earlier is not None:
             return earlier
-    plan = AgentPlan(
-        seller_id=caller.seller_id,
-        plan_key=None if asked.dry_run else asked.plan_key,
-        body_sha256=asked.sha256,
-        actor=caller.actor,
-        status="refused_by_grant",
-        actions=asked.given,
-        basis={},
-        size={},
-        results=[],
-        drift=[],
-        created_at=now,
-        expires_at=now + timedelta(seconds=settings.plan_seconds),
-    )
+    plan = _new_plan(caller, settings, asked.given, now)
+    plan.plan_key = None if asked.dry_run else asked.plan_key
     credential = credential_of(caller)
     modes = []
     if credential is not None:
@@ -109,18 +129,20 @@ async def propose(
             " that in the permissions of plans, or to do it themselves"
         )
     else:
-        judged = await judge(session, caller, asked.actions, now, settings.read_seconds)
+        judged = await judge(session, caller, asked.actions, now, settings)
         permitted: Answer = (
             answer_of_all(modes, judged.risk, changes=judged.size.changes) if modes else "apply"
         )
         _take_over(plan, judged)
-        await _decide(session, plan, judged, permitted, by_member=credential is None, now=now)
+        _decide(plan, judged, permitted, by_member=credential is None)
         if asked.dry_run:
             plan.expected_status, plan.status = plan.status, "previewed"
         elif plan.status == "applied":
             plan.clicked = credential is None
-            done = await carry_out(session, caller, asked.actions, now, settings.read_seconds)
+            done = await carry_out(session, caller, asked.actions, now, settings)
             plan.applied_at, plan.results = now, results_of(done)
+            if credential is not None and judged.moved is not None:
+                await record(session, caller.seller_id, judged.moved, now)
     session.add(plan)
     await session.flush()
     note_plan(session, caller, plan, now)
@@ -146,24 +168,15 @@ def _take_over(plan: AgentPlan, judged: Judged) -> None:
     plan.risk, plan.basis = judged.risk, judged.basis
     plan.size = msgspec.to_builtins(judged.size)
     plan.results = results_of(judged.results)
-    plan.lowered, plan.shop_value = judged.size.lowered, judged.size.shop_value
 
 
 def results_of(done: list[Done]) -> list[dict[str, Any]]:
     return [one._asdict() for one in done]
 
 
-async def _decide(
-    session: AsyncSession,
-    plan: AgentPlan,
-    judged: Judged,
-    permitted: Answer,
-    *,
-    by_member: bool,
-    now: datetime,
-) -> None:
+def _decide(plan: AgentPlan, judged: Judged, permitted: Answer, *, by_member: bool) -> None:
     """Set the plan's status. What a member sends is a member's click already."""
-    broken = broken_limit(judged.size, await falls_of(session, plan.seller_id, now))
+    broken = broken_limit(judged.size)
     if by_member:
         plan.status = "applied"
         return
@@ -175,13 +188,6 @@ async def _decide(
         plan.status = "refused_by_limit" if broken is not None else "applied"
 
 
-async def falls_of(session: AsyncSession, seller_id: int, now: datetime) -> Hour:
-    """Return by how much the plans of the last hour lowered the listed value without a click."""
-    values = {"seller": seller_id, "since": now - _HOUR}
-    lowered, value = (await session.execute(text(_FALLS), values)).one()
-    return Hour(int(lowered), None if value is None else int(value))
-
-
 async def apply_clicked(
     session: AsyncSession,
     caller: Caller,
@@ -190,9 +196,9 @@ async def apply_clicked(
     now: datetime,
 ) -> None:
     """Apply a plan that a member has confirmed."""
-    actions = read_actions(plan.actions)
+    actions = kept_actions(plan.actions)
     await session.flush()
-    done = await carry_out(session, caller, actions, now, settings.read_seconds)
+    done = await carry_out(session, caller, actions, now, settings)
     # An operation may have made the session forget what it read.
     await session.refresh(plan)
     plan.clicked, plan.status, plan.applied_at = True, "applied", now

@@ -1,34 +1,32 @@
-"""The risk of a plan and the limits that only a member's click lifts: the size of a change and the
-falls of the last hour go in; a band and the first broken limit come out. Pure.
+"""The risk of a write and the limits that only a member's click lifts: its size, with the sums of
+what was done before without a click, goes in; a band and the first broken limit come out. Pure.
 
 Amounts are ten-thousandths of a dollar. A size says what prices become today and what they become
-at worst, when caps and stale cuts have run their course: a fall that a cap spreads over a week is
-a fall.
+at worst, when caps and stale cuts have run their course.
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 
 from cardsync.money import dollars
+from cardsync.pricing.loss.limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
 
 Risk = Literal["low", "medium", "high", "critical"]
-Limit = Literal["plan_listed_value", "hour_listed_value", "price_of_market"]
-PLAN_FALL_BP: Final = 3_000
-HOUR_FALL_BP: Final = 2_000
+Limit = Literal["price_of_market", "card_hour", "card_day", "hour_listed_value", "loss_budget"]
 MARKET_PARTS: Final = 100
 # The cap of a seller whose rules have none: that of the default preset.
 DEFAULT_CAP_BP: Final = 2_000
-_WHOLE_BP: Final = 10_000
 # A tenth of the cards may move by more than the cap before a small change counts as high.
 _FEW_PARTS: Final = 10
 
 
 class Size(msgspec.Struct, frozen=True):
     """The size counts the cards whose price would differ, with their listed values before and
-    after; `moved_bp` adds up rises and falls, `beyond` counts cards that move further than the cap.
+    after; `deepest_bp` is the deepest fall of one. `moved_bp` adds up rises and falls of the last
+    day, and `beyond` counts cards that moved further than the cap in it.
     """
 
     cards: int = 0
@@ -40,26 +38,21 @@ class Size(msgspec.Struct, frozen=True):
     beyond: int = 0
     cap_bp: int = DEFAULT_CAP_BP
     shop_value: int = 0
+    deepest_bp: int = 0
     # Cards that would be priced under a hundredth of their market price.
     under_market: int = 0
     first_under_market: int | None = None
     # The plan changes something; it deletes a rule or a list.
     changes: bool = True
     deletes: bool = False
+    sums: Sums = Sums()
+    # The shop's budget of a week; none: a part of its listed value.
+    loss_budget: int | None = None
 
     @property
     def lowered(self) -> int:
         """Return by how much the listed value falls, today or at worst."""
         return max(self.before - self.after, self.worst_before - self.worst_after, 0)
-
-
-class Hour(NamedTuple):
-    """The falls of the plans that applied without a click within the last hour, and the listed
-    value of the shop before the first of them.
-    """
-
-    lowered: int = 0
-    shop_value: int | None = None
 
 
 class Broken(NamedTuple):
@@ -80,32 +73,56 @@ def risk_of(size: Size) -> Risk:
     return "low"
 
 
-def broken_limit(size: Size, hour: Hour) -> Broken | None:
+def broken_limit(size: Size) -> Broken | None:
     """Return the first limit that the change breaks; a change that just reaches a limit keeps
     it.
     """
     if size.under_market:
-        return Broken(
+        return _broken(
             "price_of_market",
             f"{size.under_market} cards would be priced under 1 % of their market price, card"
-            f" {size.first_under_market} among them: raise these prices, or let an owner confirm"
-            " the plan",
+            f" {size.first_under_market} among them: raise these prices",
         )
-    for before, after in ((size.before, size.after), (size.worst_before, size.worst_after)):
-        if (before - after) * _WHOLE_BP > before * PLAN_FALL_BP:
-            return Broken(
-                "plan_listed_value",
-                f"the listed value of the {size.cards} cards would fall from {dollars(before)} to"
-                f" {dollars(after)}, by more than 30 %: lower the prices by less, or let an owner"
-                " confirm the plan",
+    sums = size.sums
+    for limit, cards, first, told in (
+        ("card_hour", sums.hour_cards, sums.hour_first, "20 % within an hour"),
+        ("card_day", sums.day_cards, sums.day_first, "30 % within a day"),
+    ):
+        if cards:
+            return _broken(
+                cast(Limit, limit),
+                f"{cards} cards would have moved by more than {told} without a member's approval,"
+                f" card {first} among them: change these prices by less",
             )
-    base = size.shop_value if hour.shop_value is None else hour.shop_value
-    fallen = hour.lowered + size.lowered
-    if size.lowered and fallen * _WHOLE_BP > base * HOUR_FALL_BP:
-        return Broken(
+    if sums.hour_fallen * WHOLE_BP > sums.hour_before * HOUR_TOUCHED_BP:
+        return _broken(
             "hour_listed_value",
-            f"the plans of the last hour would lower the shop's listed value of {dollars(base)} by"
-            f" {dollars(fallen)}, by more than 20 %: wait until an hour has passed, or let an owner"
-            " confirm the plan",
+            f"the listed value of these cards would have fallen from {dollars(sums.hour_before)} by"
+            f" {dollars(sums.hour_fallen)}, by more than 20 %, within an hour: lower the prices by"
+            " less",
+        )
+    budget = size.loss_budget
+    if budget is None:
+        budget = size.shop_value * BUDGET_BP // WHOLE_BP
+    if sums.week_fallen > budget:
+        return _broken(
+            "loss_budget",
+            f"the shop's listed value would have fallen by {dollars(sums.week_fallen)} within a week"
+            f" without a member's approval; the loss budget is {dollars(budget)}: lower the prices"
+            " by less",
         )
     return None
+
+
+def _broken(limit: Limit, error: str) -> Broken:
+    return Broken(limit, f"{error}, or let an owner confirm")
+
+
+# A member confirms what takes a card down by more than half, or the shop by more than a fifth.
+_HALF_BP: Final = 5_000
+_SHOP_BP: Final = 2_000
+
+
+def needs_confirmation(size: Size) -> bool:
+    """Return whether a member has to look at the figures before the change is made."""
+    return size.deepest_bp > _HALF_BP or size.lowered * WHOLE_BP > size.shop_value * _SHOP_BP

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from cardsync.clock import rfc3339
-from cardsync.plans.actions import ActionType
+from cardsync.plans.actions import ActionType, OwnType
 from cardsync.plans.basis import signed
 from cardsync.plans.models import AgentPlan, Outcome
 from cardsync.plans.modes import Mode
@@ -23,7 +23,7 @@ class PlanResult(msgspec.Struct):
     """`place` says where in the plan the change stands; `id` is null for what is not made yet."""
 
     place: str
-    type: ActionType
+    type: ActionType | OwnType
     op: str
     id: int | None
     summary: str

@@ -76,6 +76,19 @@ class RuleTest(Base):
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
+class AutomatedMove(Base):
+    """What writers without a member's click added to a card's price within five minutes, today and
+    at worst, in ten-thousandths of a dollar (`loss/limits.py`).
+    """
+
+    __tablename__ = "automated_move"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    began_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    today_moved: Mapped[int] = mapped_column(BigInteger)
+    worst_moved: Mapped[int] = mapped_column(BigInteger)
+
+
 class PricingSale(Base):
     """A temporary overlay: active while enabled and starts_at <= now < ends_at."""
 

@@ -17,6 +17,7 @@ from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load as market
 from cardsync.plans import past
+from cardsync.pricing.loss import moves
 from cardsync.work.jobs import Work
 
 log = structlog.get_logger(__name__)
@@ -53,6 +54,7 @@ async def tidy(work: Work) -> dict[str, int]:
         "plans": await past.drop_old(
             work.database, now - timedelta(days=settings.plan_retention_days)
         ),
+        "automated_moves": await moves.drop_old(work.database, now),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "passkey_challenges": await challenges.drop_past(work.database, now),
         "network_misses": await misses.drop_old(work.database, now),

@@ -9,7 +9,7 @@ the sweep begins again. In automatic mode the reviews of high confidence are app
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ from cardsync.database.session import run
 from cardsync.money import to_units
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.loss.limits import SIDES, SPANS, is_beyond, summed
+from cardsync.pricing.loss.moves import past_moves, record
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import Found, all_found
@@ -262,7 +264,7 @@ async def _apply_by_itself(
     now: datetime,
 ) -> None:
     """In automatic mode, apply the reviews of high confidence whose rise is within the seller's
-    review limits. A run that holds the lease, one that waits for the seller, and a change of the
+    review limits and within the loss limits; the others wait for the seller. A run that holds the lease, one that waits for the seller, and a change of the
     rules that the reviews were `asked` of go first: the next generation applies them.
     """
     account = await session.get_one(Account, state.seller_id, populate_existing=True)
@@ -286,6 +288,9 @@ async def _apply_by_itself(
     ).all()
     limits = _rise_limits(asked)
     sure = [row for row in sure if _within(row, limits)]
+    moved = await _moves_within_limits(session, state.seller_id, sure, now)
+    able = set(moved["id"])
+    sure = [row for row in sure if row.card_id in able]
     if not sure:
         return
     run_id = await apply_targets(
@@ -299,6 +304,7 @@ async def _apply_by_itself(
         "recommendation",
         now,
     )
+    await record(session, state.seller_id, moved, now)
     for row in sure:
         row.state, row.settled_at, row.settled_by = "auto_applied", now, ACTOR
     await session.flush()
@@ -312,3 +318,29 @@ async def _apply_by_itself(
         f"{len(sure):,} recommended prices applied in automatic mode, price run {run_id}",
         now,
     )
+
+
+async def _moves_within_limits(
+    session: AsyncSession,
+    seller_id: int,
+    rows: Sequence[Recommendation],
+    now: datetime,
+) -> pl.DataFrame:
+    """Return the rises that the loss limits allow, summed with what was done before."""
+    priced = [
+        (row.card_id, to_units(row.current_price), to_units(row.proposed_price))
+        for row in rows
+        if row.current_price is not None and row.proposed_price is not None
+    ]
+    sides = {
+        f"{side}{end}": [price[place] for price in priced]
+        for side in SIDES
+        for place, end in ((1, ""), (2, "_after"))
+    }
+    ids = [price[0] for price in priced]
+    of_integers = dict.fromkeys(("id", "marketplace_id", "quantity", *sides), pl.Int64)
+    columns = {"id": ids, "marketplace_id": ids, "quantity": [0] * len(ids), **sides}
+    moved = summed(
+        pl.DataFrame(columns, schema=of_integers), await past_moves(session, seller_id, now)
+    )
+    return moved.filter(~pl.any_horizontal(is_beyond(span, limit) for span, limit in SPANS))

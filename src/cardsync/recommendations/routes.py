@@ -15,6 +15,8 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
+from cardsync.plans.direct import Waiting, write
+from cardsync.plans.effect import Reach
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.holds import market_depth_holds
@@ -137,6 +139,13 @@ async def read_outcomes(caller: Caller, database: Database, settings: Settings) 
         return outcomes_body(await outcomes(session, caller, clock.now()))
 
 
+def of_card(recommendation_id: int) -> Reach:
+    """Return the one card whose price the recommendation is about."""
+    where = """c.id = (SELECT r.card_id FROM recommendation r
+                        WHERE r.seller_id = :seller AND r.id = :recommendation)"""
+    return Reach(where, {"recommendation": recommendation_id})
+
+
 class OfRevision(msgspec.Struct):
     """The revision that the caller saw, as the list told it."""
 
@@ -155,11 +164,13 @@ DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConfli
         errors.NotEligible,
         errors.MarketEvidenceChanged,
         errors.MutexHeld,
+        errors.NeedsReview,
     ),
 )
 async def accept_recommendation(
     caller: Caller,
     database: Database,
+    settings: Settings,
     recommendation_id: int,
     data: OfRevision,
 ) -> Response[DecisionShown]:
@@ -168,8 +179,19 @@ async def accept_recommendation(
     other kind is refused.
     """
     revision = _revision(data.revision, "revision")
+    now = clock.now()
+    # A member who accepts has seen the price.
+    waiting = Waiting(recommendation_id, "/recommendations", of_card(recommendation_id))
     async with database.tenant(caller.seller_id) as session:
-        decided = await accept(session, caller, recommendation_id, revision, clock.now())
+        decided = await write(
+            session,
+            caller,
+            settings,
+            waiting,
+            lambda: accept(session, caller, recommendation_id, revision, now),
+            now,
+            confirmed=True,
+        )
     if decided.status == "market_evidence_changed":
         raise errors.MarketEvidenceChanged
     queued = decided.status == "preview_queued"

@@ -200,7 +200,8 @@ def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
 
 
 def _shape(kind: type[errors.Problem]) -> type[msgspec.Struct]:
-    return kind.shape if issubclass(kind, errors.ToldByStatus) else ErrorBody
+    told = (errors.ToldByStatus, errors.WithFigures)
+    return kind.shape if issubclass(kind, told) else ErrorBody
 
 
 def _names_it(kind: type[errors.Problem]) -> str:

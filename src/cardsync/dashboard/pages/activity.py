@@ -18,11 +18,13 @@ from cardsync.access.caller import Caller
 from cardsync.activity import feed, undo, words
 from cardsync.activity.filters import Wanted, read_wanted
 from cardsync.activity.shown import page_body
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.plans import reads
+from cardsync.plans.direct import Waiting
 from cardsync.plans.shown import plan_body
 from cardsync.settings import Settings
 
@@ -145,7 +147,10 @@ async def undo_entry(
     form = await read_form(request)
     # It waits for who else writes to the same thing.
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await undo.undo_entry(session, caller, activity_id, clock.now())
+        now = clock.now()
+        take_back = partial(undo.undo_entry, session, caller, activity_id, now)
+        waiting = Waiting(activity_id, "/activity")
+        await write(session, caller, settings, form, waiting, take_back, now)
         done = message("undone", activity_id)
     try:
         page = max(1, int(field(form, "page") or 1))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NamedTuple
 
 from litestar import Response, get, post
@@ -23,10 +24,12 @@ from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.orders.of_card import orders_of_card, sold_page
+from cardsync.plans.direct_actions import pin_remove, pin_set
 from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
@@ -255,10 +258,12 @@ async def pin_card(
     settings: Settings,
     card_id: int,
 ) -> Response[str]:
-    price = field(await read_form(request), "price")
+    form, now = await read_form(request), clock.now()
     number = await _marketplace_id(database, caller, settings, card_id)
+    body = {"price": field(form, "price")}
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await sale_sets.pin(session, caller, number, {"price": price}, clock.now())
+        pin = partial(sale_sets.pin, session, caller, number, body, now)
+        await write(session, caller, settings, form, pin_set(number, body), pin, now)
     return see(f"/cards/{card_id}", done=message("pinned"))
 
 
@@ -270,10 +275,11 @@ async def unpin_card(
     settings: Settings,
     card_id: int,
 ) -> Response[str]:
-    await read_form(request)
+    form, now = await read_form(request), clock.now()
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await sale_sets.unpin(session, caller, number, clock.now())
+        unpin = partial(sale_sets.unpin, session, caller, number, now)
+        await write(session, caller, settings, form, pin_remove(number), unpin, now)
     return see(f"/cards/{card_id}", done=message("unpinned"))
 
 

@@ -5,6 +5,7 @@ publish, switch and delete them; and the presets on the shop's own cards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,10 +16,12 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.plans import reads as plans
+from cardsync.plans.direct_actions import preset_apply, rule_delete, rule_reorder, rule_update
 from cardsync.plans.shown import plan_body
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.findings import Finding
@@ -183,14 +186,9 @@ async def move_rule(
     shown, ids = read_ids(field(form, "shown")), read_ids(field(form, "ids"))
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            await shown_changes.reorder(
-                session,
-                caller,
-                shown,
-                ids,
-                clock.now(),
-                reason_of(form),
-            )
+            now, reason = clock.now(), reason_of(form)
+            reorder = partial(shown_changes.reorder, session, caller, shown, ids, now, reason)
+            await write(session, caller, settings, form, rule_reorder(ids), reorder, now)
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
     return see("/pricing", done=message("rules_moved"))
@@ -221,18 +219,14 @@ async def switch_rule(
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             if what == "delete":
-                await rule_sets.remove(session, caller, rule_id, now, reason)
-                told = message("rule_deleted")
+                action, told = rule_delete(rule_id), message("rule_deleted")
+                remove = partial(rule_sets.remove, session, caller, rule_id, now, reason)
+                await write(session, caller, settings, form, action, remove, now)
             else:
-                told = message(f"rule_{what}")
-                await rule_sets.change(
-                    session,
-                    caller,
-                    rule_id,
-                    CHANGES[what],
-                    now,
-                    reason,
-                )
+                values, told = CHANGES[what], message(f"rule_{what}")
+                action = rule_update(rule_id, values)
+                change = partial(rule_sets.change, session, caller, rule_id, values, now, reason)
+                await write(session, caller, settings, form, action, change, now)
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
     return see("/pricing", done=told)
@@ -258,16 +252,11 @@ async def choose_preset(
     settings: Settings,
 ) -> Template | Response[str]:
     form = await read_form(request)
-    preset = field(form, "preset")
+    preset, now = field(form, "preset"), clock.now()
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            await rule_sets.apply_preset(
-                session,
-                caller,
-                preset,
-                clock.now(),
-                reason_of(form),
-            )
+            apply = partial(rule_sets.apply_preset, session, caller, preset, now, reason_of(form))
+            await write(session, caller, settings, form, preset_apply(preset), apply, now)
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
     return see("/pricing", done=message("preset_chosen"))

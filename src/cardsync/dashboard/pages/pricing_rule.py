@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,11 +17,13 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import blocked, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.plans.direct_actions import rule_create, rule_update
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.preview.draft import Draft, preview_draft
 from cardsync.pricing.rules import faces, rule_sets
@@ -227,16 +230,11 @@ async def _saved(
     now, reason = clock.now(), reason_of(form)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if rule_id is None:
-            return await rule_sets.create(session, caller, body, now, reason)
-        return await change_rule(
-            session,
-            caller,
-            rule_id,
-            was_of(form),
-            body,
-            now,
-            reason,
-        )
+            create = partial(rule_sets.create, session, caller, body, now, reason)
+            return await write(session, caller, settings, form, rule_create(body), create, now)
+        was = was_of(form)
+        change = partial(change_rule, session, caller, rule_id, was, body, now, reason)
+        return await write(session, caller, settings, form, rule_update(rule_id, body), change, now)
 
 
 async def _previewed(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get, post
@@ -15,11 +16,13 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
+from cardsync.plans.direct_actions import sale_create, sale_delete, sale_update
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.faces import percent, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -175,9 +178,12 @@ async def save_sale(
         body = body_of(texts, zone_of(caller.account.time_zone), now)
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             if sale_id is None:
-                await sale_sets.create_sale(session, caller, body, now)
+                action = sale_create(body)
+                do = partial(sale_sets.create_sale, session, caller, body, now)
             else:
-                await sale_sets.change_sale(session, caller, sale_id, body, now)
+                action = sale_update(sale_id, body)
+                do = partial(sale_sets.change_sale, session, caller, sale_id, body, now)
+            await write(session, caller, settings, form, action, do, now)
     except (errors.InvalidRule, errors.InvalidQuery) as e:
         return await _shown(request, caller, database, settings, texts, e, sale_id)
     return see("/pricing/sales", done=message("sale_saved"))
@@ -193,16 +199,18 @@ async def switch_sale(
     what: str,
 ) -> Response[str]:
     """Switch a sale on or off, or delete it."""
-    await read_form(request)
+    form = await read_form(request)
     now = clock.now()
     if what != "delete" and what not in SWITCHES:
         raise errors.NotFound("there is no such page")
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if what == "delete":
-            await sale_sets.remove_sale(session, caller, sale_id, now)
+            remove = partial(sale_sets.remove_sale, session, caller, sale_id, now)
+            await write(session, caller, settings, form, sale_delete(sale_id), remove, now)
             return see("/pricing/sales", done=message("sale_deleted"))
         body = {"enabled": SWITCHES[what]}
-        await sale_sets.change_sale(session, caller, sale_id, body, now)
+        change = partial(sale_sets.change_sale, session, caller, sale_id, body, now)
+        await write(session, caller, settings, form, sale_update(sale_id, body), change, now)
     return see("/pricing/sales", done=message(f"sale_{what}"))
 
 

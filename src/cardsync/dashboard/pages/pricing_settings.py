@@ -5,6 +5,7 @@ so that nobody writes over another's change unseen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get, post
@@ -18,10 +19,12 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import CardFilter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
+from cardsync.plans.direct_actions import pin_remove, pin_set, settings_update
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.faces import read_percent
 from cardsync.pricing.rules.sale_put_back import plain_settings
@@ -146,6 +149,7 @@ async def save_settings(
     request: PageRequest,
     caller: Caller,
     database: Database,
+    settings: Settings,
 ) -> Template | Response[str]:
     """Set the fields that the form changed."""
     form = await read_form(request)
@@ -161,8 +165,10 @@ async def save_settings(
         if each.name in shown and wanted[each.name] != shown[each.name]
     }
     try:
-        async with database.tenant(caller.seller_id) as session:
-            await change_settings(session, caller, shown, body, clock.now())
+        now = clock.now()
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            change = partial(change_settings, session, caller, shown, body, now)
+            await write(session, caller, settings, form, settings_update(body), change, now)
     except ChangedMeanwhile as e:
         mine = {name: wanted[name] for name in body}
         conflicts = [
@@ -235,10 +241,14 @@ async def pin_card(
             raise errors.InvalidPayload("number: must be the SKU of a card")
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             if field(form, "action") == "unpin":
-                await sale_sets.unpin(session, caller, marketplace_id, now)
+                action = pin_remove(marketplace_id)
+                unpin = partial(sale_sets.unpin, session, caller, marketplace_id, now)
+                await write(session, caller, settings, form, action, unpin, now)
                 return see("/pricing/pins", done=message("pin_removed"))
             body = {"price": price}
-            await sale_sets.pin(session, caller, marketplace_id, body, now)
+            pin = partial(sale_sets.pin, session, caller, marketplace_id, body, now)
+            action = pin_set(marketplace_id, body)
+            await write(session, caller, settings, form, action, pin, now)
     except (errors.InvalidRule, errors.InvalidPayload, errors.NotFound) as e:
         given = {"number": number, "price": price, "problem": sentence(e)}
         return await _pins(request, caller, settings, e.status, **given)

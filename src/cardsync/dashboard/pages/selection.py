@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from litestar import Response, get, post
@@ -20,10 +21,12 @@ from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.filters import read_filter
 from cardsync.contributions.add import publish_picked
+from cardsync.dashboard.confirmed import write
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.lists import entries
+from cardsync.plans.direct_actions import pins_of
 from cardsync.pricing.rules.pin_many import Pinned, pin_many, unpin_many
 from cardsync.settings import Settings
 from cardsync.shelving.many import put_many
@@ -126,7 +129,10 @@ async def _pin_or_unpin(
 ) -> Response[str]:
     form = await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        done = await operation(session, caller, selected(form), clock.now(), settings)
+        selection, now = selected(form), clock.now()
+        do = partial(operation, session, caller, selection, now, settings)
+        action = pins_of("pin" if operation is pin_many else "unpin", selection)
+        done = await write(session, caller, settings, form, action, do, now)
     return _back(form, message(said, done.changed, done.requested), more=done.truncated)
 
 

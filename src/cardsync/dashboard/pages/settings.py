@@ -62,6 +62,12 @@ SHOP: Final = (
         "ship_within_days", "Ship within", hint="Working days, like 3. Today warns before they end."
     ),
     Input("tracking_threshold", "Ship with tracking from", hint="An order's total, like 50.00."),
+    Input(
+        "loss_budget",
+        "Weekly loss budget",
+        hint="What assistants and keys may take off your listed value in a week without your"
+        " approval, like 50.00. Empty for 5 % of it.",
+    ),
     Input("direct_program", "This store takes part in the direct program", "check"),
     Input(
         "staff_see_revenue",

@@ -257,7 +257,7 @@ class Sale:
     broken: bool = False
 
     def __post_init__(self) -> None:
-        _need_range(self.adjust_bp, -WHOLE_BP, -1, "adjust_bp")
+        _need_range(self.adjust_bp, -WHOLE_BP, 0, "adjust_bp")
         _need_amount(self.floor, 0, MAX_UNITS, "floor")
         _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
 

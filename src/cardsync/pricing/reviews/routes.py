@@ -15,6 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import read_page
 from cardsync.database.session import Database
+from cardsync.plans.direct import Waiting, write
+from cardsync.plans.effect import Reach
 from cardsync.pricing.reviews.decide import MOST, Answer, Asked, decide
 from cardsync.pricing.reviews.listing import reviews_of
 from cardsync.pricing.reviews.shown import (
@@ -80,17 +82,19 @@ DECIDING = (
         errors.NotEligible,
         errors.MarketEvidenceChanged,
         errors.MutexHeld,
+        errors.NeedsReview,
     ),
 )
 async def accept_reviews(
     caller: Caller,
     database: Database,
+    settings: Settings,
     data: ReviewsDecided,
 ) -> DecidedReviews:
     """Make each price the card's target, in one price run. A price that is not what the caller saw
     is refused by itself; if all are, the answer is the first refusal.
     """
-    return await _decided(database, caller, data, "accepted")
+    return await _decided(database, caller, settings, data, "accepted")
 
 
 @post(
@@ -102,23 +106,37 @@ async def accept_reviews(
 async def dismiss_reviews(
     caller: Caller,
     database: Database,
+    settings: Settings,
     data: ReviewsDecided,
 ) -> DecidedReviews:
     """Keep the prices that the cards have. A price within a tenth of a dismissed one does not wait
     again for thirty days.
     """
-    return await _decided(database, caller, data, "dismissed")
+    return await _decided(database, caller, settings, data, "dismissed")
 
 
 async def _decided(
     database: Database,
     caller: Caller,
+    settings: Settings,
     data: ReviewsDecided,
     answer: Answer,
 ) -> DecidedReviews:
-    asked = _asked(data.reviews)
+    asked, now = _asked(data.reviews), clock.now()
+    numbers = [one.marketplace_id for one in asked]
+    reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
     async with database.tenant(caller.seller_id) as session:
-        return decided_body(await decide(session, caller, asked, answer, clock.now()))
+        decided = await write(
+            session,
+            caller,
+            settings,
+            Waiting(numbers[0], "/pricing/reviews", reach),
+            lambda: decide(session, caller, asked, answer, now),
+            now,
+            # A member who answers has seen the prices, and a dismissal keeps them.
+            confirmed=True,
+        )
+    return decided_body(decided)
 
 
 def _asked(given: Any) -> list[Asked]:

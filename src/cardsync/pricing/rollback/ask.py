@@ -4,9 +4,12 @@ bring them back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
@@ -14,6 +17,12 @@ from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback import prepare, rollbacks
 from cardsync.pricing.rollback.scope import Scope, diff_of, read_scope
 from cardsync.settings import Settings
+
+Requested = tuple[PriceRollback, bool]
+Request = Callable[
+    [AsyncSession, Caller, Scope, Callable[[], Awaitable[Requested]], datetime],
+    Awaitable[Requested],
+]
 
 
 class Asked(NamedTuple):
@@ -33,8 +42,9 @@ async def ask_for(
     now: datetime,
     *,
     dry_run: bool,
+    request: Request | None = None,
 ) -> Asked:
-    """Asked again, it is the same rollback.
+    """Asked again, it is the same rollback. `request` stands around the request, to limit it.
 
     Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen.
     """
@@ -46,7 +56,9 @@ async def ask_for(
         return Asked(None, scope, cards, diff)
     lasts = timedelta(seconds=settings.rollback_seconds)
     async with database.tenant(caller.seller_id) as session:
-        rollback, is_new = await prepare.request(session, caller, scope, cards, now, lasts)
+        do = partial(prepare.request, session, caller, scope, cards, now, lasts)
+        asking = do() if request is None else request(session, caller, scope, do, now)
+        rollback, is_new = await asking
         if not is_new and rollback.state != "requested":
             diff = await rollbacks.diff_shown(session, rollback)
     return Asked(rollback, scope, cards, diff)

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.cards.exported import IMPORTABLE
+from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.limits import ROLLBACK_DIFF_SHOWN
 
 Scope = dict[str, Any]
@@ -56,6 +58,11 @@ _REACHED: Final = f"""
 _DIFF: Final = f"""
     SELECT *, count(*) OVER () AS cards FROM ({_REACHED}) reached
         ORDER BY marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
+"""
+_MOVES: Final = f"""
+    SELECT r.id, r.marketplace_id, c.quantity, (c.market * 10000)::bigint,
+           (coalesce(r.target_price, r.current_price) * 10000)::bigint, (r.price * 10000)::bigint
+      FROM ({_REACHED}) r JOIN card c ON c.seller_id = :seller AND c.id = r.id
 """
 KEEP: Final = f"""
     INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price, current_price,
@@ -180,3 +187,13 @@ async def diff_of(
         for row in (await session.execute(text(statement(_DIFF, scope)), values)).mappings()
     ]
     return (rows[0]["cards"] if rows else 0), rows
+
+
+async def moves_of(session: AsyncSession, seller_id: int, scope: Scope) -> pl.DataFrame:
+    """Return what the rollback does to prices: `id`, `marketplace_id`, `quantity`, `market`, and
+    `today`, from the price that is asked, to `today_after`, in ten-thousandths.
+    """
+    values = await values_of(session, seller_id, scope)
+    data = await copy_chunks(session, await with_values(session, statement(_MOVES, scope), values))
+    names = ("id", "marketplace_id", "quantity", "market", "today", "today_after")
+    return frame_of(data, dict.fromkeys(names, pl.Int64))

@@ -15,7 +15,12 @@ from typing import Any, Final, TypeVar
 
 from cardsync import errors
 from cardsync.clock import read_moment, rfc3339
-from cardsync.limits import RULE_NAME_CHARACTERS, RULE_PRIORITY, SEARCH_CHARACTERS
+from cardsync.limits import (
+    RULE_NAME_CHARACTERS,
+    RULE_PRIORITY,
+    SALE_CUT_MOST_BP,
+    SEARCH_CHARACTERS,
+)
 from cardsync.money import MAX_UNITS, dollars
 from cardsync.pricing.engine.rules import (
     Cap,
@@ -32,8 +37,9 @@ T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 # No amount is longer than this; a longer text is not read.
 _AMOUNT_CHARACTERS: Final = 40
-# A body may hold these fields because an answer held them, but no client sets them.
-_TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings", "rule_tests"})
+# A body may hold these fields because an answer held them, but no client sets them; `confirm` says
+# that a member saw the figures.
+_TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings", "rule_tests", "confirm"})
 
 
 def _refuse(field: str, why: str) -> errors.InvalidRule:
@@ -64,6 +70,13 @@ def read_whole(value: Any, field: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**31:
         raise _refuse(field, "must be a whole number")
     return value
+
+
+def read_sale_cut(value: Any, field: str) -> int:
+    cut = read_whole(value, field)
+    if not -SALE_CUT_MOST_BP <= cut <= 0:
+        raise _refuse(field, f"must be between {-SALE_CUT_MOST_BP} and 0")
+    return cut
 
 
 def read_priority(value: Any, field: str) -> int:
@@ -221,7 +234,7 @@ SALE_FIELDS: Final[dict[str, Reader]] = {
     "priority": read_priority,
     "enabled": read_flag,
     "query": read_query,
-    "adjust_bp": read_whole,
+    "adjust_bp": read_sale_cut,
     "starts_at": read_time,
     "ends_at": read_time,
     "floor": maybe(read_money),

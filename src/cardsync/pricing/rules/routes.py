@@ -18,6 +18,21 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection
 from cardsync.money import dollars
+from cardsync.plans.direct import write
+from cardsync.plans.direct_actions import (
+    pin_remove,
+    pin_set,
+    pins_of,
+    preset_apply,
+    rule_create,
+    rule_delete,
+    rule_reorder,
+    rule_update,
+    sale_create,
+    sale_delete,
+    sale_update,
+    settings_update,
+)
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
 from cardsync.pricing.rules.pin_many import pin_many, unpin_many
@@ -53,6 +68,7 @@ class RuleOrder(msgspec.Struct):
     """Every rule's id, first wins; the default rule keeps its priority."""
 
     ids: list[int]
+    confirm: bool = False
 
 
 async def _rules(session: AsyncSession, rows: Sequence[PricingRule]) -> list[PricingRuleShown]:
@@ -64,15 +80,32 @@ async def _saved(session: AsyncSession, saved: rule_sets.Saved) -> SavedRule:
     return saved_rule(saved.row, warnings, saved.verdicts)
 
 
-async def _switched(
+async def _changed(
     session: AsyncSession,
     caller: Caller,
+    settings: Settings,
     rule_id: int,
     values: Body,
     reason: str | None,
+    *,
+    confirmed: bool,
 ) -> SavedRule:
-    saved = await rule_sets.change(session, caller, rule_id, values, clock.now(), reason)
+    now = clock.now()
+    saved = await write(
+        session,
+        caller,
+        settings,
+        rule_update(rule_id, values),
+        lambda: rule_sets.change(session, caller, rule_id, values, now, reason),
+        now,
+        confirmed=confirmed,
+    )
     return await _saved(session, saved)
+
+
+def _confirmed(data: Body, confirm: bool) -> bool:
+    """Return whether a member has seen the figures: a field of the body or of the address says."""
+    return confirm or data.get("confirm") is True
 
 
 async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
@@ -87,19 +120,21 @@ BOUNDED = {"session": Provide(provide_bounded_session)}
 READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
 READ_BY_OWNER = problems(*READ_BY_OWNERS)
-READ_AND_TESTED = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.RuleTestsFailed)
-WRITING = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
+LIMITED = (errors.NeedsReview, errors.ConfirmationNeeded)
+PRICING = (*FOR_OWNERS, *LIMITED)
+READ_AND_TESTED = (*PRICING, *WITH_JSON_BODY, errors.InvalidRule, errors.RuleTestsFailed)
+WRITING = problems(*PRICING, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
 WRITING_ONE = problems(
-    *FOR_OWNERS,
+    *PRICING,
     *WITH_JSON_BODY,
     errors.NotFound,
     errors.InvalidRule,
     errors.InvalidQuery,
 )
-ON_ONE = problems(*FOR_OWNERS, errors.NotFound)
-WITHOUT_QUERY = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule)
+ON_ONE = problems(*PRICING, errors.NotFound)
+WITHOUT_QUERY = problems(*PRICING, *WITH_JSON_BODY, errors.InvalidRule)
 TESTED_ON_ONE = problems(
-    *FOR_OWNERS,
+    *PRICING,
     errors.NotFound,
     errors.InvalidPayload,
     errors.RuleTestsFailed,
@@ -122,22 +157,25 @@ async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
 async def create_rule(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     data: Body,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> SavedRule:
     """A new rule: a draft, directly before the default rule, if the body does not say otherwise.
     Red rule tests refuse one that is published, unless the owner overrides them with a reason.
     """
-    return await _saved(
+    now = clock.now()
+    saved = await write(
         session,
-        await rule_sets.create(
-            session,
-            caller,
-            data,
-            clock.now(),
-            override_reason,
-        ),
+        caller,
+        settings,
+        rule_create(data),
+        lambda: rule_sets.create(session, caller, data, now, override_reason),
+        now,
+        confirmed=_confirmed(data, confirm),
     )
+    return await _saved(session, saved)
 
 
 @get(
@@ -159,23 +197,23 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Save
 async def change_rule(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     rule_id: int,
     data: Body,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> SavedRule:
     """Set the fields that the body names. Red rule tests refuse a change of what governs prices,
     unless the owner overrides them with a reason.
     """
-    return await _saved(
+    return await _changed(
         session,
-        await rule_sets.change(
-            session,
-            caller,
-            rule_id,
-            data,
-            clock.now(),
-            override_reason,
-        ),
+        caller,
+        settings,
+        rule_id,
+        data,
+        override_reason,
+        confirmed=_confirmed(data, confirm),
     )
 
 
@@ -183,11 +221,22 @@ async def change_rule(
 async def delete_rule(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     rule_id: int,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> Deleted:
     """The rule is gone; what it priced keeps its receipts."""
-    await rule_sets.remove(session, caller, rule_id, clock.now(), override_reason)
+    now = clock.now()
+    await write(
+        session,
+        caller,
+        settings,
+        rule_delete(rule_id),
+        lambda: rule_sets.remove(session, caller, rule_id, now, override_reason),
+        now,
+        confirmed=confirm,
+    )
     return Deleted(True)
 
 
@@ -196,7 +245,7 @@ async def delete_rule(
     status_code=200,
     opt=WRITES,
     responses=problems(
-        *FOR_OWNERS,
+        *PRICING,
         errors.NotFound,
         errors.InvalidPayload,
         errors.InvalidQuery,
@@ -206,44 +255,70 @@ async def delete_rule(
 async def publish_rule(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     rule_id: int,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> SavedRule:
     """A draft becomes a live rule from the next run on."""
-    return await _switched(session, caller, rule_id, {"state": "published"}, override_reason)
+    values = {"state": "published"}
+    return await _changed(
+        session, caller, settings, rule_id, values, override_reason, confirmed=confirm
+    )
 
 
 @post("/rules/{rule_id:int}/enable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
 async def enable_rule(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     rule_id: int,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> SavedRule:
     """The rule governs again, if it is published."""
-    return await _switched(session, caller, rule_id, {"enabled": True}, override_reason)
+    values = {"enabled": True}
+    return await _changed(
+        session, caller, settings, rule_id, values, override_reason, confirmed=confirm
+    )
 
 
 @post("/rules/{rule_id:int}/disable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
 async def disable_rule(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     rule_id: int,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> SavedRule:
     """The rule governs no card until it is enabled."""
-    return await _switched(session, caller, rule_id, {"enabled": False}, override_reason)
+    values = {"enabled": False}
+    return await _changed(
+        session, caller, settings, rule_id, values, override_reason, confirmed=confirm
+    )
 
 
 @post("/rules/reorder", status_code=200, opt=WRITES, responses=problems(*READ_AND_TESTED))
 async def reorder_rules(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     data: RuleOrder,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> RuleList:
     """Rules in another order of priority; the body names every one of them."""
-    rows = await rule_sets.reorder(session, caller, data.ids, clock.now(), override_reason)
+    now = clock.now()
+    rows = await write(
+        session,
+        caller,
+        settings,
+        rule_reorder(data.ids),
+        lambda: rule_sets.reorder(session, caller, data.ids, now, override_reason),
+        now,
+        confirmed=confirm or data.confirm,
+    )
     return RuleList(await _rules(session, rows))
 
 
@@ -251,22 +326,25 @@ async def reorder_rules(
 async def apply_preset(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     preset: str,
     override_reason: str | None = None,
+    confirm: bool = False,
 ) -> SavedRule:
     """premium, competitive, move or buy-box: one ordinary rule, in place of the earlier
     preset's.
     """
-    return await _saved(
+    now = clock.now()
+    saved = await write(
         session,
-        await rule_sets.apply_preset(
-            session,
-            caller,
-            preset,
-            clock.now(),
-            override_reason,
-        ),
+        caller,
+        settings,
+        preset_apply(preset),
+        lambda: rule_sets.apply_preset(session, caller, preset, now, override_reason),
+        now,
+        confirmed=confirm,
     )
+    return await _saved(session, saved)
 
 
 @get("/sales", responses=READING)
@@ -276,9 +354,25 @@ async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
 
 
 @post("/sales", opt=WRITES, responses=WRITING)
-async def create_sale(caller: Caller, session: AsyncSession, data: Body) -> SaleShown:
-    """A new sale: name, adjust_bp (below zero), starts_at and ends_at are needed."""
-    return await _sale(session, await sale_sets.create_sale(session, caller, data, clock.now()))
+async def create_sale(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Body,
+    confirm: bool = False,
+) -> SaleShown:
+    """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
+    now = clock.now()
+    row = await write(
+        session,
+        caller,
+        settings,
+        sale_create(data),
+        lambda: sale_sets.create_sale(session, caller, data, now),
+        now,
+        confirmed=_confirmed(data, confirm),
+    )
+    return await _sale(session, row)
 
 
 @get("/sales/{sale_id:int}", responses=READING_ONE)
@@ -288,18 +382,47 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
 
 
 @patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE)
-async def change_sale(caller: Caller, session: AsyncSession, sale_id: int, data: Body) -> SaleShown:
+async def change_sale(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    sale_id: int,
+    data: Body,
+    confirm: bool = False,
+) -> SaleShown:
     """Set the fields that the body names."""
-    return await _sale(
+    now = clock.now()
+    row = await write(
         session,
-        await sale_sets.change_sale(session, caller, sale_id, data, clock.now()),
+        caller,
+        settings,
+        sale_update(sale_id, data),
+        lambda: sale_sets.change_sale(session, caller, sale_id, data, now),
+        now,
+        confirmed=_confirmed(data, confirm),
     )
+    return await _sale(session, row)
 
 
 @delete("/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE)
-async def delete_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Deleted:
+async def delete_sale(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    sale_id: int,
+    confirm: bool = False,
+) -> Deleted:
     """The sale is gone, from the next run on also from the prices."""
-    await sale_sets.remove_sale(session, caller, sale_id, clock.now())
+    now = clock.now()
+    await write(
+        session,
+        caller,
+        settings,
+        sale_delete(sale_id),
+        lambda: sale_sets.remove_sale(session, caller, sale_id, now),
+        now,
+        confirmed=confirm,
+    )
     return Deleted(True)
 
 
@@ -313,32 +436,70 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
 async def change_pricing_settings(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     data: Body,
+    confirm: bool = False,
 ) -> PricingSettings:
     """Set the fields that the body names."""
-    return settings_body(await sale_sets.change_settings(session, caller, data, clock.now()))
+    now = clock.now()
+    account = await write(
+        session,
+        caller,
+        settings,
+        settings_update(data),
+        lambda: sale_sets.change_settings(session, caller, data, now),
+        now,
+        confirmed=_confirmed(data, confirm),
+    )
+    return settings_body(account)
 
 
 @put(
     "/pins/{marketplace_id:int}",
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
+    responses=problems(*PRICING, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
 )
 async def pin_card(
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     marketplace_id: int,
     data: Body,
+    confirm: bool = False,
 ) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""
-    price = await sale_sets.pin(session, caller, marketplace_id, data, clock.now())
+    now = clock.now()
+    price = await write(
+        session,
+        caller,
+        settings,
+        pin_set(marketplace_id, data),
+        lambda: sale_sets.pin(session, caller, marketplace_id, data, now),
+        now,
+        confirmed=_confirmed(data, confirm),
+    )
     return PinnedCard(marketplace_id, dollars(price))
 
 
 @delete("/pins/{marketplace_id:int}", status_code=200, opt=WRITES, responses=ON_ONE)
-async def unpin_card(caller: Caller, session: AsyncSession, marketplace_id: int) -> Deleted:
+async def unpin_card(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    marketplace_id: int,
+    confirm: bool = False,
+) -> Deleted:
     """The rules price the card again."""
-    await sale_sets.unpin(session, caller, marketplace_id, clock.now())
+    now = clock.now()
+    await write(
+        session,
+        caller,
+        settings,
+        pin_remove(marketplace_id),
+        lambda: sale_sets.unpin(session, caller, marketplace_id, now),
+        now,
+        confirmed=confirm,
+    )
     return Deleted(True)
 
 
@@ -350,7 +511,7 @@ class PinnedMany(msgspec.Struct):
     truncated: bool
 
 
-OF_MANY = problems(*FOR_OWNERS, *WITH_JSON_BODY)
+OF_MANY = problems(*PRICING, *WITH_JSON_BODY)
 
 
 @post(
@@ -365,9 +526,20 @@ async def pin_cards(
     session: AsyncSession,
     settings: Settings,
     data: Selection,
+    confirm: bool = False,
 ) -> PinnedMany:
     """Pin the selected cards at the price that they have."""
-    return PinnedMany(*await pin_many(session, caller, data, clock.now(), settings))
+    now = clock.now()
+    pinned = await write(
+        session,
+        caller,
+        settings,
+        pins_of("pin", data),
+        lambda: pin_many(session, caller, data, now, settings),
+        now,
+        confirmed=confirm,
+    )
+    return PinnedMany(*pinned)
 
 
 @post(
@@ -382,9 +554,20 @@ async def unpin_cards(
     session: AsyncSession,
     settings: Settings,
     data: Selection,
+    confirm: bool = False,
 ) -> PinnedMany:
     """The rules price the selected cards again."""
-    return PinnedMany(*await unpin_many(session, caller, data, clock.now(), settings))
+    now = clock.now()
+    pinned = await write(
+        session,
+        caller,
+        settings,
+        pins_of("unpin", data),
+        lambda: unpin_many(session, caller, data, now, settings),
+        now,
+        confirmed=confirm,
+    )
+    return PinnedMany(*pinned)
 
 
 router = Router(

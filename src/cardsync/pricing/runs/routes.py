@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, Router, get, post
 from litestar.datastructures import State
+from litestar.di import Provide
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
@@ -22,6 +23,7 @@ from cardsync.clock import rfc3339
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
+from cardsync.plans.direct import Waiting, write
 from cardsync.pricing.export import price_updates
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
@@ -54,18 +56,39 @@ from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
 from cardsync.web.leaving import while_there
-from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    problems,
+    provide_bounded_session,
+)
 
 
 @post(
     "/reprice",
     status_code=202,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, errors.MutexHeld),
+    responses=problems(*FOR_OWNERS, errors.MutexHeld, errors.NeedsReview),
+    dependencies={"session": Provide(provide_bounded_session)},
 )
-async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested:
+async def request_reprice(
+    caller: Caller, session: AsyncSession, settings: Settings
+) -> RunRequested:
     """Price every card anew by the live rules; the run is worked off in the background."""
-    return RunRequested(await reprice.request(session, caller, clock.now()))
+    now = clock.now()
+    run_id = await write(
+        session,
+        caller,
+        settings,
+        {"type": "pricing.reprice", "op": "start"},
+        lambda: reprice.request(session, caller, now),
+        now,
+        # The rules were confirmed when they were saved.
+        confirmed=True,
+    )
+    return RunRequested(run_id)
 
 
 @get("/runs", responses=problems(*BEHIND_A_KEY))
@@ -90,13 +113,31 @@ async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceR
     return run_body(await reprice.run_of(session, caller, run_id))
 
 
-REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
+REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview, errors.NeedsReview)
 
 
-@post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
-async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
+@post(
+    "/runs/{run_id:int}/confirm",
+    status_code=200,
+    opt=WRITES,
+    responses=REVIEWING,
+    dependencies={"session": Provide(provide_bounded_session)},
+)
+async def confirm_run(
+    caller: Caller, session: AsyncSession, settings: Settings, run_id: int
+) -> PriceRunShown:
     """Confirm the surprising prices: the run goes on, and so does the upload that it prices."""
-    return run_body(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
+    now = clock.now()
+    run = await write(
+        session,
+        caller,
+        settings,
+        Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True),
+        lambda: reviews.settle_run(session, caller, run_id, "confirmed", now),
+        now,
+        confirmed=True,
+    )
+    return run_body(run)
 
 
 @post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=REVIEWING)

@@ -1,0 +1,134 @@
+"""Prices written outside plans: what a door wants to write goes in, and is done if it may be.
+
+A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
+plan that waits for a member. A member who is signed in confirms what takes a card down by more than
+half, or the shop by more than a fifth. The agent's own routes are no such writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.money import dollars
+from cardsync.plans.actions import Actions, kept_actions
+from cardsync.plans.basis import signed
+from cardsync.plans.effect import Reach, reach_of
+from cardsync.plans.propose import propose_write
+from cardsync.plans.risk import Size, broken_limit, needs_confirmation, risk_of
+from cardsync.plans.weigh import weigh
+from cardsync.pricing.loss.moves import record
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import ON_SALE
+from cardsync.seller_state import state as sync_state
+from cardsync.settings import Settings
+
+T = TypeVar("T")
+_NOTHING: Final = Actions((), frozenset())
+_RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
+
+
+class Waiting(NamedTuple):
+    """What waits for a member already, with the page on which it is decided."""
+
+    id: int
+    page: str
+    reach: Reach = Reach(ON_SALE, {})
+    # It asks what the rules ask already, as a run does.
+    by_rules: bool = False
+
+
+async def write(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    action: Mapping[str, Any] | Waiting,
+    do: Callable[[], Awaitable[T]],
+    now: datetime,
+    *,
+    confirmed: bool = False,
+) -> T:
+    """Do a write of prices; `action` says it as an action of a plan.
+
+    Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
+    """
+    by_member = caller.member_id is not None
+    if not settings.price_write_limits or (by_member and confirmed) or caller.role != "owner":
+        return await do()
+    await sync_state.locked(session, caller.seller_id)
+    account = await session.get_one(Account, caller.seller_id)
+    live = await run_of(session, account, now)
+    if isinstance(action, Waiting):
+        actions, reach = _RUN if action.by_rules else _NOTHING, action.reach
+    else:
+        try:
+            actions = kept_actions([action])
+        except errors.InvalidPayload:
+            # The write itself says what is wrong, or does nothing; whatever it does is weighed.
+            actions, reach = _NOTHING, Reach(ON_SALE, {})
+        else:
+            found = await reach_of(session, caller.seller_id, live, actions)
+            if found is None:
+                return await do()
+            reach = found
+    savepoint = await session.begin_nested()
+    try:
+        weighed = await weigh(session, account, live, actions, reach, do, now)
+        size = weighed.size
+        if by_member and needs_confirmation(size):
+            raise _confirmation(size)
+        broken = None if by_member else broken_limit(size)
+    except BaseException:
+        await savepoint.rollback()
+        raise
+    if broken is None:
+        await savepoint.commit()
+        if not by_member and weighed.moved is not None and records(action):
+            await record(session, caller.seller_id, weighed.moved, now)
+        return weighed.result
+    await savepoint.rollback()
+    if isinstance(action, Waiting):
+        proposal, page = action.id, action.page
+    else:
+        plan = await propose_write(session, caller, settings, [dict(action)], now)
+        proposal, page = plan.id, f"/plans/{plan.id}"
+    # The plan stays though the request is refused.
+    await session.commit()
+    raise errors.NeedsReview(
+        broken.error,
+        proposal_id=proposal,
+        confirm_url=f"{settings.origin}{page}",
+        risk=risk_of(size),
+        limit=broken.limit,
+        cards_affected=size.cards,
+        listed_value_change=signed(size.after - size.before),
+    )
+
+
+def records(action: Mapping[str, Any] | Waiting) -> bool:
+    """Return whether the write moves prices: a run asks only what the rules ask already."""
+    if isinstance(action, Waiting):
+        return not action.by_rules
+    return bool(action["type"] != "pricing.reprice")
+
+
+def _confirmation(size: Size) -> errors.ConfirmationNeeded:
+    return errors.ConfirmationNeeded(
+        f"{size.cards} cards would change their price, one of them by -{_percent(size.deepest_bp)},"
+        f" and the listed value would fall by {dollars(size.lowered)} of"
+        f" {dollars(size.shop_value)}: confirm this change if you mean it",
+        cards_affected=size.cards,
+        listed_value_change=signed(size.after - size.before),
+        deepest_fall_bp=size.deepest_bp,
+    )
+
+
+def _percent(bp: int) -> str:
+    whole, rest = divmod(bp, 100)
+    return f"{whole} %" if not rest else f"{whole}.{rest:02} %"

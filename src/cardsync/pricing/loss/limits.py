@@ -1,0 +1,128 @@
+"""Loss limits: what keys, tokens and the automatic mode may do to prices without a member's click.
+
+A write's moves come in, with what such writers did within the last hour, day and week; the sums
+and the cards beyond a limit come out. Pure. Amounts are ten-thousandths of a dollar.
+
+A move has two sides: `today`, and `worst`, when caps and stale cuts have run their course. A fall
+that a cap spreads over a week is a fall. A span's base is the price that the card would have if
+those writers had done nothing in the span, so that slices count as the whole.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+import polars as pl
+
+Side = Literal["today", "worst"]
+SIDES: Final[tuple[Side, ...]] = ("today", "worst")
+HOUR_CARD_BP: Final = 2_000
+DAY_CARD_BP: Final = 3_000
+HOUR_TOUCHED_BP: Final = 2_000
+# The shop's budget of a week where the seller sets none, as a part of its listed value.
+BUDGET_BP: Final = 500
+# A card that never costs more is bound by the other limits only: a cent is much of it.
+CHEAP: Final = 10_000
+WHOLE_BP: Final = 10_000
+SPANS: Final = (("hour", HOUR_CARD_BP), ("day", DAY_CARD_BP))
+PAST: Final[dict[str, type[pl.DataType]]] = {
+    "id": pl.Int64,
+    "quantity": pl.Int64,
+    **{f"{span}_{side}": pl.Int64 for span in ("hour", "day", "week") for side in SIDES},
+}
+"""Of each card what was added to its price within each span."""
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """The sums of a write and of what was done before it without a click.
+
+    `hour_cards` and `day_cards` count the cards beyond their limit, with the first of each;
+    `hour_fallen` is what the touched cards lost within an hour of their value `hour_before`;
+    `week_fallen` is what the shop lost within a week, if this write lowers anything.
+    """
+
+    hour_cards: int = 0
+    hour_first: int | None = None
+    day_cards: int = 0
+    day_first: int | None = None
+    hour_before: int = 0
+    hour_fallen: int = 0
+    week_fallen: int = 0
+
+
+def summed(moved: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
+    """Return the moves with `{span}_{side}` (what was added within the span, this move included),
+    and `{span}_{side}_base`.
+
+    `moved` has id, marketplace_id, quantity, and `{side}` and `{side}_after` of both sides.
+    """
+    frame = moved.join(past.drop("quantity"), on="id", how="left").with_columns(
+        pl.col(f"^(hour|day|week)_({'|'.join(SIDES)})$").fill_null(0)
+    )
+    columns: list[pl.Expr] = []
+    for side in SIDES:
+        # The first price of a card is no move.
+        price = pl.coalesce(side, f"{side}_after").fill_null(0)
+        step = pl.coalesce(f"{side}_after", price) - price
+        for span in ("hour", "day", "week"):
+            earlier = pl.col(f"{span}_{side}")
+            base = pl.when(price > earlier).then(price - earlier).otherwise(price)
+            columns += [
+                (earlier + step).alias(f"{span}_{side}"),
+                base.alias(f"{span}_{side}_base"),
+            ]
+        columns.append(step.alias(f"{side}_step"))
+    return frame.with_columns(columns)
+
+
+def is_beyond(span: str, limit_bp: int) -> pl.Expr:
+    """Return whether a summed card has moved further than the limit within the span, up or down."""
+    far = [
+        (pl.max_horizontal(base, base + moved) > CHEAP) & (moved.abs() * WHOLE_BP > base * limit_bp)
+        for moved, base in (
+            (pl.col(f"{span}_{side}"), pl.col(f"{span}_{side}_base")) for side in SIDES
+        )
+    ]
+    return pl.any_horizontal(far)
+
+
+def sums_of(frame: pl.DataFrame, past: pl.DataFrame) -> Sums:
+    """Return the sums of the summed moves, beside all that was done within the week."""
+    if frame.is_empty():
+        return Sums()
+    found: dict[str, int | None] = {}
+    for span, limit in SPANS:
+        far = frame.filter(is_beyond(span, limit))
+        found[f"{span}_cards"] = far.height
+        first = far["marketplace_id"].min() if far.height else None
+        found[f"{span}_first"] = first  # type: ignore[assignment]
+    before, fallen = max(
+        (_touched(frame, side) for side in SIDES),
+        key=lambda pair: pair[1] * WHOLE_BP // pair[0] if pair[0] else 0,
+    )
+    falls = any((frame[f"{side}_step"] < 0).any() for side in SIDES)
+    week = max(_week(frame, past, side) for side in SIDES) if falls else 0
+    return Sums(**found, hour_before=before, hour_fallen=fallen, week_fallen=week)  # type: ignore[arg-type]
+
+
+def _touched(frame: pl.DataFrame, side: Side) -> tuple[int, int]:
+    """Return the touched cards' value at the beginning of the hour, and what they lost of it."""
+    copies = pl.col("quantity").cast(pl.Int128)
+    row = frame.select(
+        before=(pl.col(f"hour_{side}_base") * copies).sum(),
+        fallen=(_fall(f"hour_{side}") * copies).sum(),
+    ).row(0)
+    return int(row[0]), int(row[1])
+
+
+def _week(frame: pl.DataFrame, past: pl.DataFrame, side: Side) -> int:
+    name = f"week_{side}"
+    others = past.join(frame.select("id"), on="id", how="anti")
+    every = pl.concat([part.select("quantity", name) for part in (frame, others)])
+    lost = _fall(name) * pl.col("quantity").cast(pl.Int128)
+    return int(every.select(lost.sum()).item())
+
+
+def _fall(name: str) -> pl.Expr:
+    return pl.max_horizontal(-pl.col(name), 0)
