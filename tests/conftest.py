@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -160,6 +161,7 @@ def settings(owner_url: str) -> Settings:
         # Tests of limits make their own application; all others send as much as they like,
         # through the same code.
         **dict.fromkeys(LIMITS, "1000000/min"),
+        price_write_limits=False,
     )
     keep_seal(owner_url, seal(made))
     return made
@@ -207,6 +209,21 @@ def a_seller(service: Service) -> SellerBuilder:
     with its key.
     """
     return SellerBuilder(service)
+
+
+@pytest.fixture(scope="session")
+async def _limited_service(service: Service) -> AsyncIterator[Service]:
+    app = create_app(service.settings.model_copy(update={"price_write_limits": True}))
+    async with _alive(app):
+        yield replace(service, settings=app.state.settings, app=app)
+
+
+@pytest.fixture
+def a_limited_seller(_limited_service: Service) -> SellerBuilder:
+    """The same with the loss limits on what keys and tokens write outside plans, and with the
+    confirmations that members are asked for.
+    """
+    return SellerBuilder(_limited_service)
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,14 @@
 """Shared parts of the tests of plans: a plain shop, plans over HTTP, permissions."""
 
+from datetime import timedelta
+
 from browsers import signed_in
 from builders import a_row, a_shop
+from cardsync import clock
 
 PLANS = "/api/v1/agent/plans"
 PERMISSIONS = f"{PLANS}/permissions"
+PRICING = "/api/pricing"
 
 
 async def a_plain_shop(a_seller, *rows, adjust_bp=0, **options):
@@ -41,3 +45,14 @@ async def allow(seller, mode, credential="key", kind="pricing.change_set"):
     answer = await owner.send("PATCH", PERMISSIONS, json={credential: {kind: mode}})
     assert answer.status_code == 200, answer.text
     return owner
+
+
+def a_sale(bp, *, starts=0, days=2, **fields):
+    now = clock.now()
+    return {
+        "name": "A sale",
+        "adjust_bp": bp,
+        "starts_at": clock.rfc3339(now + timedelta(days=starts)),
+        "ends_at": clock.rfc3339(now + timedelta(days=starts + days)),
+        **fields,
+    }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cardsync.access.caller import Identity
 from cardsync.plans.basis import drifted
 from cardsync.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
-from cardsync.plans.risk import Hour, Size, broken_limit, risk_of
+from cardsync.plans.risk import Size, risk_of
 
 RISKS = ("low", "medium", "high", "critical")
 MODES = ("deny", "always_ask", "ask_for_mutations", "auto_low_risk", "auto_unless_critical")
@@ -87,47 +87,6 @@ def test_of_several_kinds_of_action_the_strictest_decides(modes, risk):
     answers = {answer(mode, risk, changes=True) for mode in modes}
     strictest = next(one for one in ("refuse", "ask", "apply") if one in answers)
     assert answer_of_all(modes, risk, changes=True) == strictest
-
-
-def a_fall(before, after, shop=10**9, **more):
-    worst = {"worst_before": before, "worst_after": after}
-    return Size(cards=1, before=before, after=after, shop_value=shop, **(worst | more))
-
-
-@pytest.mark.parametrize(
-    ("size", "hour", "limit"),
-    [
-        (a_fall(10_000, 7_000), Hour(), None),
-        (a_fall(10_000, 6_999), Hour(), "plan_listed_value"),
-        (a_fall(10_000, 10_000, worst_after=6_999), Hour(), "plan_listed_value"),
-        (a_fall(10_000, 6_999, worst_after=10_000), Hour(), "plan_listed_value"),
-        (a_fall(0, 0), Hour(), None),
-        (a_fall(0, 9_000), Hour(), None),
-        (a_fall(10_000, 8_000, shop=10_000), Hour(), None),
-        (a_fall(10_000, 7_999, shop=10_000), Hour(), "hour_listed_value"),
-        (a_fall(1_000, 900, shop=10_000), Hour(1_900, 10_000), None),
-        (a_fall(1_000, 899, shop=10_000), Hour(1_900, 10_000), "hour_listed_value"),
-        # The shop as it was before the first fall is the measure.
-        (a_fall(1_000, 900, shop=8_100), Hour(1_900, 10_000), None),
-        (a_fall(1_000, 1_100, shop=10), Hour(10**6, 10), None),
-        (a_fall(1_000, 900, under_market=1, first_under_market=7), Hour(), "price_of_market"),
-    ],
-)
-def test_a_limit_breaks_just_beyond_its_edge(size, hour, limit):
-    broken = broken_limit(size, hour)
-    assert (broken and broken.limit) == limit
-    assert broken is None or ("owner" in broken.error and "%" in broken.error)
-
-
-amounts = st.integers(0, 10**9)
-
-
-@given(amounts, amounts, amounts, amounts, amounts)
-def test_what_keeps_the_limits_never_falls_beyond_them(before, after, shop, lowered, hour_shop):
-    size = a_fall(before, after, shop=shop)
-    if broken_limit(size, Hour(lowered, hour_shop)) is None and after < before:
-        assert after * 100 >= before * 70
-        assert (lowered + before - after) * 100 <= hour_shop * 20
 
 
 EMPTY = {"rules": {}, "order": [], "pins": {}, "lists": {}}

@@ -7,7 +7,6 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
 
 from browsers import signed_in
 from builders import a_row
@@ -30,7 +29,7 @@ def pins(*prices, **plan):
     return {"actions": [{"type": "pricing.pins", "set": given}], **plan}
 
 
-async def a_bold_shop(a_seller, *rows):
+async def a_bold_shop(a_seller, *rows, budget=1000):
     """A shop of ten cards of 10.00 whose owner has wide caps and lets keys do nearly all."""
     seller, rule_id = await a_plain_shop(a_seller, *rows)
     wide = {"name": "Wide", "query": "number:none", "state": "published"}
@@ -38,57 +37,86 @@ async def a_bold_shop(a_seller, *rows):
     await seller.post("/api/pricing/rules", json=wide | {"cap": cap})
     for kind in KINDS:
         await allow(seller, "auto_unless_critical", kind=kind)
+    if budget is not None:
+        await seller.set(loss_budget=budget)
     return seller, rule_id
 
 
-async def an_hour_passes(seller, but=""):
-    by = f"- interval '1 hour' {but}"
-    async with seller.service.database.tenant(seller.id) as session:
-        await session.execute(
-            text(f"UPDATE agent_plan SET applied_at = applied_at {by} WHERE seller_id = :id"),
-            {"id": seller.id},
-        )
+async def test_slices_of_a_plan_are_the_whole(a_seller):
+    seller, rule_id = await a_bold_shop(a_seller)
+    applied, refused = 0, []
+    for slices in range(1, 12):
+        answer = await seller.post(PLANS, json=lowered(rule_id, 400 * slices))
+        applied += answer.json()["status"] == "applied"
+        refused.append(answer.json()["limit"])
+    assert applied == 5
+    assert refused[5:] == ["card_hour"] * 6
+    assert (await rule_of(seller, rule_id))["adjust_bp"] == -2000
 
 
-async def test_a_plan_lowers_what_it_touches_by_thirty_percent_and_no_more(a_seller):
-    seller, _ = await a_bold_shop(a_seller)
-    at_the_edge = await planned(seller, pins("7.00"))
-    assert (at_the_edge["status"], at_the_edge["listed_value_change"]) == ("applied", "-3.00")
-    beyond = await planned(seller, pins("", "6.99"), 200)
-    assert (beyond["status"], beyond["limit"]) == ("refused_by_limit", "plan_listed_value")
-    assert "30 %" in beyond["error"]
-    assert "owner" in beyond["error"]
-    assert beyond["confirm_url"]
-    # Cards that rise count too: the limit is over the listed value of all that the plan touches.
-    assert (await planned(seller, pins("", "6.99", "11.00")))["status"] == "applied"
-
-
-async def test_plans_of_an_hour_lower_the_shop_by_twenty_percent_and_no_more(a_seller):
-    seller, _ = await a_bold_shop(a_seller)
-    for first in (1, 4):
-        three = [""] * (first - 1) + ["7.00"] * 3
-        assert (await planned(seller, pins(*three)))["status"] == "applied"
-    # 18.00 of 100.00 are gone, so two more dollars may fall.
-    over = await planned(seller, pins(*[""] * 6, "7.99"), 200)
-    assert (over["status"], over["limit"]) == ("refused_by_limit", "hour_listed_value")
+async def test_one_dear_card_of_a_large_shop_has_the_same_limit(a_seller):
+    rows = [a_row(1, market="50.00", price="50.00", low="")]
+    rows += [a_row(n, market="100.00", price="100.00", low="", quantity=50) for n in range(2, 10)]
+    seller, _ = await a_bold_shop(a_seller, *rows)
+    over = await planned(seller, pins("39.99"), 200)
+    assert (over["status"], over["limit"]) == ("refused_by_limit", "card_hour")
     assert "20 %" in over["error"]
-    assert (await planned(seller, pins(*[""] * 6, "8.00")))["status"] == "applied"
-    assert (await planned(seller, pins(*[""] * 6, "7.99"), 200))["limit"] == "hour_listed_value"
-    # Rises stay possible, and an hour later falls are.
-    assert (await planned(seller, pins(*[""] * 7, "10.50")))["status"] == "applied"
-    await an_hour_passes(seller, "+ interval '20 seconds'")
-    assert (await planned(seller, pins(*[""] * 6, "7.99"), 200))["limit"] == "hour_listed_value"
-    await an_hour_passes(seller, "+ interval '59 minutes'")
-    assert (await planned(seller, pins(*[""] * 6, "7.99")))["status"] == "applied"
+    assert "card 1 " in over["error"]
+    assert over["confirm_url"]
+    up = await planned(seller, pins("60.01"), 200)
+    assert (up["status"], up["limit"]) == ("refused_by_limit", "card_hour")
+    assert (await planned(seller, pins("40.00")))["status"] == "applied"
 
 
-async def test_plans_at_once_share_the_hour(a_seller):
+async def test_an_hour_later_a_card_may_move_on_until_its_day_is_full(a_seller):
     seller, _ = await a_bold_shop(a_seller)
-    # Each lowers the shop by 6.00 of 100.00, so that three have room and one has not.
-    bodies = [pins(*[""] * n, "7.00", "7.00") for n in (0, 2, 4, 6)]
+    assert (await planned(seller, pins("8.00")))["status"] == "applied"
+    assert (await planned(seller, pins("7.90"), 200))["limit"] == "card_hour"
+    await time_passes(seller, "66 minutes")
+    assert (await planned(seller, pins("6.99"), 200))["limit"] == "card_day"
+    assert (await planned(seller, pins("7.00")))["status"] == "applied"
+    await time_passes(seller, "25 hours")
+    assert (await planned(seller, pins("6.00")))["status"] == "applied"
+
+
+async def test_the_shop_loses_no_more_than_its_budget_of_a_week(a_seller):
+    seller, _ = await a_bold_shop(a_seller, budget=None)
+    # A twentieth of 100.00.
+    assert (await planned(seller, pins("8.00", "8.00")))["status"] == "applied"
+    over = await planned(seller, pins("", "", "8.00"), 200)
+    assert (over["status"], over["limit"]) == ("refused_by_limit", "loss_budget")
+    assert (await planned(seller, pins("", "", "11.00")))["status"] == "applied"
+    await seller.set(loss_budget="6.00")
+    assert (await planned(seller, pins("", "", "", "8.00")))["status"] == "applied"
+    await time_passes(seller, "3 days")
+    assert (await planned(seller, pins("", "", "", "", "9.00"), 200))["limit"] == "loss_budget"
+    await time_passes(seller, "5 days")
+    assert (await planned(seller, pins("", "", "", "", "9.00")))["status"] == "applied"
+
+
+async def test_what_a_member_clicks_is_not_counted(a_seller):
+    seller, _ = await a_bold_shop(a_seller)
+    owner = await signed_in(seller)
+    assert (await owner.post(PLANS, json=pins("6.00"))).json()["status"] == "applied"
+    assert (await planned(seller, pins("5.00")))["status"] == "applied"
+    assert (await planned(seller, pins("4.79"), 200))["limit"] == "card_hour"
+
+
+async def test_plans_at_once_share_the_limits(a_seller):
+    seller, _ = await a_bold_shop(a_seller, budget="6.50")
+    # Each lowers the shop by 2.00, so that three have room and one has not.
+    bodies = [pins(*[""] * n, "8.00") for n in range(4)]
     answers = await asyncio.gather(*(seller.post(PLANS, json=body) for body in bodies))
     statuses = sorted(answer.json()["status"] for answer in answers)
     assert statuses == ["applied"] * 3 + ["refused_by_limit"]
+
+
+async def time_passes(seller, span):
+    await seller.service.sql(
+        seller.id,
+        f"UPDATE automated_move SET began_at = began_at - interval '{span}' WHERE seller_id = :id",
+        id=seller.id,
+    )
 
 
 async def test_no_plan_prices_a_card_under_a_hundredth_of_its_market(a_seller):
@@ -118,7 +146,7 @@ async def test_a_fall_that_a_cap_spreads_over_days_is_a_fall(a_seller):
     cap = {"down_bp": 9000, "up_bp": 9000, "small": {"below": "50.00", "down_bp": 100}}
     plan = changes({"op": "update", "rule_id": rule_id, "set": {"adjust_bp": -6000, "cap": cap}})
     answer = await planned(seller, plan, 200)
-    assert (answer["status"], answer["limit"]) == ("refused_by_limit", "plan_listed_value")
+    assert (answer["status"], answer["limit"]) == ("refused_by_limit", "card_hour")
     assert answer["listed_value_change"] == "-1.00"
 
 
@@ -126,7 +154,7 @@ async def test_a_pause_hides_no_change(a_seller):
     seller, rule_id = await a_bold_shop(a_seller)
     await seller.set(automatic_pricing_paused=True)
     plan = await planned(seller, lowered(rule_id, 6000), 200)
-    assert (plan["status"], plan["limit"]) == ("refused_by_limit", "plan_listed_value")
+    assert (plan["status"], plan["limit"]) == ("refused_by_limit", "card_hour")
 
 
 async def test_a_click_lifts_a_limit(a_seller):
