@@ -25,7 +25,7 @@ OwnType = Literal[
     "pricing.reprice",
     "pricing.rollback",
 ]
-"""What only writes outside plans do: they become plans where they need a member's click."""
+"""Actions of writes outside plans: they become plans where they need a member's click."""
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
 ListOp = Literal["create", "rename", "delete", "add", "remove"]
 ACTION_TYPES: Final[tuple[ActionType, ...]] = get_args(ActionType)
@@ -76,7 +76,7 @@ class ListChange:
 
 @dataclass(frozen=True, slots=True)
 class OwnChange:
-    """What a write outside plans would do, with the body that it was sent with."""
+    """An action of a write outside plans, with the body that it was sent with."""
 
     place: str
     type: OwnType

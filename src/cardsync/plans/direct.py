@@ -35,7 +35,7 @@ _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 
 
 class Waiting(NamedTuple):
-    """What waits for a member already, with the page on which it is decided."""
+    """A thing that waits for a member already, with the page on which it is decided."""
 
     id: int
     page: str

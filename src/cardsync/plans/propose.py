@@ -88,7 +88,7 @@ async def propose_write(
     plan = _new_plan(caller, settings, given, now)
     judged = await judge(session, caller, kept_actions(given), now, settings)
     _take_over(plan, judged)
-    plan.status, broken = "refused_by_limit", broken_limit(judged.size)
+    plan.status, broken = "pending_review", broken_limit(judged.size)
     if broken is not None:
         plan.limit_name, plan.error = broken
     session.add(plan)

@@ -77,8 +77,8 @@ class RuleTest(Base):
 
 
 class AutomatedMove(Base):
-    """What writers without a member's click added to a card's price within five minutes, today and
-    at worst, in ten-thousandths of a dollar (`loss/limits.py`).
+    """A sum of what writers without a member's click added to a card's price within five minutes,
+    today and at worst, in ten-thousandths of a dollar (`loss/limits.py`).
     """
 
     __tablename__ = "automated_move"

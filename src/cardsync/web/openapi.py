@@ -258,7 +258,7 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
     }
     # `code` alone, or status `code` of a body of its own.
-    told = re.findall(r"(?:^|; )(status )?`(\w+)`: ", answer["description"])
+    told = re.findall(r"(?:^|; )(status |with figures )?`(\w+)`: ", answer["description"])
     codes = [code for own, code in told if not own]
     if codes:
         schema = _with_codes(

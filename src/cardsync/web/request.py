@@ -205,6 +205,8 @@ def _shape(kind: type[errors.Problem]) -> type[msgspec.Struct]:
 
 
 def _names_it(kind: type[errors.Problem]) -> str:
+    if issubclass(kind, errors.WithFigures):
+        return "with figures "
     return "status " if issubclass(kind, errors.ToldByStatus) else ""
 
 

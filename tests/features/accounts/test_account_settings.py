@@ -20,7 +20,7 @@ FIELDS = {
     "write_consent", "upload_approved", "tracking_threshold", "direct_program",
     "attribution_logging", "store_name", "network_consent",
     "network_published", "network_consented_at", "network_published_at",
-    "listing_url_template", "postage_steps", "product_lines", "staff_see_revenue",
+    "listing_url_template", "postage_steps", "product_lines", "staff_see_revenue", "loss_budget",
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         "tracking_threshold": "50.00", "direct_program": False, "attribution_logging": True,
         "store_name": None, "network_consent": False,
         "network_published": False, "network_consented_at": None, "network_published_at": None,
-        "listing_url_template": None, "postage_steps": None, "staff_see_revenue": False,
+        "listing_url_template": None, "postage_steps": None, "staff_see_revenue": False, "loss_budget": None,
     }  # fmt: skip
     assert lines[:3] == [
         {"name": "magic", "enabled": True}, {"name": "pokemon", "enabled": True},

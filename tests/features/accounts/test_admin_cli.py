@@ -33,6 +33,7 @@ SETTABLE = {
     "attribution_logging": ("false", False),
     "ship_within_days": ("2", 2),
     "tracking_threshold": ("49.99", "49.9900"),
+    "loss_budget": ("80", "80.0000"),
     "direct_program": ("true", True),
     "staff_see_revenue": ("true", True),
     "network_consent": ("true", True),

@@ -64,7 +64,7 @@ async def test_a_key_beyond_a_limit_changes_nothing_and_a_member_decides(a_limit
     assert body["listed_value_change"] == "-90.00"
     assert await all_of(seller) == before
     plan = (await seller.get(f"{PLANS}/{body['proposal_id']}")).json()
-    assert (plan["status"], plan["confirm_url"]) == ("refused_by_limit", body["confirm_url"])
+    assert (plan["status"], plan["confirm_url"]) == ("pending_review", body["confirm_url"])
     page = await owner.get(body["confirm_url"])
     assert page.status_code == 200
     done = await owner.post(f"{PLANS}/{plan['plan_id']}/confirm", json={"revision": 1})

@@ -31,7 +31,7 @@ PAST: Final[dict[str, type[pl.DataType]]] = {
     "quantity": pl.Int64,
     **{f"{span}_{side}": pl.Int64 for span in ("hour", "day", "week") for side in SIDES},
 }
-"""Of each card what was added to its price within each span."""
+"""Columns of what was added to the price of each card within each span."""
 
 
 class Sums(msgspec.Struct, frozen=True):
