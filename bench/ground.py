@@ -195,6 +195,7 @@ def ground(data: Path, rows: int, *, catalogs: bool = True) -> Iterator[Ground]:
             for group in ("GENERAL", "UPLOADS", "SYNC_REQUEST", "DISCOVERY")
         }
     )
+    os.environ["CARDSYNC_PRICE_WRITE_LIMITS"] = "false"
     try:
         settings = Settings(
             data_dir=folder / "data", bind=f"127.0.0.1:{free_port()}", metrics_bind=""

@@ -84,8 +84,21 @@ async def propose_write(
     given: list[Any],
     now: datetime,
 ) -> AgentPlan:
-    """Keep a write outside plans that goes beyond a limit as a plan that waits for a member."""
+    """Keep a write outside plans that goes beyond a limit as a plan that waits for a member; the
+    same write again waits as the same plan.
+    """
     plan = _new_plan(caller, settings, given, now)
+    earlier = await session.scalar(
+        select(AgentPlan).where(
+            AgentPlan.seller_id == caller.seller_id,
+            AgentPlan.status == "pending_review",
+            AgentPlan.actor == plan.actor,
+            AgentPlan.body_sha256 == plan.body_sha256,
+            AgentPlan.expires_at > now,
+        )
+    )
+    if earlier is not None:
+        return earlier
     judged = await judge(session, caller, kept_actions(given), now, settings)
     _take_over(plan, judged)
     plan.status, broken = "pending_review", broken_limit(judged.size)

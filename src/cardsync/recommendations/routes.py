@@ -182,7 +182,7 @@ async def accept_recommendation(
     now = clock.now()
     # A member who accepts has seen the price.
     waiting = Waiting(recommendation_id, "/recommendations", of_card(recommendation_id))
-    async with database.tenant(caller.seller_id) as session:
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         decided = await write(
             session,
             caller,

@@ -125,7 +125,7 @@ async def _decided(
     asked, now = _asked(data.reviews), clock.now()
     numbers = [one.marketplace_id for one in asked]
     reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
-    async with database.tenant(caller.seller_id) as session:
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         decided = await write(
             session,
             caller,

@@ -55,7 +55,7 @@ async def ask_for(
     if dry_run:
         return Asked(None, scope, cards, diff)
     lasts = timedelta(seconds=settings.rollback_seconds)
-    async with database.tenant(caller.seller_id) as session:
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         do = partial(prepare.request, session, caller, scope, cards, now, lasts)
         asking = do() if request is None else request(session, caller, scope, do, now)
         rollback, is_new = await asking

@@ -153,6 +153,7 @@ async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
     "/rules",
     opt=WRITES,
     responses=problems(*READ_AND_TESTED, errors.InvalidQuery),
+    dependencies=BOUNDED,
 )
 async def create_rule(
     caller: Caller,
@@ -193,6 +194,7 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Save
     "/rules/{rule_id:int}",
     opt=WRITES,
     responses=problems(*READ_AND_TESTED, errors.InvalidQuery, errors.NotFound),
+    dependencies=BOUNDED,
 )
 async def change_rule(
     caller: Caller,
@@ -217,7 +219,13 @@ async def change_rule(
     )
 
 
-@delete("/rules/{rule_id:int}", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+@delete(
+    "/rules/{rule_id:int}",
+    status_code=200,
+    opt=WRITES,
+    responses=TESTED_ON_ONE,
+    dependencies=BOUNDED,
+)
 async def delete_rule(
     caller: Caller,
     session: AsyncSession,
@@ -251,6 +259,7 @@ async def delete_rule(
         errors.InvalidQuery,
         errors.RuleTestsFailed,
     ),
+    dependencies=BOUNDED,
 )
 async def publish_rule(
     caller: Caller,
@@ -267,7 +276,13 @@ async def publish_rule(
     )
 
 
-@post("/rules/{rule_id:int}/enable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+@post(
+    "/rules/{rule_id:int}/enable",
+    status_code=200,
+    opt=WRITES,
+    responses=TESTED_ON_ONE,
+    dependencies=BOUNDED,
+)
 async def enable_rule(
     caller: Caller,
     session: AsyncSession,
@@ -283,7 +298,13 @@ async def enable_rule(
     )
 
 
-@post("/rules/{rule_id:int}/disable", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+@post(
+    "/rules/{rule_id:int}/disable",
+    status_code=200,
+    opt=WRITES,
+    responses=TESTED_ON_ONE,
+    dependencies=BOUNDED,
+)
 async def disable_rule(
     caller: Caller,
     session: AsyncSession,
@@ -299,7 +320,13 @@ async def disable_rule(
     )
 
 
-@post("/rules/reorder", status_code=200, opt=WRITES, responses=problems(*READ_AND_TESTED))
+@post(
+    "/rules/reorder",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*READ_AND_TESTED),
+    dependencies=BOUNDED,
+)
 async def reorder_rules(
     caller: Caller,
     session: AsyncSession,
@@ -322,7 +349,13 @@ async def reorder_rules(
     return RuleList(await _rules(session, rows))
 
 
-@post("/presets/{preset:str}", status_code=200, opt=WRITES, responses=TESTED_ON_ONE)
+@post(
+    "/presets/{preset:str}",
+    status_code=200,
+    opt=WRITES,
+    responses=TESTED_ON_ONE,
+    dependencies=BOUNDED,
+)
 async def apply_preset(
     caller: Caller,
     session: AsyncSession,
@@ -353,7 +386,7 @@ async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     return SaleList(await _sales(session, await sale_sets.read_sales(session, caller)))
 
 
-@post("/sales", opt=WRITES, responses=WRITING)
+@post("/sales", opt=WRITES, responses=WRITING, dependencies=BOUNDED)
 async def create_sale(
     caller: Caller,
     session: AsyncSession,
@@ -381,7 +414,7 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
     return await _sale(session, await sale_sets.read_sale(session, caller, sale_id))
 
 
-@patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE)
+@patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE, dependencies=BOUNDED)
 async def change_sale(
     caller: Caller,
     session: AsyncSession,
@@ -404,7 +437,7 @@ async def change_sale(
     return await _sale(session, row)
 
 
-@delete("/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE)
+@delete("/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE, dependencies=BOUNDED)
 async def delete_sale(
     caller: Caller,
     session: AsyncSession,
@@ -432,7 +465,7 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
     return settings_body(await sale_sets.settings_of(session, caller))
 
 
-@patch("/settings", opt=WRITES, responses=WITHOUT_QUERY)
+@patch("/settings", opt=WRITES, responses=WITHOUT_QUERY, dependencies=BOUNDED)
 async def change_pricing_settings(
     caller: Caller,
     session: AsyncSession,
@@ -458,6 +491,7 @@ async def change_pricing_settings(
     "/pins/{marketplace_id:int}",
     opt=WRITES,
     responses=problems(*PRICING, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
+    dependencies=BOUNDED,
 )
 async def pin_card(
     caller: Caller,
@@ -481,7 +515,13 @@ async def pin_card(
     return PinnedCard(marketplace_id, dollars(price))
 
 
-@delete("/pins/{marketplace_id:int}", status_code=200, opt=WRITES, responses=ON_ONE)
+@delete(
+    "/pins/{marketplace_id:int}",
+    status_code=200,
+    opt=WRITES,
+    responses=ON_ONE,
+    dependencies=BOUNDED,
+)
 async def unpin_card(
     caller: Caller,
     session: AsyncSession,
