@@ -30,10 +30,22 @@ def dry_run(of: Shop, rule_ids: list[int], turn: int) -> dict[str, Any]:
     return told
 
 
+def applied(of: Shop, turn: int) -> dict[str, Any]:
+    """Apply a small plan over every card: what it did to each is kept for the loss limits."""
+    changes = [
+        {"op": "update", "rule_id": id, "set": {"adjust_bp": 10 * n - 100 + turn % 2}}
+        for n, id in enumerate(of.rule_ids)
+    ]
+    body = {"actions": [{"type": "pricing.change_set", "changes": changes}]}
+    told: dict[str, Any] = of.call("POST", PLANS, body, 201)
+    assert told["status"] == "applied", told
+    return told
+
+
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Plans")
     times: dict[str, list[float]] = {
-        name: [] for name in ("every card", "a tenth", "preview", "CPU of every card")
+        name: [] for name in ("every card", "a tenth", "applied", "preview", "CPU of every card")
     }
     with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
         first, web, database = of.rule_ids[:1], running["web"], made.postmaster()
@@ -43,6 +55,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 "every card": ground.seconds(lambda n=turn: dry_run(of, of.rule_ids, n)),
                 "CPU of every card": ground.cpu_seconds(web) + ground.cpu_seconds(database) - spent,
                 "a tenth": ground.seconds(lambda n=turn: dry_run(of, first, n)),
+                "applied": ground.seconds(lambda n=turn: applied(of, n + 1)),
                 "preview": ground.seconds(lambda: of.call("POST", "/api/pricing/preview", {})),
             }
             if turn:
@@ -59,6 +72,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     report.at_most("dry run over every card", middle["every card"], 2, "s")
     report.at_most("dry run over a tenth of them", middle["a tenth"], 2, "s")
     report.at_most("CPU of a dry run over every card", middle["CPU of every card"], 2, "s")
+    report.at_most("a small plan over every card, applied", middle["applied"], 3, "s")
     report.at_most("dry run / preview", middle["every card"] / middle["preview"], 3)
     return report
 

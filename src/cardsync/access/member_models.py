@@ -109,7 +109,7 @@ class InstallationOperator(Base):
 
 
 class IdentitySeal(Base):
-    """What follows from the secret of each host that may make members and credentials; the
+    """A seal, which follows from the secret of each host that may make members and credentials; the
     application's role cannot read it (`access/sealed.py`).
     """
 
