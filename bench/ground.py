@@ -110,7 +110,7 @@ class Ground:
     def in_database(self, work: Callable[[Database], Awaitable[T]]) -> T:
         async def main() -> T:
             mine = seal(self.settings)
-            async with Database.open(self.url, pool=2, hot_pool=1, seal=mine) as database:
+            async with Database.open(self.url, pool=2, hot_pool=1, seal=lambda: mine) as database:
                 return await work(database)
 
         return asyncio.run(main())

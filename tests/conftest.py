@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -173,7 +174,9 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
     app = create_app(settings)
     async with (
         _alive(app),
-        Database.open(settings.database_url, pool=6, hot_pool=2, seal=seal(settings)) as database,
+        Database.open(
+            settings.database_url, pool=6, hot_pool=2, seal=partial(seal, settings)
+        ) as database,
     ):
         yield Service(settings, app, database, Work(settings, database, open_store(settings)))
 

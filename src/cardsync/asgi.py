@@ -122,7 +122,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         read_pool=settings.database_read_pool,
         hot_seconds=settings.polled_seconds,
         seconds=longest(settings),
-        seal=seal(settings),
+        seal=partial(seal, settings),
     )
     database = await stack.enter_async_context(opened)
     asyncio.get_running_loop().set_default_executor(FairThreads())

@@ -342,7 +342,7 @@ class Server:
 
         async def make(url: str) -> sellers.CreatedSeller:
             mine = seal(Settings(data_dir=self.data_dir))
-            async with Database.open(url, pool=1, hot_pool=1, seal=mine) as database:
+            async with Database.open(url, pool=1, hot_pool=1, seal=lambda: mine) as database:
                 async with database.shared() as session:
                     made = await sellers.create_seller(
                         session,

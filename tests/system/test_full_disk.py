@@ -44,6 +44,9 @@ def a_small_disk() -> Iterator[Path]:
         folder.rmdir()
 
 
+DATABASE_URL, MIGRATION_URL = "CARDSYNC_DATABASE_URL", "CARDSYNC_MIGRATION_DATABASE_URL"
+
+
 def fill(disk: Path) -> Path:
     """Every byte of it. The file whose deletion makes room again."""
     filler = disk / "filler"
@@ -193,11 +196,15 @@ def test_a_start_on_a_full_disk_needs_no_secret_key_before_somebody_asks_for_an_
     server: Server,
 ) -> None:
     server.data_dir.mkdir()
+    # Another host, which has a secret of its own, makes the seller.
+    other = Server(server.folder, server.folder / "other", DATABASE_URL=server.env[DATABASE_URL])
+    other.env[MIGRATION_URL] = server.env[MIGRATION_URL]
+    made = a_seller(other)
     filler = fill(server.data_dir.parent)
     server.log = server.folder / "serve.log"
     server.begin()
     until(lambda: "cardsync serves " in server.said(), server.said)
-    seller = a_seller(server)
+    seller = Seller(server, made.id, made.api_key)
     assert_polls_and_reads_live(server, seller)
     with seller.http() as http:
         assert_unavailable(http.post("/api/v1/sync/upload-request", json={}))
@@ -207,6 +214,8 @@ def test_a_start_on_a_full_disk_needs_no_secret_key_before_somebody_asks_for_an_
     key = server.data_dir / "secret.key"
     assert (len(key.read_bytes()), key.stat().st_mode & 0o777) == (32, 0o600)
     assert put_up(seller).status_code == 202
+    # Members and keys are made here, too, once the secret is known to the database.
+    until(lambda: server.run("admin", "key", "create", str(made.id)).code == 0, "a key")
 
 
 def test_a_read_only_store_is_told_and_taken_back(server: Server) -> None:

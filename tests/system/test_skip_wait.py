@@ -179,7 +179,7 @@ SEAL = b"a test"
 
 
 async def made(url: str, credits: int) -> sellers.CreatedSeller:
-    async with Database.open(url, pool=1, hot_pool=1, seal=SEAL) as database:
+    async with Database.open(url, pool=1, hot_pool=1, seal=lambda: SEAL) as database:
         async with database.shared() as session:
             seller = await sellers.create_seller(
                 session,

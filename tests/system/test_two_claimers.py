@@ -43,7 +43,7 @@ SEAL = b"a test"
 
 
 async def make(url: str) -> None:
-    async with Database.open(url, pool=1, hot_pool=1, seal=SEAL) as database:
+    async with Database.open(url, pool=1, hot_pool=1, seal=lambda: SEAL) as database:
         for n in range(SELLERS):
             async with database.shared() as session:
                 await sellers.create_seller(

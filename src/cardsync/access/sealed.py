@@ -9,7 +9,7 @@ So a statement that somebody smuggles in makes no owner, no key and no session.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -131,9 +131,10 @@ async def _run(
 
 
 def _proof(session: AsyncSession, function: str, values: Sequence[int | str | bytes]) -> bytes:
-    key: bytes | None = session.info.get(SEAL)
-    if key is None:
+    seal: Callable[[], bytes] | None = session.info.get(SEAL)
+    if seal is None:
         raise RuntimeError(f"{function}: this process has no seal")
+    key = seal()
     told = "|".join([function, *map(_plain, values)]).encode()
     return hashlib.sha256(key + hashlib.sha256(key + told).digest()).digest()
 

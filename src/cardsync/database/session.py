@@ -65,11 +65,12 @@ class Database:
         read_pool: int = 2,
         hot_seconds: float = inf,
         seconds: float = inf,
-        seal: bytes | None = None,
+        seal: Callable[[], bytes] | None = None,
         role: str | None = APP_ROLE,
     ) -> AsyncIterator[Database]:
         """Open the pools. No wait is longer than `seconds`, and no wait of the polled reads longer
-        than `hot_seconds`. With the installation's seal, members and credentials can be made.
+        than `hot_seconds`. With the installation's seal, which is asked for when it is needed, members and
+        credentials can be made.
         """
         plain = libpq_url(url, role=role)
         engine = create_async_engine(

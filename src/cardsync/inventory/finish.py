@@ -29,6 +29,7 @@ from cardsync.pricing.runs.confirmed import remember
 from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.pricing.runs.reprice import begin
+from cardsync.pricing.runs.run_reads import count_changes
 from cardsync.pricing.runs.sale_runs import begun_since
 from cardsync.quick_add.shown_by_import import note_shown
 from cardsync.seller_state import state as sync_state
@@ -66,6 +67,7 @@ async def finish(
         state = await own_state(session, writer.lease)
         row = await _settled(session, upload, "awaiting_review" if in_review else "done", now)
         row.report = report
+        changed = await count_changes(session, upload.seller_id, verdict.run_id)
         await session.execute(
             update(PriceRun)
             .where(PriceRun.seller_id == upload.seller_id, PriceRun.id == verdict.run_id)
@@ -75,6 +77,7 @@ async def finish(
                 summary={name: report[name] for name in ("priced", "blocked")}
                 | outcome.moves
                 | {
+                    "changed": changed,
                     "cards": report["applied"],
                     "receipts": outcome.receipts,
                     "reviewed": outcome.reviews.waiting.height if outcome.reviews else 0,

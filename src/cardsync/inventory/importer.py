@@ -90,8 +90,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
             kept_since,
             total,
         )
-        changed = int(changes.rows["asked"].sum())
-        telling = partial(outcome_of, parsed, rows, stored, absent, prices, verdict, changed)
+        telling = partial(outcome_of, parsed, rows, stored, absent, prices, verdict)
         written = write_slabs(work, writer, slabs, sold)
         told = tell(telling, new, work.store, writer, prices, run)
         # The frames are large: only what has still to be done with them holds them from here on.

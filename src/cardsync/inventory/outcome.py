@@ -136,11 +136,8 @@ def outcome_of(
     absent: pl.DataFrame,
     prices: Prices,
     verdict: Verdict,
-    changed: int,
 ) -> Outcome:
-    """Return what the last transaction keeps, but for the receipts and the new cards' matches;
-    `changed` prices are new with the run.
-    """
+    """Return what the last transaction keeps, but for the receipts and the new cards' matches."""
     exported = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
     return Outcome(
         _report_of(parsed, rows, prices.blocked, verdict),
@@ -148,7 +145,7 @@ def outcome_of(
         rows["product_line"].unique().to_list(),
         list(parsed.new_lines),
         _sets_of(rows),
-        prices.moves | {"changed": changed},
+        prices.moves,
         held=prices.held,
         confirmed=prices.confirmed,
         sold=prices.sold,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -77,7 +78,9 @@ def with_database(
         url = ready.migration_database_url if as_owner else ready.database_url
         assert url is not None
         role = None if as_owner else APP_ROLE
-        async with Database.open(url, pool=2, hot_pool=1, seal=seal(ready), role=role) as opened:
+        async with Database.open(
+            url, pool=2, hot_pool=1, seal=partial(seal, ready), role=role
+        ) as opened:
             return await work(opened)
 
     with database(settings or settings_with(), say) as ready:

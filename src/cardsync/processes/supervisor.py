@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -64,8 +64,35 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
             )
         if migrated:
             migrate(owner)
-            keep_seal(owner, seal(settings))
+            stack.enter_context(_sealed(settings, owner))
         yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
+
+
+@contextmanager
+def _sealed(settings: Settings, owner: str) -> Iterator[None]:
+    """Make the installation's seal known to the database. On a full disk there may be no secret yet:
+    then the others are served meanwhile, and members and keys are made once there is room.
+    """
+    try:
+        keep_seal(owner, seal(settings))
+    except OSError as e:
+        log.warning("no_secret_yet", reason=str(e))
+    else:
+        yield
+        return
+    over = threading.Event()
+
+    def try_again() -> None:
+        while not over.wait(1):
+            with suppress(OSError, psycopg.Error):
+                keep_seal(owner, seal(settings))
+                return
+
+    threading.Thread(target=try_again, daemon=True, name="keep-seal").start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 @contextmanager
@@ -283,10 +310,14 @@ def _serve(settings: Settings, say: Say, *, browser: bool) -> None:
             # Only a first run needs this, and what it imports.
             from cardsync.accounts import set_up_link
 
-            link = set_up_link.link(ready)
-            say(f"set it up at {link}")
-            if browser:
-                first_browser.show(link)
+            try:
+                link = set_up_link.link(ready)
+            except OSError as e:
+                say(f"there is no set-up link yet ({e}); `cardsync set-up-link` prints it later")
+            else:
+                say(f"set it up at {link}")
+                if browser:
+                    first_browser.show(link)
         supervise(children)
 
 

@@ -32,7 +32,7 @@ from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, import
 from cardsync.figures.keep import keep_figures
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.export import on_sale
-from cardsync.pricing.models import PriceChange, PriceRun
+from cardsync.pricing.models import PriceRun
 from cardsync.pricing.receipts.archive import keep
 from cardsync.pricing.reviews.found import Found, found_in
 from cardsync.pricing.reviews.keep import keep_found
@@ -41,6 +41,7 @@ from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
 from cardsync.pricing.runs.confirmed import must_stop, remember
 from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
+from cardsync.pricing.runs.run_reads import count_changes
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.lease import UnderLease, boundary
 from cardsync.seller_state.models import SyncState
@@ -410,13 +411,8 @@ async def _end(
         own = await own_state(session, lease)
         if own.cancel_requested_at is not None:
             raise CancelRequested
-        # Counted from the rows: an earlier life of the run may have written some of them.
-        changed = await session.scalar(
-            select(func.count()).where(
-                PriceChange.seller_id == lease.seller_id, PriceChange.run_id == run.id
-            )
-        )
-        summary = _kept(run) | counts | {"changed": changed or 0}
+        changed = await count_changes(session, lease.seller_id, run.id)
+        summary = _kept(run) | counts | {"changed": changed}
         await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
         if state in ("completed", "awaiting_review"):
             await _supersede(session, run, now)

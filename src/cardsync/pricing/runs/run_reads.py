@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.limits import RUNS_SHOWN
-from cardsync.pricing.models import PriceRun
+from cardsync.pricing.models import PriceChange, PriceRun
 
 
 async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
@@ -28,3 +28,11 @@ async def runs_before(
         those.append(PriceRun.id < before)
     page = select(PriceRun).where(*those).order_by(PriceRun.id.desc()).limit(limit)
     return list(await session.scalars(page))
+
+
+async def count_changes(session: AsyncSession, seller_id: int, run_id: int) -> int:
+    """Return how many prices the run changed, counted from the rows: an earlier life of the run may
+    have written some of them.
+    """
+    of_run = (PriceChange.seller_id == seller_id, PriceChange.run_id == run_id)
+    return await session.scalar(select(func.count()).where(*of_run)) or 0

@@ -9,6 +9,7 @@ import csv
 import io
 import time
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NamedTuple
 
 import httpx
@@ -86,7 +87,7 @@ async def join(settings: Settings, seller_id: int, lines: list[str]) -> list[str
     assert settings.database_url is not None
     keys = []
     async with Database.open(
-        settings.database_url, pool=2, hot_pool=1, seal=seal(settings)
+        settings.database_url, pool=2, hot_pool=1, seal=partial(seal, settings)
     ) as opened:
         await _consent(opened, seller_id, OWN)
         for number, shop in enumerate(OTHERS):

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -117,7 +118,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
             is_new=not _had_a_cycle(folder),
         )
     async with Database.open(
-        settings.database_url, pool=2, hot_pool=1, seal=seal(settings)
+        settings.database_url, pool=2, hot_pool=1, seal=partial(seal, settings)
     ) as opened:
         say(await import_catalog(opened, cards.CATALOG, "csv", None, say))
         async with opened.shared() as session:
