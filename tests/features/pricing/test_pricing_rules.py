@@ -316,7 +316,8 @@ async def test_a_sale_reduces_prices_while_it_is_active(a_seller):
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"adjust_bp": 0}, "adjust_bp"),
+        ({"adjust_bp": 1}, "adjust_bp"),
+        ({"adjust_bp": -9001}, "adjust_bp"),
         ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at"),
         ({"starts_at": "soon"}, "starts_at"),
         ({"state": "draft"}, "state"),
