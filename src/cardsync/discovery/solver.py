@@ -14,19 +14,20 @@ import msgspec
 
 from cardsync import errors
 from cardsync.discovery.split import Answer, Wish
+from cardsync.web.fair_turns import FairTurns
 
 # The solver keeps its time within about this much.
 _LATER = 0.3
 # Without any answer yet it is still waited for: it starts Python before it works.
 _STARTING = 10.0
 # Each takes a whole core: the others wait.
-_AT_ONCE = asyncio.Semaphore(2)
+_solving = FairTurns(2)
 _LONGEST_LINE = 10_000_000
 
 
 async def solved(wish: Wish) -> Answer:
     """Solve in a process of its own. Raises ServiceUnavailable when nothing comes."""
-    async with _AT_ONCE:
+    async with _solving.turn():
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

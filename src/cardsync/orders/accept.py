@@ -21,12 +21,13 @@ from cardsync.orders.ingest import STREAM, drain_orders
 from cardsync.seller_state import state as sync_state
 from cardsync.storage import Store, spool_body
 from cardsync.web import bodies
+from cardsync.web.fair_turns import FairTurns
 from cardsync.work.jobs import enqueue, mark_due
 from cardsync.work.streams import private_key
 from cardsync.work.uploads import Upload
 
 # One body is inflated at a time, so ten that come together need no more memory than one.
-_checking = asyncio.Semaphore(1)
+_checking = FairTurns(1)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ async def accept(
     with store.spool() as (path, file):
         await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
         file.flush()
-        async with _checking:
+        async with _checking.turn():
             count = await asyncio.to_thread(_check, path)
         key = private_key(caller.seller_id, "json")
         await store.write(key, path)

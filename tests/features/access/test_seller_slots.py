@@ -17,11 +17,12 @@ from sqlalchemy import event, text
 
 import cardsync
 from browsers import Browser, signed_in
-from builders import Seller, SellerBuilder, Service, a_row, a_shop
+from builders import Seller, SellerBuilder, Service, a_row, a_shop, an_order
 from cardsync.asgi import create_app
 from cardsync.database import connections, seller_slots
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.orders import accept
 from requests_of_routes import BODIES
 
 AT_ONCE = 60
@@ -185,6 +186,33 @@ async def test_sixty_presets_of_one_seller_leave_the_others_their_pages(a_seller
             task.cancel()
         await asyncio.gather(*asked[1:], return_exceptions=True)
     assert (await asked[0]).status_code == 200
+
+
+async def test_many_uploads_of_orders_let_another_seller_have_a_turn(a_seller, quiet):
+    """One body is checked at a time, whoever sent it."""
+    greedy, other = await in_shop(a_seller, quiet), await in_shop(a_seller, quiet)
+    turns = accept._checking
+    sent: list[asyncio.Task[Any]] = []
+
+    async def waiting(number: int) -> None:
+        async with asyncio.timeout(30):
+            while turns.waiting < number:
+                await asyncio.sleep(0.01)
+
+    with seller_slots.answering():
+        seller_slots.asked_by(greedy.seller.id)
+        async with turns.turn():
+            sent += [asyncio.create_task(a_body(greedy)) for _ in range(AT_ONCE)]
+            await waiting(AT_ONCE)
+            sent.append(asyncio.create_task(a_body(other)))
+            await waiting(AT_ONCE + 1)
+    assert await sent[-1] == 202
+    assert sum(task.done() for task in sent) < AT_ONCE // 2
+    assert set(await asyncio.gather(*sent)) == {202}
+
+
+async def a_body(shop: Shop) -> int:
+    return (await shop.seller.send("/orders", [an_order()])).status_code
 
 
 def requests_of(app: Litestar) -> Iterator[tuple[str, str, str, bool]]:

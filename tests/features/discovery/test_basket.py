@@ -329,3 +329,16 @@ async def test_the_solver_does_not_hold_up_other_requests(a_seller, a_shop, cata
     first, *others = [task.result() for task in baskets]
     assert all(other["total"] == first["total"] for other in others)
     assert sorted(waits)[len(waits) // 2] < 0.25
+
+
+async def test_many_baskets_of_one_buyer_let_another_have_a_turn(a_seller, a_shop, catalog, tag):
+    """Each takes a whole core, so few are solved at a time."""
+    name, base = f"Mew {tag}", f"Base {tag}"
+    await catalog((name, base, "8/64", "Holofoil", 41))
+    await a_shop("Alpha", a_card(1, name, base, "8/64", price="5.00", quantity=3))
+    greedy, other = await a_seller(), await a_seller()
+    asked = [asyncio.create_task(split(greedy, {"name": name})) for _ in range(8)]
+    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    await split(other, {"name": name})
+    assert sum(task.done() for task in asked) < 5
+    await asyncio.gather(*asked)

@@ -1,0 +1,36 @@
+"""Turns at work that few requests may do at once: the seller who asks goes in; a turn comes out.
+
+One request of a seller waits in the common line, and its others wait in the seller's own. So however
+many one seller sends, another waits for no more than one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import WeakValueDictionary
+
+from cardsync.database.seller_slots import asks
+
+
+class FairTurns:
+    """A process has one object for each kind of work."""
+
+    def __init__(self, most: int) -> None:
+        self._all = asyncio.Semaphore(most)
+        self._of: WeakValueDictionary[int | None, asyncio.Lock] = WeakValueDictionary()
+        self.waiting = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold one of the turns; a seller never holds two."""
+        line = self._of.setdefault(asks(), asyncio.Lock())
+        async with AsyncExitStack() as held:
+            self.waiting += 1
+            try:
+                await held.enter_async_context(line)
+                await held.enter_async_context(self._all)
+            finally:
+                self.waiting -= 1
+            yield
