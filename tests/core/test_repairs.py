@@ -138,6 +138,10 @@ GONE = [
     ("only its opposite is left",
      changed(ORDERS, ("Export orders", "Import orders"), ("orderExport", "orderImport")),
      'button[name="orderExport"]:has-text("Export orders")', "export_orders"),
+    ("only its refusal is left", "<div><button id='q1'>Never save prices</button></div>",
+     "#save-prices", "save_prices"),
+    ("only the box that refuses is left",
+     "<label><input type=checkbox id=a1> I do not accept the terms</label>", "#accept-terms", "accept"),
     ("only help about it is left", changed(EXPORT, ((
         '<button type="button" id="export-filtered" class="btn btn-blue">Export Filtered'
         ' CSV</button>'

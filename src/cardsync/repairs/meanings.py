@@ -58,6 +58,8 @@ _TABLE = """
     effacer elimina rimuovi excluir remover destroy erase wipe discard verwerfen descartar
 !clear empty leeren vaciar limpiar vider svuota
 !reset zurücksetzen restablecer réinitialiser ripristina redefinir
+!not don never without skip nicht kein keine keinen ohne niemals nunca sin ne pas sans jamais senza
+    não sem
 !cancel abort canceled cancellation abbrechen stornieren cancelar annuler annula
 !close dismiss schließen cerrar fermer chiudi fechar
 *open öffnen abrir ouvrir apri
