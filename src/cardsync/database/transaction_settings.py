@@ -90,6 +90,16 @@ def applied_in_sets() -> str:
     )
 
 
+def planned_each_time() -> str:
+    """Plan each statement for its own values, however often it runs: a plan that is kept after the
+    fifth time knows nothing of rows that this transaction wrote, and reads all of them for each.
+
+    The sums of a new seller's 50,000 orders cost 3.4 x the processor time of PostgreSQL without it,
+    at a load of 17; bench/fences.py measures it.
+    """
+    return "SET LOCAL plan_cache_mode = force_custom_plan"
+
+
 def found_by_keys() -> str:
     """Let a stored plan find rows by their keys: it outlives the growth of its tables, which are
     small or empty when it is made.

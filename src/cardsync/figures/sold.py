@@ -18,6 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import Database, run
+from cardsync.database.transaction_settings import planned_each_time
 
 log = structlog.get_logger(__name__)
 
@@ -217,6 +218,7 @@ async def _keep_some(
     values: dict[str, Any] = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
     async with database.tenant(seller_id) as session:
         await session.execute(text(_LOCK), values)
+        await session.execute(text(planned_each_time()))
         values["zone"] = await session.scalar(text(_ZONE), values)
         stale = (await session.execute(text(_STALE), values)).all()
         if not stale:

@@ -13,6 +13,7 @@ from statistics import median
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from builders import a_csv, a_row, an_order
 from cardsync import clock
@@ -230,6 +231,25 @@ async def test_a_day_that_is_out_of_date_is_counted_by_the_reader(a_seller, monk
     await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
     assert await kept(seller) == (3, 0)
     assert await as_the_page_says(seller) == await as_the_orders_say(seller)
+
+
+async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_seller, monkeypatch):
+    """A plan that was made before the rows of a first upload reads all of them for each batch."""
+    seller = await a_shop(a_seller)
+    kept_plans = []
+
+    async def beside(session, seller_id, days):
+        await keep_customers(session, seller_id, days)
+        found = "FROM pg_prepared_statements WHERE statement LIKE '%customer_%'"
+        kept_plans.extend(await session.scalars(text(f"SELECT generic_plans {found}")))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cardsync.orders.customer_sums.DAYS_AT_ONCE", 1)
+        patched.setattr("cardsync.orders.ingest.keep_customers", beside)
+        rows = [order(n, n % 30) for n in range(60)]
+        report = await seller.orders(rows)
+    assert report["applied"] == 60
+    assert set(kept_plans) == {0}
 
 
 async def test_keepers_and_writers_at_once_leave_no_old_sum(a_seller, monkeypatch):
