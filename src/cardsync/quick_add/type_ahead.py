@@ -61,6 +61,7 @@ async def products_like(
     most: int,
 ) -> list[Found]:
     """Nothing is found for less than two characters that are no number."""
+    typed = typed.replace("\0", " ")
     found = words(typed)
     games = [line for line in caller.account.product_lines if game in (None, line)]
     if not found or not games or (len("".join(found)) < 2 and not found[0].isdigit()):
@@ -83,4 +84,4 @@ async def products_like(
 def words(typed: str) -> list[str]:
     """The words as the index has them. Pure."""
     folded = unicodedata.normalize("NFC", typed).lower().translate(_FOLDED)
-    return [word for word in _BETWEEN.split(folded.replace("\0", " ")) if word][:12]
+    return [word for word in _BETWEEN.split(folded) if word][:12]

@@ -335,6 +335,21 @@ async def test_a_text_with_a_nul_is_refused_and_not_changed(a_seller, method, pa
     assert (await seller.get("/api/lists")).json()["lists"] == []
 
 
+async def test_a_nul_in_an_address_breaks_no_route(a_seller):
+    seller = await a_seller()
+    found = {}
+    for path, methods in DOCUMENT["paths"].items():
+        parameters = methods.get("get", {}).get("parameters", ())
+        asked = [parameter for parameter in parameters if parameter["in"] == "query"]
+        needed = {parameter["name"]: "a" for parameter in asked if parameter.get("required")}
+        for name in (parameter["name"] for parameter in asked):
+            query = needed | {name: "ab\0c"}
+            answer = await seller.http.get(re.sub(r"\{\w+\}", "1", path), params=query)
+            found[path, name] = answer.status_code
+    assert {asked for asked, status in found.items() if status >= 500} == set()
+    assert 200 in found.values()
+
+
 async def test_a_backslash_before_u0000_is_a_text_like_any_other(a_seller):
     seller = await a_seller()
     made = await seller.post("/api/lists", json={"name": "\\u0000"})
