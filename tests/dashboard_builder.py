@@ -47,7 +47,9 @@ async def filled_shop(
     )
     await log(seller, "failed", {"inventory": "failed"}, error={"code": "x", "message": name[:200]})
     [cycle] = (await seller.get("/api/v1/sync/cycles")).json()["cycles"]
-    await an_order(seller, order_number="Z-9", buyer_name=name, status="Ready to Ship")
+    to_pull = await an_order(seller, order_number="Z-9", buyer_name=name, status="Ready to Ship")
+    await an_item(seller, to_pull, sku_id=1, product_name=name, quantity=2)
+    await an_item(seller, to_pull, product_name=name)
     opened = await seller.post("/api/pull_sessions", json={})
     assert opened.status_code == 201, opened.text
     counted = await (await signed_in(seller)).post("/api/counts", json={"box": 3})
