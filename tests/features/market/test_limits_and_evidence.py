@@ -23,13 +23,13 @@ async def test_automatic_mode_applies_no_rise_beyond_the_review_limit(shop, obse
     seller = await shop()
     settings = {"recommendations": "automatic", "review_up_bp": 1_000}
     assert (await seller.http.patch(SETTINGS, json=settings)).status_code == 200
-    dear = listings(product, *(f"{price}.00" for price in range(15, 25)))
+    dear = listings(product, *(f"{price}.00" for price in range(12, 22)))
     await observed(*dear)
     assert (await synced(seller))["total"] == 1
     assert await targets(seller) == ("10.00", "10.00")
-    await seller.http.patch(SETTINGS, json={"review_up_bp": 4_850})
+    await seller.http.patch(SETTINGS, json={"review_up_bp": 1_880})
     assert (await synced(seller))["total"] == 0
-    assert await targets(seller) == ("10.00", "14.85")
+    assert await targets(seller) == ("10.00", "11.88")
 
 
 async def test_a_card_on_sale_is_not_recommended_anything(shop, observed, product):  # noqa: F811

@@ -441,14 +441,14 @@ async def test_automatic_mode_applies_only_what_is_sure(shop, observed, product)
     seller = await shop()
     answer = await seller.http.patch("/api/pricing/settings", json={"recommendations": "automatic"})
     assert answer.json()["recommendations"] == "automatic"
-    await observed(*listings(product, "15.00", "15.50", "16.00"))
+    await observed(*listings(product, "12.00", "12.50", "13.00"))
     assert (await synced(seller))["total"] == 1
     assert await targets(seller) == ("10.00", "10.00")
     await observed(
-        *listings(product, *(f"{price}.00" for price in range(15, 25)), seen=ago(minutes=5))
+        *listings(product, *(f"{price}.00" for price in range(12, 22)), seen=ago(minutes=5))
     )
     assert (await synced(seller))["total"] == 0
-    assert await targets(seller) == ("10.00", "14.85")
+    assert await targets(seller) == ("10.00", "11.88")
     rows = await seller.service.sql(
         seller.id, "SELECT id, state, settled_by FROM recommendation WHERE family = 'price'"
     )
@@ -458,6 +458,24 @@ async def test_automatic_mode_applies_only_what_is_sure(shop, observed, product)
     assert await events(seller, rows[0]) == ["auto_applied"]
     [entry, *_] = (await seller.get("/api/v1/agent/activity")).json()["activity"]
     assert entry["action"] == "recommendations.auto_applied"
+
+
+async def test_automatic_mode_stays_within_the_loss_limits(shop, observed, product):
+    seller = await shop()
+    await seller.http.patch("/api/pricing/settings", json={"recommendations": "automatic"})
+    # A rise of 48.5 % waits for the seller, however sure it is.
+    await observed(*listings(product, *(f"{price}.00" for price in range(15, 25))))
+    assert (await synced(seller))["total"] == 1
+    assert await targets(seller) == ("10.00", "10.00")
+    moves = await seller.service.sql(seller.id, "SELECT * FROM automated_move")
+    assert moves == []
+    # A rise that is applied is counted with what keys and tokens do.
+    await observed(
+        *listings(product, *(f"{price}.00" for price in range(12, 22)), seen=ago(minutes=5))
+    )
+    assert (await synced(seller))["total"] == 0
+    [move] = await seller.service.sql(seller.id, "SELECT * FROM automated_move")
+    assert move["today_moved"] == 18_800
 
 
 async def test_shown_is_recorded_once_a_revision(shop, observed, product):
