@@ -27,11 +27,12 @@ from cardsync.cards.exported import fingerprint
 from cardsync.credits import ledger
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import Database
-from cardsync.processes.worker import opened, run_worker, sweep
+from cardsync.processes.worker import sweep
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.work.jobs import Work
+from inline_jobs import InlineJobs
 
 HEADER = [
     "TCGplayer Id", "Product Line", "Set Name", "Product Name", "Title", "Number", "Rarity",
@@ -52,6 +53,7 @@ class Service:
     app: Litestar
     database: Database
     work: Work
+    jobs: InlineJobs
 
     def client(self, **headers: str) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)  # type: ignore[arg-type]
@@ -61,7 +63,7 @@ class Service:
 
     async def run_jobs(self) -> None:
         """Work off every job that waits, here and now."""
-        await run_worker(self.work, wait=False)
+        await self.jobs.run()
 
     async def sql(self, seller_id: int, query: str, **values: Any) -> list[dict[str, Any]]:
         """Rows of a query in a seller's scope, for looking behind the interface."""
@@ -110,8 +112,7 @@ class Seller:
         async with self.service.database.shared() as session:
             others = text("DELETE FROM work_due WHERE seller_id <> :id")
             await session.execute(others, {"id": self.id})
-        async with opened(self.service.database):
-            return await sweep(self.service.work)
+        return await sweep(self.service.work)
 
     async def fingerprint_is_right(self) -> None:
         """Check that the cards say at the end what the run computed from its frames."""

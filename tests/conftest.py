@@ -38,6 +38,7 @@ from cardsync.secret import seal
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
+from inline_jobs import InlineJobs
 from one_run import one_at_a_time
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -178,7 +179,9 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
             settings.database_url, pool=6, hot_pool=2, seal=partial(seal, settings)
         ) as database,
     ):
-        yield Service(settings, app, database, Work(settings, database, open_store(settings)))
+        work = Work(settings, database, open_store(settings))
+        async with InlineJobs.open(work) as jobs:
+            yield Service(settings, app, database, work, jobs)
 
 
 @asynccontextmanager

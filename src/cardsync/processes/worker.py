@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import procrastinate
 import structlog
@@ -77,23 +78,21 @@ async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastina
             yield app
 
 
-async def run_worker(work: Work, *, wait: bool = True) -> None:
-    """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline
-    that way).
-    """
-    async with (
-        opened(work.database) as app,
-        beside(_sweep_forever(work)) if wait else contextlib.nullcontext(),
-    ):
-        await app.run_worker_async(
-            wait=wait,
-            concurrency=1,
-            fetch_job_polling_interval=0.1 if not wait else 1.0,
-            delete_jobs="always",
-            shutdown_graceful_timeout=20,
-            additional_context={"work": work},
-            install_signal_handlers=wait,
-        )
+def worker_options(work: Work) -> dict[str, Any]:
+    """Return what every worker does with its jobs (tests run them inline by the same options)."""
+    return {
+        "concurrency": 1,
+        "fetch_job_polling_interval": 1.0,
+        "delete_jobs": "always",
+        "shutdown_graceful_timeout": 20,
+        "additional_context": {"work": work},
+    }
+
+
+async def run_worker(work: Work) -> None:
+    """Work jobs off until the process is told to end."""
+    async with opened(work.database) as app, beside(_sweep_forever(work)):
+        await app.run_worker_async(**worker_options(work))
 
 
 async def _sweep_forever(work: Work) -> None:

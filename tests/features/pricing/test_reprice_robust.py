@@ -16,7 +16,6 @@ from cardsync.pricing.engine import engine
 from cardsync.pricing.receipts import columns
 from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.reprice import work_off_one
-from cardsync.processes.worker import opened
 from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
 
@@ -354,8 +353,7 @@ async def test_a_run_beside_an_import_waits_and_then_prices_what_came(a_seller):
     run_id = await requested(seller)
     sent = await seller.upload(a_csv(*rows))
     work = seller.service.work
-    async with opened(seller.service.database):
-        await asyncio.gather(work_off_one(work, seller.id), drain.work_off_one(work, seller.id))
+    await asyncio.gather(work_off_one(work, seller.id), drain.work_off_one(work, seller.id))
     # Whoever found the lease taken is nudged again by the sweep.
     async with asyncio.timeout(60):
         while (await run_of(seller, run_id))["state"] == "running" or (

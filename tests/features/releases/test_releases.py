@@ -558,7 +558,7 @@ async def another_process(service, **settings):
     task = asyncio.create_task(live())
     await started.wait()
     try:
-        yield Service(service.settings, app, service.database, service.work)
+        yield Service(service.settings, app, service.database, service.work, service.jobs)
     finally:
         stop.set()
         await task
@@ -698,5 +698,7 @@ async def test_a_process_starts_and_stops_while_the_database_is_away(service):
     away = service.settings.model_copy(
         update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}
     )
-    async with another_process(Service(away, service.app, service.database, service.work)) as other:
+    async with another_process(
+        Service(away, service.app, service.database, service.work, service.jobs)
+    ) as other:
         assert other.app.state.releases.shelf("agent").releases == ()

@@ -23,7 +23,6 @@ from cardsync.orders import ingest
 from cardsync.pricing.rollback import apply_imported_prices, prepare
 from cardsync.pricing.runs import reprice
 from cardsync.processes.worker import STREAMS as TASKS
-from cardsync.processes.worker import opened
 from cardsync.seller_state.state import release_lease, take_lease
 from cardsync.storage import LocalStore
 from cardsync.work import runner, streams
@@ -242,8 +241,7 @@ async def test_a_nudge_within_the_pause_changes_nothing(a_seller, owner_url, nam
     seller, begin = await stream.begin(a_seller)
     with refused(owner_url, stream.table, seller.id, "53100"):
         answer, _ = await begun(seller, begin)
-        async with opened(seller.service.database):
-            await TASKS[name].defer_async(seller_id=seller.id)
+        await TASKS[name].defer_async(seller_id=seller.id)
         await seller.service.run_jobs()
         assert await stream.state(seller, answer) == stream.waits
     [due] = await due_of(seller, name)
