@@ -10,32 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from pydantic import ValidationError
 
-from cardsync import __version__, errors
-from cardsync.database.migrate import check, head_revision
-from cardsync.processes.command_line import say, settings_with, with_database
-from cardsync.processes.embedded_host import EmbeddedError
-from cardsync.processes.supervisor import database, has_no_seller
-from cardsync.processes.supervisor import serve as run_serve
-from cardsync.settings import Settings, settings_page
+from cardsync import __version__
 
 if TYPE_CHECKING:
     from cardsync.database.session import Database
+    from cardsync.settings import Settings
+
+
+class Command(NamedTuple):
+    """A command of another module, `module:attribute`, and its line in the list of commands."""
+
+    place: str
+    line: str
 
 
 class Elsewhere(click.Group):
-    """A group whose commands are named by where they stand, `module:attribute`, beside those that
-    are added.
+    """A group that loads the commands of other modules when they are called: the list of commands
+    needs their lines alone.
     """
 
     def __init__(
         self,
         *args: Any,
-        elsewhere: dict[str, str] | None = None,
+        elsewhere: dict[str, Command] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -46,10 +47,14 @@ class Elsewhere(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.elsewhere:
-            module, _, attribute = self.elsewhere[cmd_name].partition(":")
+            module, _, attribute = self.elsewhere[cmd_name].place.partition(":")
             found: click.Command = getattr(import_module(module), attribute)
             return found
         return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = {name: click.Command(name, help=it.line) for name, it in self.elsewhere.items()}
+        click.Group(commands={**self.commands, **lines}).format_commands(ctx, formatter)
 
 
 class Program(Elsewhere):
@@ -58,33 +63,49 @@ class Program(Elsewhere):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.exceptions.Exit, click.Abort):
-            # How click itself ends a command (`admin --help`): both are RuntimeErrors.
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            # How click itself ends a command (`admin --help`): the last two are RuntimeErrors.
             raise
-        except (errors.CommandError, EmbeddedError, errors.Problem) as e:
-            raise click.ClickException(str(e)) from e
-        except OSError as e:
-            if isinstance(e, BrokenPipeError):
+        except Exception as e:
+            sentence = _sentence(e)
+            if sentence is None:
                 raise
-            raise click.ClickException(
-                f"{e.filename}: {e.strerror}" if e.filename else str(e)
-            ) from e
-        except ValidationError as e:
+            raise click.ClickException(sentence) from e
+
+
+def _sentence(e: Exception) -> str | None:
+    """Return what went wrong; None for a fault of the program."""
+    from pydantic import ValidationError
+
+    from cardsync import errors
+    from cardsync.processes.embedded_host import EmbeddedError
+
+    match e:
+        case errors.CommandError() | EmbeddedError() | errors.Problem():
+            return str(e)
+        case BrokenPipeError():
+            return None
+        case OSError():
+            return f"{e.filename}: {e.strerror}" if e.filename else str(e)
+        case ValidationError():
             first = e.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
-            raise click.ClickException(
-                f"setting CARDSYNC_{name}: {first['msg'].removeprefix('Value error, ')}"
-            ) from e
-        except RuntimeError as e:
-            raise click.ClickException(str(e)) from e
+            message = first["msg"].removeprefix("Value error, ")
+            return f"setting CARDSYNC_{name}: {message}"
+        case RuntimeError():
+            return str(e)
+    return None
 
 
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"]},
     elsewhere={
-        "price": "cardsync.inventory.price_commands:price",
-        "pricing": "cardsync.pricing.commands:pricing",
+        "price": Command(
+            "cardsync.inventory.price_commands:price",
+            "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",
+        ),
+        "pricing": Command("cardsync.pricing.commands:pricing", "Look after price runs."),
     },
 )
 @click.version_option(__version__)
@@ -127,6 +148,8 @@ def serve(
     no_browser: bool,
 ) -> None:
     """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
+    from cardsync.processes.command_line import say
+    from cardsync.processes.supervisor import serve as run_serve
 
     run_serve(serve_settings(host, port, workers, data_dir), say, browser=not no_browser)
 
@@ -136,11 +159,14 @@ def serve(
 def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None) -> None:
     """Print the link that makes the first shop, as `serve` printed it."""
     from cardsync.accounts import set_up_link
+    from cardsync.errors import CommandError
+    from cardsync.processes.command_line import say
+    from cardsync.processes.supervisor import database, has_no_seller
 
     settings = serve_settings(host, port, None, data_dir)
     with database(settings, say) as ready:
         if not has_no_seller(ready):
-            raise errors.CommandError(
+            raise CommandError(
                 f"there is a shop already; its members sign in at {settings.origin}/sign-in"
             )
     click.echo(set_up_link.link(settings))
@@ -152,6 +178,8 @@ def serve_settings(
     workers: int | None,
     data_dir: Path | None,
 ) -> Settings:
+    from cardsync.processes.command_line import settings_with
+
     settings = settings_with(web_workers=workers, data_dir=data_dir)
     host = host or settings.host
     bind = f"[{host}]:{port or settings.port}" if ":" in host else f"{host}:{port or settings.port}"
@@ -161,9 +189,13 @@ def serve_settings(
 @program.command(hidden=True)
 def web() -> None:
     """One web process, as `serve` starts it."""
+    from cardsync.database.migrate import check
+    from cardsync.errors import CommandError
+    from cardsync.processes.command_line import settings_with
+
     settings = settings_with()
     if settings.database_url is None:
-        raise errors.CommandError(
+        raise CommandError(
             "a web process by itself needs CARDSYNC_DATABASE_URL; `cardsync serve` brings a database along"
         )
     check(settings.database_url)
@@ -178,6 +210,10 @@ def worker() -> None:
     from cardsync.processes.worker_memory import begin_anew
 
     begin_anew()
+    from cardsync.database.migrate import check
+    from cardsync.processes.command_line import say, settings_with
+    from cardsync.processes.supervisor import database
+
     settings = settings_with()
     if settings.database_url:
         check(settings.database_url)
@@ -191,6 +227,10 @@ def worker() -> None:
 @program.command()
 def migrate() -> None:
     """Bring the database to this version's schema."""
+    from cardsync.database.migrate import head_revision
+    from cardsync.processes.command_line import say, settings_with
+    from cardsync.processes.supervisor import database
+
     with database(settings_with(), say):
         say(f"the database is at {head_revision()}")
 
@@ -210,6 +250,7 @@ def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
 def openapi() -> None:
     """Print the interface description."""
     from cardsync.asgi import create_app
+    from cardsync.settings import Settings
     from cardsync.web.openapi import document
 
     click.echo(document(create_app(Settings(database_url="postgresql:///"))), nl=False)
@@ -218,17 +259,32 @@ def openapi() -> None:
 @program.command(name="settings")
 def print_settings() -> None:
     """Print every setting with its default, as docs/settings.md."""
+    from cardsync.settings import settings_page
+
     click.echo(settings_page(), nl=False)
 
 
 ADMIN = {
-    "seller": "cardsync.accounts.commands:seller",
-    "key": "cardsync.accounts.commands:key",
-    "token": "cardsync.accounts.token_commands:token",
-    "operator": "cardsync.operators.commands:operator",
-    "member": "cardsync.accounts.member_commands:member",
-    "credits": "cardsync.credits.commands:credits",
-    "release": "cardsync.releases.commands:release",
+    "seller": Command(
+        "cardsync.accounts.commands:seller", "Create, change, show and delete sellers."
+    ),
+    "key": Command("cardsync.accounts.commands:key", "Create, revoke and list API keys."),
+    "token": Command(
+        "cardsync.accounts.token_commands:token",
+        "Create, revoke and list tokens of assistants and scripts.",
+    ),
+    "operator": Command(
+        "cardsync.operators.commands:operator", "Say which members run this installation, too."
+    ),
+    "member": Command(
+        "cardsync.accounts.member_commands:member",
+        "Invite, list, change and remove the people of a seller account.",
+    ),
+    "credits": Command("cardsync.credits.commands:credits", "Grant credits and read the ledger."),
+    "release": Command(
+        "cardsync.releases.commands:release",
+        "Publish versions of the agent and the desktop wrapper, and kill versions that must not run on.",
+    ),
 }
 
 
@@ -281,6 +337,7 @@ def catalog_import(
     """Load products; loading a newer edition of the same file updates them."""
     from cardsync.catalog.load import load as load_catalog
     from cardsync.catalog.report import skipped_lines, write_skipped
+    from cardsync.processes.command_line import say, with_database
 
     async def load(database: Database) -> str:
         report = await load_catalog(database, path, form, game, say, source)
@@ -303,6 +360,7 @@ def catalog_import(
 def catalog_match(path: Path, report: Path | None) -> None:
     """Hold a pricing export against the catalog, and write nothing but the report."""
     from cardsync.inventory.match_report import examine
+    from cardsync.processes.command_line import say, with_database
 
     async def run(database: Database) -> str:
         return await examine(database, path, report, say)
@@ -360,6 +418,7 @@ def market_import(
     from cardsync import clock
     from cardsync.catalog.report import skipped_lines, write_skipped
     from cardsync.market.load import load as load_market
+    from cardsync.processes.command_line import say, with_database
 
     moment = clock.read_moment(observed_at)
     if observed_at is not None and moment is None:

@@ -16,8 +16,6 @@ from cardsync.accounts import deletion, sellers
 from cardsync.database.session import Database
 from cardsync.limits import PLANS
 from cardsync.processes.command_line import ROW_ID, plain, settings_with, show, with_database
-from cardsync.storage import open_store
-from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 
 
 @click.group()
@@ -105,6 +103,9 @@ def seller_show(seller_id: int, as_json: bool) -> None:
 @click.confirmation_option(prompt="This erases everything of the seller. Go on?")
 def seller_delete(seller_id: int) -> None:
     """Erase a seller and everything that belongs to it."""
+    # This command alone needs all tables and the objects.
+    from cardsync.storage import open_store
+    from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 
     settings = settings_with()
     tables = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]

@@ -16,7 +16,6 @@ from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Member
 from cardsync.accounts import invitations
 from cardsync.accounts.invitations import Link, MemberError
-from cardsync.contributions.promote import retire_private
 from cardsync.database.session import enter_tenant
 from cardsync.settings import Settings
 
@@ -61,6 +60,9 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
 
 async def remove(session: AsyncSession, member_id: int) -> None:
     """With its sessions, its invitation, and what it contributed for itself alone."""
+    # This alone needs the search, whose frames take long to import.
+    from cardsync.contributions.promote import retire_private
+
     member = await _member(session, member_id)
     await _keep_an_owner(session, member)
     await enter_tenant(session, member.seller_id)

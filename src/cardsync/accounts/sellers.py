@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import delete, select, text
@@ -30,12 +30,15 @@ from cardsync.discovery import exposure
 from cardsync.discovery.links import listing_url_template
 from cardsync.errors import CommandError
 from cardsync.limits import PLANS, SHIP_WITHIN_MOST
-from cardsync.orders import ingest, shipping_type
+from cardsync.orders import shipping_type
 from cardsync.postage import postage_steps
 from cardsync.pricing.rules.rows import make_preset_rule
 from cardsync.seller_state.models import SyncState
-from cardsync.storage import Store
-from cardsync.work.jobs import SALES, mark_due
+from cardsync.work.jobs import ORDERS, SALES, mark_due
+from cardsync.work.streams import hold_still
+
+if TYPE_CHECKING:
+    from cardsync.storage import Store
 
 
 class SellerError(CommandError):
@@ -245,7 +248,7 @@ async def change_seller(
     changed = {name: value for name, value in values.items() if getattr(account, name) != value}
     if "tracking_threshold" in changed:
         # An upload that is being applied knows the old threshold.
-        await ingest.hold_still(session, seller_id)
+        await hold_still(session, seller_id, ORDERS)
     was = {name: getattr(account, name) for name in changed}
     for name, value in changed.items():
         setattr(account, name, value)
@@ -342,7 +345,7 @@ async def delete_seller(
         await session.execute(
             text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
         )
-        await ingest.hold_still(session, seller_id)
+        await hold_still(session, seller_id, ORDERS)
         for table in tables:
             await session.execute(
                 text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}

@@ -17,12 +17,12 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.orders import rows
-from cardsync.orders.ingest import STREAM, drain_orders
+from cardsync.orders.ingest import drain_orders
 from cardsync.seller_state import state as sync_state
 from cardsync.storage import Store, spool_body
 from cardsync.web import bodies
 from cardsync.web.fair_turns import FairTurns
-from cardsync.work.jobs import enqueue, mark_due
+from cardsync.work.jobs import ORDERS, enqueue, mark_due
 from cardsync.work.streams import private_key
 from cardsync.work.uploads import Upload
 
@@ -70,7 +70,7 @@ async def _accept(
     sync_state.refresh(await sync_state.locked(session, seller_id), now)
     upload = Upload(
         seller_id=seller_id,
-        stream=STREAM,
+        stream=ORDERS,
         kind=kind,
         storage_key=key,
         exported_at=now,
@@ -80,6 +80,6 @@ async def _accept(
     session.add(upload)
     await session.flush()
     note(session, caller, "upload.accepted", f"upload {upload.id}: {kind}, rows: {count}", now)
-    await mark_due(session, seller_id, STREAM)
+    await mark_due(session, seller_id, ORDERS)
     await enqueue(session, drain_orders, seller_id=seller_id)
     return upload.id

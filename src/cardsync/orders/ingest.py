@@ -32,7 +32,7 @@ from cardsync.orders.pull_sessions import PULLS
 from cardsync.settings import Settings
 from cardsync.web import bodies
 from cardsync.work import runner
-from cardsync.work.jobs import Work, jobs
+from cardsync.work.jobs import ORDERS, Work, jobs
 from cardsync.work.metrics import UPLOAD_SECONDS
 from cardsync.work.metrics import UPLOADS as UPLOADS_ENDED
 from cardsync.work.piece import LeaseLost, Piece
@@ -40,8 +40,6 @@ from cardsync.work.streams import OPEN, begin_upload, oldest_open
 from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
-
-STREAM = "orders"
 
 
 @jobs.task(name="orders.drain", queue="imports", pass_context=True)
@@ -80,20 +78,6 @@ async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = False) -> 
     return (
         await session.execute(statement.execution_options(populate_existing=True))
     ).scalar_one_or_none()
-
-
-async def hold_still(session: AsyncSession, seller_id: int) -> None:
-    """Wait for the upload that is being applied, and keep others from beginning until this
-    transaction ends.
-
-    The caller has locked the seller's state row, so none is accepted meanwhile.
-    """
-    statement = select(Upload.id).where(
-        Upload.seller_id == seller_id,
-        Upload.stream == STREAM,
-        Upload.state.in_(OPEN),
-    )
-    await session.execute(statement.order_by(Upload.id).with_for_update())
 
 
 async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
@@ -205,9 +189,9 @@ async def _fail(
 
 
 UPLOADS = runner.Stream[Upload, Piece](
-    STREAM,
+    ORDERS,
     _ByItsRow(),
-    oldest=partial(oldest_open, stream=STREAM),
+    oldest=partial(oldest_open, stream=ORDERS),
     work=_apply,
     fail=_fail,
     begin=begin_upload,
@@ -224,7 +208,7 @@ async def work_off_pending(work: Work, seller_id: int) -> None:
         newest = await session.scalar(
             select(func.max(Upload.id)).where(
                 Upload.seller_id == seller_id,
-                Upload.stream == STREAM,
+                Upload.stream == ORDERS,
                 Upload.state.in_(OPEN),
             )
         )
@@ -243,5 +227,5 @@ async def work_off_pending(work: Work, seller_id: int) -> None:
 
 async def _is_pending(work: Work, seller_id: int, newest: int) -> bool:
     async with work.database.tenant(seller_id) as session:
-        oldest = await oldest_open(session, seller_id, STREAM)
+        oldest = await oldest_open(session, seller_id, ORDERS)
         return oldest is not None and oldest.id <= newest

@@ -40,7 +40,7 @@ def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: 
 async def decide_again(session: AsyncSession, seller_id: int, threshold: Decimal) -> None:
     """Decide the type of all orders again, because the seller's threshold has changed.
 
-    No process writes orders meanwhile: see `ingest.hold_still`.
+    No process writes orders meanwhile: see `hold_still` (work/streams.py).
     """
     decided = shipping_type_sql("shipping_method", "tracking_number", "total_amt", ":threshold")
     await session.execute(

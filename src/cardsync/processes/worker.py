@@ -40,6 +40,7 @@ from cardsync.sync.debug import drop_screenshots
 from cardsync.work.jobs import (
     NETWORK,
     NETWORK_CELLS,
+    ORDERS,
     RECOMMENDATIONS,
     SALES,
     Work,
@@ -53,7 +54,7 @@ log = structlog.get_logger(__name__)
 # The task that works off each stream of work_due.
 STREAMS = {
     "inventory": drain_inventory,
-    "orders": drain_orders,
+    ORDERS: drain_orders,
     "screenshots": drop_screenshots,
     "repairs": drop_heals,
     "reprice": reprice,

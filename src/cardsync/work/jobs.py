@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued
@@ -24,10 +24,14 @@ from cardsync import clock
 from cardsync.database.columns import Base
 from cardsync.database.session import Database, driver
 from cardsync.settings import Settings
-from cardsync.storage import Store
+
+if TYPE_CHECKING:
+    from cardsync.storage import Store
 
 jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
+# The stream of a seller's uploads of order data (orders/ingest.py).
+ORDERS = "orders"
 # The stream of a seller's sales: due when the next of them starts or ends
 # (pricing/runs/sale_runs.py).
 SALES = "sales"

@@ -45,6 +45,20 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
     ).scalar_one_or_none()
 
 
+async def hold_still(session: AsyncSession, seller_id: int, stream: str) -> None:
+    """Wait for the upload that is being applied, and keep others from beginning until this
+    transaction ends.
+
+    The caller has locked the seller's state row, so none is accepted meanwhile.
+    """
+    statement = select(Upload.id).where(
+        Upload.seller_id == seller_id,
+        Upload.stream == stream,
+        Upload.state.in_(OPEN),
+    )
+    await session.execute(statement.order_by(Upload.id).with_for_update())
+
+
 def begin_upload(upload: Upload, now: datetime) -> None:
     """Mark the upload as begun, so that its report says so from its first start on."""
     upload.state = "processing"

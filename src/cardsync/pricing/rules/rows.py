@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from sqlalchemy import or_, select
@@ -17,8 +17,10 @@ from cardsync import errors
 from cardsync.access.models import Account
 from cardsync.money import to_units
 from cardsync.pricing.engine.rules import Rule, Sale, SellerPricing, preset_rule
-from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.models import PinnedPrice, PricingRule, PricingSale
+
+if TYPE_CHECKING:
+    from cardsync.pricing.engine.run_inputs import Run
 
 Row = TypeVar("Row", PricingRule, PricingSale)
 _CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
@@ -102,6 +104,9 @@ async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run of the seller's live rules, sales and settings at this moment."""
+    # Whoever makes a seller needs its preset rule alone: frames take long to import.
+    from cardsync.pricing.engine.run_inputs import Run
+
     rules = await rules_of(session, account.seller_id)
     return Run(
         rules,

@@ -1,0 +1,48 @@
+"""What processes load: a worker nothing that only web processes need, as its memory is for frames;
+a command nothing that it does not use, as imports take longer than most commands.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from cardsync.cli import admin, program
+
+# What each would cost a worker, in MB: webauthn 13, litestar 25.
+FOREIGN = {"webauthn", "litestar", "granian", "jinja2", "segno", "alembic"}
+FRAMES = {"polars", "numpy"}
+DATABASE = {"psycopg", "sqlalchemy", "procrastinate", "pydantic", "structlog"}
+
+
+def loaded(code):
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(told.stdout.splitlines()[-1].split())
+
+
+def test_a_worker_loads_no_library_of_web_processes():
+    assert not FOREIGN & loaded("import cardsync.processes.worker")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["admin", "--help"], ["serve", "--help"]])
+def test_help_loads_the_command_line_alone(words):
+    modules = loaded(f"from cardsync.cli import program; program({words}, standalone_mode=False)")
+    assert not (FOREIGN | FRAMES | DATABASE) & modules
+
+
+@pytest.mark.parametrize("group", admin.elsewhere)
+def test_an_admin_command_loads_no_frames_and_nothing_of_web_processes(group):
+    modules = loaded(f"from cardsync.cli import admin; admin.get_command(None, {group!r})")
+    assert not (FOREIGN | FRAMES) & modules
+
+
+@pytest.mark.parametrize("group", [program, admin], ids=["program", "admin"])
+def test_a_command_of_another_module_has_its_own_line_in_the_list(group):
+    for name, command in group.elsewhere.items():
+        told = group.get_command(None, name).help
+        assert command.line == " ".join(told.split()), name
