@@ -1,6 +1,7 @@
 """Signing in and out: sessions of members, how they end, and that no other site can use them."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from http.cookies import SimpleCookie
 
@@ -107,13 +108,9 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(a_seller, s
 
 async def test_behind_https_the_cookie_is_secure_and_bound_to_the_host(a_seller, service, alive):
     seller = await a_seller()
-    app = create_app(service.settings.model_copy(update={"public_url": "https://cards.example"}))
-    secure = type(service)(
-        service.settings.model_copy(update={"public_url": "https://cards.example"}),
-        app,
-        service.database,
-        service.work,
-    )
+    settings = service.settings.model_copy(update={"public_url": "https://cards.example"})
+    app = create_app(settings)
+    secure = replace(service, settings=settings, app=app)
     async with alive(app), secure.client() as http:
         answer = await http.post(
             "/api/session", json={"email": seller.email, "password": seller.password}
@@ -456,7 +453,7 @@ async def strict(service, alive):
     )
     app = create_app(settings)
     async with alive(app):
-        yield type(service)(settings, app, service.database, service.work)
+        yield replace(service, settings=settings, app=app)
 
 
 @pytest.mark.slow

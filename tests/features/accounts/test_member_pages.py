@@ -4,6 +4,7 @@ With one: tests/system/test_browser.py.
 """
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -325,7 +326,7 @@ async def test_it_says_how_to_get_more_as_the_operator_wants(
 ):
     seller = await a_seller()
     app = create_app(service.settings.model_copy(update={"credits_top_up": top_up}))
-    own = type(service)(service.settings, app, service.database, service.work)
+    own = replace(service, app=app)
     async with alive(app), own.client() as http:
         await http.post("/sign-in", data={"email": seller.email, "password": seller.password})
         page = await http.get("/account/credits")

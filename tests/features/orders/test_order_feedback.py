@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -98,7 +99,7 @@ async def test_feedback_waits_only_so_long_for_what_another_is_applying(service,
     app = create_app(service.settings.model_copy(update={"feedback_wait_seconds": 0.3}))
     async with alive(app), service.database.tenant(seller.id) as session:
         await ingest.hold_still(session, seller.id)
-        impatient = type(service)(service.settings, app, service.database, service.work)
+        impatient = replace(service, app=app)
         async with impatient.client(Authorization=f"Bearer {seller.api_key}") as http:
             answer = await http.post(
                 "/api/v1/order_feedbacks", json=[{"order_number": "A-1", "rating": 5}]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -317,9 +317,7 @@ async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_go
     app = create_app(service.settings.model_copy(update={"read_seconds": 0.001}))
     async with (
         alive(app),
-        type(service)(service.settings, app, service.database, service.work).client(
-            Authorization=f"Bearer {seller.api_key}"
-        ) as http,
+        replace(service, app=app).client(Authorization=f"Bearer {seller.api_key}") as http,
     ):
         slow = [http.get("/api/orders", params={"search": "nobody"}) for _ in range(12)]
         *answers, beat = await asyncio.gather(*slow, http.post("/api/v1/heartbeat", json={}))

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,7 +23,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from obstore.store import S3Store
 from sqlalchemy import event, text
 
-from builders import Service
 from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.cli import program
@@ -558,7 +558,7 @@ async def another_process(service, **settings):
     task = asyncio.create_task(live())
     await started.wait()
     try:
-        yield Service(service.settings, app, service.database, service.work, service.jobs)
+        yield replace(service, app=app)
     finally:
         stop.set()
         await task
@@ -698,7 +698,5 @@ async def test_a_process_starts_and_stops_while_the_database_is_away(service):
     away = service.settings.model_copy(
         update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}
     )
-    async with another_process(
-        Service(away, service.app, service.database, service.work, service.jobs)
-    ) as other:
+    async with another_process(replace(service, settings=away)) as other:
         assert other.app.state.releases.shelf("agent").releases == ()

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -214,7 +215,7 @@ async def test_status_shows_a_heartbeat_that_this_process_has_not_written_yet(
     """Nothing waits for the flush: neither before it, nor while it runs."""
     lazy = create_app(service.settings.model_copy(update={"last_seen_flush_seconds": 3600}))
     seller = await a_seller()
-    own = type(service)(service.settings, lazy, service.database, service.work)
+    own = replace(service, app=lazy)
     async with alive(lazy), own.client(Authorization=f"Bearer {seller.api_key}") as http:
         noted = lazy.state.last_seen
 
