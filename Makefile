@@ -5,12 +5,13 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # Tests of processes wait more than they work: one more at a time than there are cores.
 JOBS ?= 3
+NIGHT ?= 7200
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Programs start hundreds of times in the tests: what was compiled once is kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check soak explore lint types openapi bench screenshots lock clean
+.PHONY: help setup run test check soak nightly explore lint types openapi bench screenshots lock clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -31,8 +32,16 @@ check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in two min
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
-	@SOAK_SECONDS=$$((($${SOAK_SECONDS:-0} + 4) / 5)) \
+	@SOAK_SECONDS=$$((($${SOAK_SECONDS:-0} + 4) / 5)) SOAK_NIGHT=$$((($${SOAK_NIGHT:-0} + 4) / 5)) \
 	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
+
+# A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
+nightly: .venv/.dev .venv/.front-dev ## The soak, then all features and contracts on a stock PostgreSQL server
+	@red=0; \
+	SOAK_NIGHT=$(NIGHT) $(MAKE) soak || red=1; \
+	SOAK_NIGHT=$(NIGHT) .ci/stock "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak" \
+	  tests/features tests/contract || red=1; \
+	exit $$red
 
 explore: .venv/.dev ## The properties with random examples, other ones each time
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile explore tests/core

@@ -24,6 +24,7 @@ from litestar import Litestar
 
 import everyday
 import soak
+import stories
 from builders import SellerBuilder, Service
 from cardsync import clock
 from cardsync.access import passwords
@@ -66,6 +67,7 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 def pytest_configure(config: pytest.Config) -> None:
     soak.pytest_configure(config)
     config.pluginmanager.register(everyday)
+    config.pluginmanager.register(stories)
     # Every test makes sellers: their passwords are hashed at the least cost.
     passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     # One folder for all processes of a run, open to the database's own user, which is not root.
@@ -81,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files as they use the machine best; the longest test begins first, so that no worker waits
     for it at the end.
     """
-    if not soak.SECONDS:
+    if not (soak.SECONDS or soak.NIGHT):
         items[:] = everyday.spread(items)
     items.sort(
         key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak"))

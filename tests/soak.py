@@ -1,9 +1,9 @@
-"""The soak, whole or as a slice of it.
+"""The soak: whole, a night of it, or a slice of it.
 
-`make soak` runs every test with its full count. With SOAK_SECONDS it runs a slice: the seed draws
-a few cases of each test, shuffles the files and seeds the random moments; no test begins after
-that many seconds, and long counts are short. The seed is the day unless SOAK_SEED names one, so
-that a red slice can be repeated.
+`make soak` runs every test with its full count. `make nightly` does so for SOAK_NIGHT seconds, and
+SOAK_SECONDS runs a slice: a few cases of each test, long counts short. In both the seed shuffles
+the files and seeds the random moments, and no test begins after that many seconds. The seed is the
+day unless SOAK_SEED names one; a line repeats each red test.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 import pytest
 
 SECONDS = int(os.environ.get("SOAK_SECONDS") or 0)
+NIGHT = int(os.environ.get("SOAK_NIGHT") or 0)
 # A slice takes this many cases of a test with parameters.
 CASES = 4
 
@@ -28,24 +29,24 @@ def count(name: str, whole: int, part: int) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if SECONDS:
+    if SECONDS or NIGHT:
         # The processes of one run inherit the seed, also across midnight.
         os.environ.setdefault("SOAK_SEED", datetime.now(UTC).strftime("%Y%m%d"))
         if config.option.hypothesis_seed is None:
             config.option.hypothesis_seed = os.environ["SOAK_SEED"]
-        config.pluginmanager.register(_Slice(os.environ["SOAK_SEED"]), "soak-slice")
+        config.pluginmanager.register(_Seeded(os.environ["SOAK_SEED"]), "soak-seeded")
 
 
-class _Slice:
+class _Seeded:
     def __init__(self, seed: str) -> None:
         self._seed = seed
-        self._until = time.monotonic() + SECONDS
+        self._until = time.monotonic() + (SECONDS or NIGHT)
+        length = f"SOAK_SECONDS={SECONDS}" if SECONDS else f"SOAK_NIGHT={NIGHT}"
+        self._variables = f"{length} SOAK_SEED={seed}"
 
     def pytest_report_header(self) -> str:
-        return (
-            f"soak: a slice of {SECONDS} s, to be repeated with SOAK_SECONDS={SECONDS}"
-            f" SOAK_SEED={self._seed}"
-        )
+        name = f"a slice of {SECONDS} s" if SECONDS else f"a night of {NIGHT} s"
+        return f"soak: {name}, to be repeated with {self._variables}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
@@ -61,17 +62,24 @@ class _Slice:
             item
             for file in dice.sample(sorted(files), len(files))
             for cases in files[file].values()
-            for item in dice.sample(cases, min(CASES, len(cases)))
+            for item in (dice.sample(cases, min(CASES, len(cases))) if SECONDS else cases)
         ]
-        config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+        kept = set(drawn)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = drawn
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         if time.monotonic() > self._until:
-            pytest.skip("the slice's time is over")
+            pytest.skip("the time of this part is over")
         random.seed(f"{self._seed} {item.nodeid}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         left = len(terminalreporter.stats.get("skipped", []))
         terminalreporter.write_line(f"{self.pytest_report_header()}; {left} tests were not begun")
+        stock = ".ci/stock " if os.environ.get("CARDSYNC_TEST_DATABASE_URL") else ""
+        stats = terminalreporter.stats
+        for report in [*stats.get("failed", []), *stats.get("error", [])]:
+            terminalreporter.write_line(
+                f"again: {self._variables} {stock}.venv/bin/python -m pytest {report.nodeid!r}"
+            )

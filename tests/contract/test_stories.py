@@ -1,0 +1,9 @@
+"""Every capability has a story that CI runs against a stock server (tests/stories.py)."""
+
+from stories import FILES, STORIES, TESTS
+
+
+def test_every_capability_has_its_story():
+    folders = {file.parent.name for file in (TESTS / "features").glob("*/test_*.py")}
+    assert folders == set(STORIES)
+    assert all(file.is_file() for file in FILES)

@@ -1,0 +1,53 @@
+"""The tests that CI also runs at each commit against a stock PostgreSQL server: what speaks of the
+schema itself, and one story of each capability. `make nightly` runs all features and contracts
+against it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SCHEMA = ("test_migrate", "test_statements", "test_tenancy")
+STORIES = {
+    "access": "test_two_callers",
+    "accounts": "test_deletion",
+    "activity": "test_undo",
+    "agentwork": "test_claims",
+    "cards": "test_history",
+    "catalog": "test_catalog_import",
+    "contributions": "test_contributions",
+    "credits": "test_skip_wait",
+    "dashboard": "test_every_page",
+    "discovery": "test_network",
+    "inventory": "test_inventory_cycle",
+    "lists": "test_lists",
+    "market": "test_whole_life",
+    "operators": "test_operators",
+    "orders": "test_order_sequences",
+    "plans": "test_plans",
+    "pricing": "test_reprice",
+    "printing": "test_sheets",
+    "pulling": "test_pull_machine",
+    "quick_add": "test_quick_add",
+    "releases": "test_releases",
+    "repairs": "test_repairs",
+    "search": "test_search_agrees",
+    "shelving": "test_shelves",
+    "sync": "test_sync_machine",
+    "today": "test_today",
+    "web": "test_health",
+    "work": "test_queue",
+}
+FILES = {TESTS / "contract" / f"{name}.py" for name in SCHEMA} | {
+    TESTS / "features" / folder / f"{name}.py" for folder, name in STORIES.items()
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path in FILES:
+            item.add_marker(pytest.mark.story)
