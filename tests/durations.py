@@ -1,0 +1,61 @@
+"""The table of docs/testing.md: the output of a run with `--durations=0` on standard input goes
+in; the seconds by folder and by cause come out, in the page between its two marks.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
+MARKS = ("<!-- durations -->", "<!-- end of durations -->")
+LINE = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+tests/((\S+)/test_\w+)\.py::(\S+)")
+# The first that matches a file says what its calls mostly spend their time on.
+CAUSES = (
+    (r"system/test_kill", "kills of real processes"),
+    (r"system/test_(browser|\w*pages|phones|labels|gone)", "a browser"),
+    (r"system/", "real processes"),
+    (r"contract/test_agent", "agent processes"),
+    (r"contract/", "the contract: openapi.json, statements, settings"),
+    (r"core/", "pure rules and Hypothesis"),
+    (r"(machine|sequences|every_state|shop_year)$", "state machines"),
+    (r"", "requests and jobs in one process"),
+)
+
+
+def cause_of(phase: str, file: str) -> str:
+    if phase != "call":
+        return "start and end of servers, databases and browsers"
+    return next(cause for pattern, cause in CAUSES if re.search(pattern, file))
+
+
+def tables(lines: Iterable[str]) -> str:
+    """Return both tables; the seconds of tests under 5 ms are not in pytest's output."""
+    folders: dict[str, float] = defaultdict(float)
+    causes: dict[str, float] = defaultdict(float)
+    for line in lines:
+        if found := LINE.match(line):
+            seconds, phase, file, folder, _ = found.groups()
+            folders[folder] += float(seconds)
+            causes[cause_of(phase, file)] += float(seconds)
+    return "\n".join((table("folder", folders), "", table("cause", causes)))
+
+
+def table(what: str, seconds: dict[str, float]) -> str:
+    whole = sum(seconds.values())
+    longest = sorted(seconds.items(), key=lambda row: -row[1])
+    rows = [f"| {name} | {value:.0f} |" for name, value in longest]
+    return "\n".join([f"| {what} | seconds |", "|---|---|", *rows, f"| all | {whole:.0f} |"])
+
+
+def main() -> None:
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    PAGE.write_text(f"{before}{MARKS[0]}\n{tables(sys.stdin)}\n{MARKS[1]}{after}")
+
+
+if __name__ == "__main__":
+    main()
