@@ -136,7 +136,7 @@ ORDER_UPLOADS = {
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
 }
 PROBLEMS = [
-    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus)
+    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus, errors.WithFigures)
 ]  # fmt: skip
 
 
@@ -452,7 +452,10 @@ def codes(name: tuple[str, str], status: int) -> set[str]:
     found: set[str] = set()
     for part in schema.get("oneOf", [schema]):
         if "$ref" in part:
-            found.add(f"status {resolve(part['$ref'])['properties']['status']['const']}")
+            told = resolve(part["$ref"])["properties"]
+            # A body with figures has a code, and only that one.
+            one = told["code"]["const"] if "code" in told else f"status {told['status']['const']}"
+            found.add(one)
         else:
             code = part["allOf"][1]["properties"]["code"]
             found |= set(code.get("enum", [code.get("const")]))
@@ -508,6 +511,38 @@ FOR_STRANGERS = {
     403: {"csrf_failed", "account_suspended"},
     429: {"rate_limited"},
     503: {"service_unavailable"},
+}
+# Writes of prices: beyond the limits a key's or a token's waits for a member.
+LIMITED = {
+    ("POST", "/api/pricing/reprice"),
+    ("POST", "/api/pricing/rollbacks"),
+    ("POST", "/api/pricing/runs/{run_id}/confirm"),
+    ("POST", "/api/recommendations/{recommendation_id}/accept"),
+    ("POST", "/api/pricing/reviews/accept"),
+}
+# And a member confirms large ones.
+CONFIRMED = {
+    ("POST", "/api/v1/agent/activity/{activity_id}/undo"),
+    ("PATCH", "/api/lists/{list_id}"),
+    ("DELETE", "/api/lists/{list_id}"),
+    ("POST", "/api/lists/{list_id}/cards"),
+    ("DELETE", "/api/lists/{list_id}/cards"),
+    ("POST", "/api/pricing/rules"),
+    ("PATCH", "/api/pricing/rules/{rule_id}"),
+    ("DELETE", "/api/pricing/rules/{rule_id}"),
+    ("POST", "/api/pricing/rules/{rule_id}/publish"),
+    ("POST", "/api/pricing/rules/{rule_id}/enable"),
+    ("POST", "/api/pricing/rules/{rule_id}/disable"),
+    ("POST", "/api/pricing/rules/reorder"),
+    ("POST", "/api/pricing/presets/{preset}"),
+    ("POST", "/api/pricing/sales"),
+    ("PATCH", "/api/pricing/sales/{sale_id}"),
+    ("DELETE", "/api/pricing/sales/{sale_id}"),
+    ("PATCH", "/api/pricing/settings"),
+    ("PUT", "/api/pricing/pins/{marketplace_id}"),
+    ("DELETE", "/api/pricing/pins/{marketplace_id}"),
+    ("POST", "/api/pricing/pins/pin_many"),
+    ("POST", "/api/pricing/pins/unpin_many"),
 }
 OWN_REFUSALS = {
     **{
@@ -914,6 +949,10 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         else {}
     )
     expected |= OWN_REFUSALS.get(name, {})
+    if name in LIMITED | CONFIRMED:
+        expected[409] = expected.get(409, set()) | {"needs_review"}
+    if name in CONFIRMED:
+        expected[422] = expected.get(422, set()) | {"confirmation_needed"}
     if name in BEHIND_A_KEY:
         expected[403] |= (
             {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
@@ -1085,7 +1124,7 @@ QUERIES = {
     ("GET", "/api/orders/export.csv"): "status status[] search date_from date_to product_line"
                                        " refund unfeedbacked shipping_type ship_mark pull_session",
     ("DELETE", "/api/lists/{list_id}/cards"): (
-        "marketplace_ids card_ids search game product_line status selected_ids"
+        "confirm marketplace_ids card_ids search game product_line status selected_ids"
     ),
 }  # fmt: skip
 

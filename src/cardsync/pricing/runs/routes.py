@@ -113,14 +113,14 @@ async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceR
     return run_body(await reprice.run_of(session, caller, run_id))
 
 
-REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview, errors.NeedsReview)
+REVIEWING = (*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
 
 
 @post(
     "/runs/{run_id:int}/confirm",
     status_code=200,
     opt=WRITES,
-    responses=REVIEWING,
+    responses=problems(*REVIEWING, errors.NeedsReview),
     dependencies={"session": Provide(provide_bounded_session)},
 )
 async def confirm_run(
@@ -140,7 +140,7 @@ async def confirm_run(
     return run_body(run)
 
 
-@post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=REVIEWING)
+@post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=problems(*REVIEWING))
 async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
     return run_body(await reviews.settle_run(session, caller, run_id, "discarded", clock.now()))
