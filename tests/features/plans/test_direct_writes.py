@@ -303,3 +303,13 @@ async def test_a_pin_of_many_and_an_end_of_pins_are_weighed(a_limited_seller):
     assert done.json()["status"] == "applied", done.text
     fine = await seller.post(f"{PRICING}/pins/pin_many", json={"marketplace_ids": [1, 2]})
     assert (fine.status_code, fine.json()["changed"]) == (200, 2)
+
+
+async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller):
+    _, owner, _ = await a_shop_under_limits(a_limited_seller)
+    form = {"name": "All", "percent": "99", "hours": "48"}
+    refused = await owner.http.post(
+        "/pricing/sales", data=form | {"csrf_token": owner.session["csrf_token"]}
+    )
+    assert refused.status_code == 422
+    assert "Percent: must be between 0 and 90." in refused.text

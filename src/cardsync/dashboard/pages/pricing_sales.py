@@ -22,6 +22,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
+from cardsync.limits import SALE_CUT_MOST_BP
 from cardsync.plans.direct_actions import sale_create, sale_delete, sale_update
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.faces import percent, read_percent
@@ -105,10 +106,13 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
         ends = starts + timedelta(hours=int(texts["hours"]))
     else:
         raise errors.InvalidRule("ends: choose a duration or an end")
+    cut = read_percent(texts["percent"], "percent")
+    if not 0 <= cut <= SALE_CUT_MOST_BP:
+        raise errors.InvalidRule(f"percent: must be between 0 and {percent(SALE_CUT_MOST_BP)}")
     return {
         "name": texts["name"],
         "query": texts["query"],
-        "adjust_bp": -read_percent(texts["percent"], "percent"),
+        "adjust_bp": -cut,
         "floor": texts["floor"] or None,
         "starts_at": clock.rfc3339(starts),
         "ends_at": clock.rfc3339(ends),
