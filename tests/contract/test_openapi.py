@@ -519,6 +519,7 @@ LIMITED = {
     ("POST", "/api/pricing/runs/{run_id}/confirm"),
     ("POST", "/api/recommendations/{recommendation_id}/accept"),
     ("POST", "/api/pricing/reviews/accept"),
+    ("POST", "/api/quick_add/publish"),
 }
 # And a member confirms large ones.
 CONFIRMED = {

@@ -24,6 +24,7 @@ OwnType = Literal[
     "pricing.pin_many",
     "pricing.reprice",
     "pricing.rollback",
+    "quick_add.publish",
 ]
 """Actions of writes outside plans: they become plans where they need a member's click."""
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]

@@ -30,6 +30,7 @@ from cardsync.pricing.rollback import prepare
 from cardsync.pricing.rollback.scope import diff_of
 from cardsync.pricing.rules import pin_many, rule_sets, sale_sets
 from cardsync.pricing.runs import reprice
+from cardsync.quick_add.publish import publish
 from cardsync.search.list_names import name_key
 from cardsync.settings import Settings
 
@@ -202,6 +203,17 @@ async def _rollback(
     return rollback.id, f"Rollback {rollback.id} of {cards} cards is prepared."
 
 
+async def _publish(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    entries, task_id = await publish(session, caller, change.body["ids"], now)
+    return task_id, f"{len(entries)} listings are published."
+
+
 _OWN: Final[
     Mapping[
         OwnType,
@@ -214,6 +226,7 @@ _OWN: Final[
     "pricing.pin_many": _pin_many,
     "pricing.reprice": _reprice,
     "pricing.rollback": _rollback,
+    "quick_add.publish": _publish,
 }
 ListDone = tuple[int, str, int]
 

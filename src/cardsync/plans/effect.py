@@ -66,6 +66,9 @@ async def reach_of(
     actions: Actions,
 ) -> Reach | None:
     """Return the cards whose prices the plan can change; None where there can be none."""
+    if any(own.type in ("pricing.rollback", "quick_add.publish") for own in actions.own):
+        # Their moves are read by themselves (`weigh.py`).
+        return Reach("false", {})
     queries = _queries(run, actions)
     if queries is None:
         return Reach(ON_SALE, {})

@@ -36,6 +36,7 @@ from cardsync.pricing.loss.moves import past_moves
 from cardsync.pricing.rollback import scope as rollbacks
 from cardsync.pricing.rules.rows import sales_of
 from cardsync.pricing.runs.cards_to_price import Stock
+from cardsync.quick_add import serve as listings
 
 T = TypeVar("T")
 Do = Callable[[], Awaitable[T]]
@@ -119,13 +120,17 @@ async def _moves_by_itself(
     actions: Actions,
     seen: Stock | None,
 ) -> pl.DataFrame | None:
-    """Return the moves of a write that changes no rule: a run asks what the rules ask already, and
-    a rollback goes back to earlier prices. None for every other write.
+    """Return the moves of a write that changes no rule: a run asks what the rules ask already, a
+    rollback goes back to earlier prices, and a listing of more copies has a price of its own. None
+    for every other write.
     """
     for change in actions.own:
+        moved = None
         if change.type == "pricing.rollback":
-            scope = change.body["scope"]
-            moved = await rollbacks.moves_of(session, seller_id, scope)
+            moved = await rollbacks.moves_of(session, seller_id, change.body["scope"])
+        if change.type == "quick_add.publish":
+            moved = await listings.moves_of(session, seller_id, change.body["ids"])
+        if moved is not None:
             return moved.with_columns(worst="today", worst_after="today_after")
         if change.type == "pricing.reprice" and seen is not None:
             after = await priced(seen)

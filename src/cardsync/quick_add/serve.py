@@ -12,16 +12,18 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import polars as pl
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
+from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.session import Database
 from cardsync.quick_add.models import QuickAdd, QuickAddFile
 from cardsync.quick_add.waiting import IN_HAND, note_waiting
@@ -44,6 +46,15 @@ _CARDS = f"""
       FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
      WHERE q.seller_id = :seller AND q.status = 'published'
      ORDER BY q.id, c.gone, c.id
+"""
+_MOVES = f"""
+    SELECT DISTINCT ON (c.id) c.id, c.marketplace_id, CASE WHEN c.gone THEN 0 ELSE c.quantity END,
+           (c.market * 10000)::bigint, (coalesce(c.target_price, c.price) * 10000)::bigint,
+           (q.price * 10000)::bigint
+      FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
+     WHERE q.seller_id = :seller AND q.id = ANY (CAST(:ids AS bigint[])) AND q.status = 'draft'
+       AND q.price IS NOT NULL AND NOT c.gone
+     ORDER BY c.id, q.price
 """
 
 # The copies listed of the same card since an import saw it. The marketplace has more than the
@@ -239,3 +250,14 @@ def file_of(rows: Iterable[Row]) -> bytes:
 
 
 _OBSERVED = ("market", "direct_low", "low_with_shipping", "low")
+
+
+async def moves_of(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> pl.DataFrame:
+    """Return what publishing the drafts does to cards that are listed already: `id`,
+    `marketplace_id`, `quantity`, `market`, and `today`, from the price that is asked, to
+    `today_after`, in ten-thousandths. The file that the agent gets holds a draft's own price.
+    """
+    values = {"seller": seller_id, "ids": list(ids)}
+    data = await copy_chunks(session, await with_values(session, _MOVES, values))
+    names = ("id", "marketplace_id", "quantity", "market", "today", "today_after")
+    return frame_of(data, dict.fromkeys(names, pl.Int64))

@@ -9,6 +9,7 @@ import pytest
 from browsers import signed_in
 from builders import a_csv, a_row
 from plans_builder import PLANS, PRICING, a_sale, rule_of
+from quick_add_builder import JAGUAR, drafted, entry_of
 
 
 async def a_shop_under_limits(a_limited_seller, *rows, budget=1000):
@@ -313,3 +314,24 @@ async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller)
     )
     assert refused.status_code == 422
     assert "Percent: must be between 0 and 90." in refused.text
+
+
+async def test_more_copies_of_a_listed_card_bring_no_price_beyond_the_limits(a_limited_seller):
+    seller = await a_limited_seller(lines=["magic"], loss_budget=1000)
+    jaguar = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152"}
+    await seller.import_csv(a_csv(a_row(77, quantity=3, market="10.00", price="10.00", **jaguar)))
+    owner = await signed_in(seller)
+    [cheap] = await drafted(seller, JAGUAR | {"price": "0.10"})
+    [near] = await drafted(seller, JAGUAR | {"price": "9.50"})
+    [new] = await drafted(seller, JAGUAR | {"price": "0.10", "printing": "foil"})
+    path = "/api/quick_add/publish"
+    waits = needs_review(await seller.post(path, json={"ids": [cheap["id"]]}))
+    assert waits["cards_affected"] == 1
+    assert (await entry_of(owner, cheap["id"]))["status"] == "draft"
+    # A price that is near is published, and so is a card that nothing of is listed.
+    for entry in (near, new):
+        answer = await seller.post(path, json={"ids": [entry["id"]]})
+        assert answer.status_code == 200, answer.text
+    done = await owner.post(f"{PLANS}/{waits['proposal_id']}/confirm")
+    assert done.json()["status"] == "applied", done.text
+    assert (await entry_of(owner, cheap["id"]))["status"] == "published"
