@@ -42,7 +42,11 @@ MAX_QUICK_DEATHS = 6
 WEB = "web"
 # A process that a person or a system ended on purpose ends in one of these ways.
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
-_NO_STORE = "object_store: unavailable"
+# A full disk keeps no service from starting: what needs room is refused until there is some.
+_NO_ROOM = {
+    "object_store: unavailable": "the object store cannot be written: uploads are refused until it can",
+    "role: the secret key cannot be written": "the secret key cannot be written: no member or key is made until it can",
+}
 Say = Callable[[str], None]
 
 
@@ -336,7 +340,7 @@ def wait_until_ready(
     """Wait until /readyz says yes. Raises when a process dies again and again, or it takes too
     long.
 
-    A store that takes no bytes does not delay the start: only uploads need it, and it may come
+    A disk that takes no bytes does not delay the start: few requests need one, and it may come
     back.
     """
     deadline = clock.monotonic() + seconds
@@ -349,30 +353,29 @@ def wait_until_ready(
         if all(child.runs() for child in children):
             if not missing:
                 return
-            if missing == _NO_STORE:
-                say("the object store cannot be written: uploads are refused until it can")
+            if set(missing) <= _NO_ROOM.keys():
+                for fault in missing:
+                    say(_NO_ROOM[fault])
                 return
         if clock.monotonic() > deadline:
             raise RuntimeError(
-                f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}"
+                f"{settings.bind} did not get ready within {seconds:.0f} s: {', '.join(missing)}"
             )
         pause.wait(0.1)
 
 
-def _missing(settings: Settings) -> str:
+def _missing(settings: Settings) -> list[str]:
     """Return the faults that /readyz names; none when everything is there."""
     connection = HTTPConnection(settings.host.strip("[]"), settings.port, timeout=5)
     try:
         connection.request("GET", "/readyz")
         answer = connection.getresponse()
         if answer.status == 200:
-            return ""
+            return []
         checks = json.loads(answer.read()).get("checks", {})
-        return (
-            ", ".join(f"{name}: {state}" for name, state in checks.items() if state != "ok")
-            or f"HTTP {answer.status}"
-        )
+        faults = [f"{name}: {state}" for name, state in checks.items() if state != "ok"]
+        return faults or [f"HTTP {answer.status}"]
     except (OSError, HTTPException, ValueError) as e:
-        return f"no answer ({e})"
+        return [f"no answer ({e})"]
     finally:
         connection.close()

@@ -11,6 +11,7 @@ import structlog
 from litestar import Response, get
 from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access import patience, sealed
@@ -120,11 +121,7 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
                 )
                 checks["database"] = "ok"
                 checks["role"] = (
-                    "bypasses row-level security"
-                    if bypass
-                    else "ok"
-                    if await sealed.is_known(session)
-                    else "SECRET_KEY is not the one that the database was migrated with"
+                    "bypasses row-level security" if bypass else await _seal_check(session)
                 )
                 revision = await session.scalar(text("SELECT version_num FROM alembic_version"))
                 checks["migrations"] = "ok" if revision == head_revision() else "behind"
@@ -133,3 +130,11 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
     except Exception as e:
         log.warning("database_not_ready", kind=type(e).__name__)
     return checks
+
+
+async def _seal_check(session: AsyncSession) -> str:
+    try:
+        known = await sealed.is_known(session)
+    except OSError:
+        return "the secret key cannot be written"
+    return "ok" if known else "SECRET_KEY is not the one that the database was migrated with"

@@ -11,7 +11,8 @@ import pytest
 
 from builders import an_order
 from cardsync.asgi import create_app
-from cardsync.orders import ingest
+from cardsync.work.jobs import ORDERS
+from cardsync.work.streams import hold_still
 
 
 async def stored(seller, number="A-1"):
@@ -98,7 +99,7 @@ async def test_feedback_waits_only_so_long_for_what_another_is_applying(service,
     upload = (await seller.send("/orders", [an_order("A-1")])).json()["upload_id"]
     app = create_app(service.settings.model_copy(update={"feedback_wait_seconds": 0.3}))
     async with alive(app), service.database.tenant(seller.id) as session:
-        await ingest.hold_still(session, seller.id)
+        await hold_still(session, seller.id, ORDERS)
         impatient = replace(service, app=app)
         async with impatient.client(Authorization=f"Bearer {seller.api_key}") as http:
             answer = await http.post(
