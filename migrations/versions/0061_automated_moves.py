@@ -1,5 +1,5 @@
-"""What keys, tokens and the automatic mode did to prices, which the loss limits count; a plan keeps
-no sums of its own any more. The budget of an account's losses.
+"""The table of moves that keys, tokens and the automatic mode made, which the loss limits count, and
+the budget of an account's losses. A plan keeps no sums of its own any more.
 """
 
 import sqlalchemy as sa

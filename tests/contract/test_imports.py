@@ -1,4 +1,4 @@
-"""What processes load: a worker nothing that only web processes need, as its memory is for frames;
+"""The modules that processes load: a worker loads nothing that only web processes need, as its memory is for frames;
 a command nothing that it does not use, as imports take longer than most commands.
 """
 
@@ -9,7 +9,7 @@ import pytest
 
 from cardsync.cli import admin, program
 
-# What each would cost a worker, in MB: webauthn 13, litestar 25.
+# Each would cost a worker some MB: webauthn 13, litestar 25.
 FOREIGN = {"webauthn", "litestar", "granian", "jinja2", "segno", "alembic"}
 FRAMES = {"polars", "numpy"}
 DATABASE = {"psycopg", "sqlalchemy", "procrastinate", "pydantic", "structlog"}

@@ -31,7 +31,7 @@ def _units(dollars):
 
 
 def past(**spans):
-    """What was added to card 1 before, in dollars: `hour=-1.5`; a longer span holds a shorter one."""
+    """The sums that were added to card 1 before, in dollars: `hour=-1.5`."""
     row = {"id": 1, "quantity": 1}
     for span in ("hour", "day", "week"):
         added = _units(spans.get(span, 0))
@@ -58,7 +58,7 @@ def one(before, after, worst=None, quantity=1):
         (one(10, 7.99), None, "card_hour"),
         (one(10, 12), None, None),
         (one(10, 12.01), None, "card_hour"),
-        # What a cap spreads over days is a move, too.
+        # A cap spreads this over days, and it is a move all the same.
         (one(10, 10, worst=7.99), None, "card_hour"),
         # Slices count as the whole, from the price before the first of them.
         (one(8.5, 8), {"hour": -1.5, "day": -1.5}, None),
@@ -68,7 +68,7 @@ def one(before, after, worst=None, quantity=1):
         (one(8, 6.99), {"day": -2}, "card_day"),
         # Back to where it was is no move.
         (one(8, 10), {"hour": -2, "day": -2}, None),
-        # Of cheap cards a cent is much: together they may fall by a fifth.
+        # A cent is much of a cheap card: such cards may fall by a fifth together.
         (one(0.5, 0.4), None, None),
         (one(0.5, 0.39), None, "hour_listed_value"),
         (one(0.5, 0.6), None, None),

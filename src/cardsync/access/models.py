@@ -139,8 +139,8 @@ class Account(Base):
     hard_floor: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
     shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    # What writers without a member's click may take off the listed value in a week; none: a part of
-    # it (pricing/loss/limits.py).
+    # Writers without a member's click may take so much off the listed value in a week. Without a
+    # budget it is a part of that value (pricing/loss/limits.py).
     loss_budget: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     # Larger moves of a price wait for the seller's word (pricing/reviews).
     review_up_bp: Mapped[int | None]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from litestar import Response, Router, get, post
-from litestar.di import Provide
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import errors
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
@@ -15,10 +13,11 @@ from cardsync.activity.as_csv import activity_as_csv
 from cardsync.activity.filters import read_wanted
 from cardsync.activity.shown import ActivityPage, Entry, entry_body, page_body
 from cardsync.database.session import Database
-from cardsync.plans.direct import Waiting, write
+from cardsync.plans.request_writer import WRITING
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web import as_csv
-from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems, provide_bounded_session
+from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
 
 
 @get(
@@ -87,33 +86,18 @@ async def export_activity(
         errors.ConfirmationNeeded,
     ),
 )
-async def undo_activity(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    activity_id: int,
-    confirm: bool = False,
-) -> Entry:
+async def undo_activity(writer: Writer, caller: Caller, activity_id: int) -> Entry:
     """Take back what the entry did, while it still stands so; the answer is the entry of the undo.
     Undoing twice changes nothing more.
     """
-    now = clock.now()
-    told = await write(
-        session,
-        caller,
-        settings,
-        Waiting(activity_id, "/activity"),
-        lambda: undo.undo_entry(session, caller, activity_id, now),
-        now,
-        confirmed=confirm,
-    )
-    return entry_body(caller, told, await feed.names_in(session, caller, [told.actor]))
+    told = await undo.undo_entry(writer, activity_id)
+    return entry_body(caller, told, await feed.names_in(writer.session, caller, [told.actor]))
 
 
 router = Router(
     path="",
     route_handlers=[read_activity, export_activity, undo_activity],
     # It waits for who else writes to the same thing.
-    dependencies={"session": Provide(provide_bounded_session)},
+    dependencies=WRITING,
     tags=["activity"],
 )

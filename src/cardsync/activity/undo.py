@@ -7,6 +7,7 @@ The entry's row is locked first, so that of two undos at once the second finds t
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,6 +17,7 @@ from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller
 from cardsync.activity.undo_kinds import KINDS
 from cardsync.plans.noted import UNDO as PLAN
+from cardsync.plans.writer import Waiting, Writer, write
 
 
 def is_undoable(entry: Activity) -> bool:
@@ -28,7 +30,15 @@ def is_undoable(entry: Activity) -> bool:
     )
 
 
-async def undo_entry(
+async def undo_entry(writer: Writer, entry_id: int) -> Activity:
+    """Undo an entry within the loss limits. Raises what `_undo` raises, NeedsReview and
+    ConfirmationNeeded.
+    """
+    do = partial(_undo, writer.session, writer.caller, entry_id, writer.now)
+    return await write(writer, Waiting(entry_id, "/activity"), do)
+
+
+async def _undo(
     session: AsyncSession,
     caller: Caller,
     entry_id: int,

@@ -1,34 +1,24 @@
-"""Writes of prices that a page sends: one that is large is shown with its figures first, and done
-when the form comes again with `confirm`.
+"""Writers of pages: a form goes in; a `Writer` comes out, confirmed if the form was sent again after
+the figures of a large change were shown (`shell.refused` shows them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
-from typing import Any, TypeVar
+from collections.abc import Mapping
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import CONFIRM, field
-from cardsync.plans import direct
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 
-T = TypeVar("T")
 
-
-async def write(
+def writer_of(
     session: AsyncSession,
     caller: Caller,
     settings: Settings,
     form: Mapping[str, list[str]],
-    action: Mapping[str, Any] | direct.Waiting,
-    do: Callable[[], Awaitable[T]],
-    now: datetime,
-) -> T:
-    """Do the write; `action` says it as an action of a plan. Raises ConfirmationNeeded, which
-    `shell.refused` shows.
-    """
-    confirmed = field(form, CONFIRM) == "true"
-    return await direct.write(session, caller, settings, action, do, now, confirmed=confirmed)
+) -> Writer:
+    return Writer(session, caller, settings, clock.now(), field(form, CONFIRM) == "true")

@@ -8,6 +8,7 @@ of either settles both. A second caller, by either route, finds that no review w
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from sqlalchemy import text
@@ -18,6 +19,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.inventory.drain import drain_inventory
 from cardsync.inventory.uploads import upload_of
+from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs import reprice
 from cardsync.seller_state import state as sync_state
@@ -51,7 +53,18 @@ async def settle_upload(
     return await _SETTLE[word](session, caller, upload_id, now)
 
 
-async def settle_run(
+async def settle_run(writer: Writer, run_id: int, word: Word) -> PriceRun:
+    """Settle a run; a key or a token confirms only prices within the loss limits. Raises what
+    `_settle_run` raises, and NeedsReview.
+    """
+    do = partial(_settle_run, writer.session, writer.caller, run_id, word, writer.now)
+    if word == "discarded":
+        return await do()
+    waiting = Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True)
+    return await write(writer._replace(confirmed=True), waiting, do)
+
+
+async def _settle_run(
     session: AsyncSession,
     caller: Caller,
     run_id: int,

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Response, Router, delete, get, patch, post
-from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from litestar.response import Redirect
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,11 +17,12 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
-from cardsync.lists import entries, lists
+from cardsync.lists import lists
 from cardsync.lists.as_csv import lists_as_csv
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
-from cardsync.plans.direct import write
-from cardsync.plans.direct_actions import list_edit
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web import as_csv
 from cardsync.web.pages import to_sign_in
@@ -33,7 +33,6 @@ from cardsync.web.request import (
     WITH_JSON_BODY,
     Deleted,
     problems,
-    provide_bounded_session,
     storable,
 )
 
@@ -115,47 +114,15 @@ OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound, *LIMITED)
     opt=WRITES,
     responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME),
 )
-async def rename_list(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    list_id: int,
-    data: ListName,
-    confirm: bool = False,
-) -> CardListBody:
+async def rename_list(writer: Writer, list_id: int, data: ListName) -> CardListBody:
     """Another name; the slug stays."""
-    now = clock.now()
-    named = await write(
-        session,
-        caller,
-        settings,
-        list_edit("rename", id=list_id, name=data.name),
-        lambda: lists.rename_list(session, caller, list_id, data.name, now),
-        now,
-        confirmed=confirm,
-    )
-    return list_body(caller, named)
+    return list_body(writer.caller, await writes.rename_list(writer, list_id, data.name))
 
 
 @delete("/lists/{list_id:int}", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER))
-async def delete_list(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    list_id: int,
-    confirm: bool = False,
-) -> Deleted:
+async def delete_list(writer: Writer, list_id: int) -> Deleted:
     """The list goes, its cards stay."""
-    now = clock.now()
-    await write(
-        session,
-        caller,
-        settings,
-        list_edit("delete", id=list_id),
-        lambda: lists.delete_list(session, caller, list_id, now),
-        now,
-        confirmed=confirm,
-    )
+    await writes.delete_list(writer, list_id)
     return Deleted(True)
 
 
@@ -172,26 +139,11 @@ async def delete_list(
         *LIMITED,
     ),
 )
-async def add_cards(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    list_id: int,
-    data: Selection,
-    confirm: bool = False,
-) -> CardsAdded:
+async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
-    now = clock.now()
-    done = await write(
-        session,
-        caller,
-        settings,
-        list_edit("add", data, id=list_id),
-        lambda: entries.add_cards(session, caller, list_id, data, now, settings.read_seconds),
-        now,
-        confirmed=confirm,
-    )
-    return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
+    done = await writes.add_cards(writer, list_id, data)
+    one = await lists.one_list(writer.session, writer.caller, list_id)
+    return CardsAdded(list_body(writer.caller, one), *done)
 
 
 @get(
@@ -244,30 +196,16 @@ class _SelectionQuery(Operation):
     responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY),
 )
 async def remove_cards(
-    request: Request[Any, Any, Any],
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    list_id: int,
-    data: Selection | None = None,
-    confirm: bool = False,
+    request: Request[Any, Any, Any], writer: Writer, list_id: int, data: Selection | None = None
 ) -> CardsRemoved:
     """Take the selected cards off the list.
 
     The selection stands in the body, in the query (ids with commas or repeated), or in both.
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
-    now, seconds = clock.now(), settings.read_seconds
-    removed = await write(
-        session,
-        caller,
-        settings,
-        list_edit("remove", selection, id=list_id),
-        lambda: entries.remove_cards(session, caller, list_id, selection, now, seconds),
-        now,
-        confirmed=confirm,
-    )
-    return CardsRemoved(list_body(caller, await lists.one_list(session, caller, list_id)), removed)
+    removed = await writes.remove_cards(writer, list_id, selection)
+    one = await lists.one_list(writer.session, writer.caller, list_id)
+    return CardsRemoved(list_body(writer.caller, one), removed)
 
 
 router = Router(
@@ -284,6 +222,6 @@ router = Router(
         remove_cards,
     ],
     # Each waits for who else writes to lists.
-    dependencies={"session": Provide(provide_bounded_session)},
+    dependencies=WRITING,
     tags=["lists"],
 )

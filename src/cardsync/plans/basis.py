@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.money import dollars
 from cardsync.plans.actions import Actions
-from cardsync.plans.risk import Size
+from cardsync.plans.risk import Size, signed
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules import json
 from cardsync.pricing.rules.rows import all_rows, pins_of, rule_of
@@ -142,10 +142,6 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
     if now.under_market > was.under_market:
         found.append(f"{now.under_market} cards would be priced under 1 % of their market price.")
     return found
-
-
-def signed(units: int) -> str:
-    return f"-{dollars(-units)}" if units < 0 else dollars(units)
 
 
 def _told(value: Any) -> str:

@@ -68,9 +68,25 @@ async def judge(
         changes=changed,
         deletes=deletes,
     )
-    # A rule made in a dry run has no id: the plan that is applied makes it anew.
-    results = [
-        done._replace(id=None) if done.op in ("create", "request", "start") else done
-        for done in weighed.result
-    ]
-    return Judged(size, risk_of(size), basis, results, weighed.moved)
+    return Judged(size, risk_of(size), basis, _not_made(weighed.result), weighed.moved)
+
+
+async def tried(
+    session: AsyncSession,
+    caller: Caller,
+    actions: Actions,
+    now: datetime,
+    settings: Settings,
+) -> list[Done]:
+    """Return what the actions would do; nothing stays, and nothing is priced."""
+    savepoint = await session.begin_nested()
+    try:
+        return _not_made(await carry_out(session, caller, actions, now, settings))
+    finally:
+        await savepoint.rollback()
+
+
+def _not_made(results: list[Done]) -> list[Done]:
+    """Return the results without the ids of new things: the plan that is applied makes them anew."""
+    making = ("create", "request", "start")
+    return [done._replace(id=None) if done.op in making else done for done in results]

@@ -20,13 +20,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.plans.actions import Actions, kept_actions, read_actions
+from cardsync.plans.basis import basis_of
 from cardsync.plans.carry_out import Done, carry_out
-from cardsync.plans.judge import Judged, judge
+from cardsync.plans.judge import Judged, judge, tried
 from cardsync.plans.models import AgentPlan
 from cardsync.plans.modes import Answer, answer_of_all, credential_of
 from cardsync.plans.noted import note_plan
 from cardsync.plans.permissions import permissions_of
-from cardsync.plans.risk import broken_limit
+from cardsync.plans.risk import (
+    Size,
+    broken_limit,
+    confirmation_of,
+    needs_confirmation,
+    risk_of,
+)
 from cardsync.pricing.loss.moves import record
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
@@ -82,10 +89,11 @@ async def propose_write(
     caller: Caller,
     settings: Settings,
     given: list[Any],
+    size: Size,
     now: datetime,
 ) -> AgentPlan:
     """Keep a write outside plans that goes beyond a limit as a plan that waits for a member; the
-    same write again waits as the same plan.
+    same write again waits as the same plan. It was weighed, and taken back.
     """
     plan = _new_plan(caller, settings, given, now)
     earlier = await session.scalar(
@@ -99,9 +107,11 @@ async def propose_write(
     )
     if earlier is not None:
         return earlier
-    judged = await judge(session, caller, kept_actions(given), now, settings)
-    _take_over(plan, judged)
-    plan.status, broken = "pending_review", broken_limit(judged.size)
+    actions = kept_actions(given)
+    basis = await basis_of(session, caller.seller_id, actions, now)
+    results = await tried(session, caller, actions, now, settings)
+    _take_over(plan, Judged(size, risk_of(size), basis, results, None))
+    plan.status, broken = "pending_review", broken_limit(size)
     if broken is not None:
         plan.limit_name, plan.error = broken
     session.add(plan)
@@ -117,8 +127,8 @@ async def propose(
     body: Mapping[str, Any],
     now: datetime,
 ) -> AgentPlan:
-    """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions, and what the
-    operations raise; then nothing is kept, the plan neither.
+    """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions,
+    ConfirmationNeeded (a member's large plan without `confirm`), and what the operations raise; then nothing is kept, the plan neither.
     """
     caller.must_be_owner()
     asked = read_plan(body)
@@ -146,6 +156,9 @@ async def propose(
         permitted: Answer = (
             answer_of_all(modes, judged.risk, changes=judged.size.changes) if modes else "apply"
         )
+        asks = credential is None and settings.price_write_limits and not asked.dry_run
+        if asks and body.get("confirm") is not True and needs_confirmation(judged.size):
+            raise confirmation_of(judged.size)
         _take_over(plan, judged)
         _decide(plan, judged, permitted, by_member=credential is None)
         if asked.dry_run:

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 
+from cardsync import errors
 from cardsync.money import dollars
 from cardsync.pricing.loss.limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
 
@@ -126,3 +127,24 @@ _SHOP_BP: Final = 2_000
 def needs_confirmation(size: Size) -> bool:
     """Return whether a member has to look at the figures before the change is made."""
     return size.deepest_bp > _HALF_BP or size.lowered * WHOLE_BP > size.shop_value * _SHOP_BP
+
+
+def signed(units: int) -> str:
+    return f"-{dollars(-units)}" if units < 0 else dollars(units)
+
+
+def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
+    """Return the refusal that asks a member to confirm, with the figures."""
+    return errors.ConfirmationNeeded(
+        f"{size.cards} cards would change their price, one of them by -{_percent(size.deepest_bp)},"
+        f" and the listed value would fall by {dollars(size.lowered)} of"
+        f" {dollars(size.shop_value)}: confirm this change if you mean it",
+        cards_affected=size.cards,
+        listed_value_change=signed(size.after - size.before),
+        deepest_fall_bp=size.deepest_bp,
+    )
+
+
+def _percent(bp: int) -> str:
+    whole, rest = divmod(bp, 100)
+    return f"{whole} %" if not rest else f"{whole}.{rest:02} %"

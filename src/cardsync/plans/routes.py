@@ -63,6 +63,7 @@ OF_OPERATIONS = (
         **problems(
             *FOR_OWNERS,
             *WITH_JSON_BODY,
+            errors.ConfirmationNeeded,
             errors.TransitionMatrixTooLarge,
             errors.OverlappingRuleTransitions,
             *OF_OPERATIONS,

@@ -10,10 +10,9 @@ import msgspec
 
 from cardsync.clock import rfc3339
 from cardsync.plans.actions import ActionType, OwnType
-from cardsync.plans.basis import signed
 from cardsync.plans.models import AgentPlan, Outcome
 from cardsync.plans.modes import Mode
-from cardsync.plans.risk import Risk, Size
+from cardsync.plans.risk import Risk, Size, signed
 
 _MADE = ("applied", "previewed", "pending_review")
 _TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")

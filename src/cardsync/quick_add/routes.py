@@ -8,17 +8,17 @@ from typing import Annotated
 
 import msgspec
 from litestar import Router, delete, get, patch, post
-from litestar.di import Provide
 from litestar.params import QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.plans.direct import write
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
 from cardsync.quick_add import drafts, settle
 from cardsync.quick_add.models import Status
-from cardsync.quick_add.publish import publish
 from cardsync.quick_add.shown import (
     Entries,
     Entry,
@@ -32,7 +32,6 @@ from cardsync.quick_add.shown import (
 )
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.quick_add.wanted import Changes, Id, Quantity, Wanted
-from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
@@ -41,7 +40,6 @@ from cardsync.web.request import (
     WITH_JSON_BODY,
     Deleted,
     problems,
-    provide_bounded_session,
 )
 
 
@@ -131,23 +129,11 @@ async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> 
     responses=problems(
         *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.NotADraft, errors.NeedsReview
     ),
-    dependencies={"session": Provide(provide_bounded_session)},
+    dependencies=WRITING_SEEN,
 )
-async def publish_drafts(
-    caller: Caller, session: AsyncSession, settings: Settings, data: ToPublish
-) -> Published:
+async def publish_drafts(writer: Writer, data: ToPublish) -> Published:
     """Publish drafts, all or none: the agent gets a task, and the export holds them."""
-    now = clock.now()
-    entries, task_id = await write(
-        session,
-        caller,
-        settings,
-        {"type": "quick_add.publish", "op": "publish", "ids": list(data.ids)},
-        lambda: publish(session, caller, data.ids, now),
-        now,
-        # A member has seen the prices of the drafts.
-        confirmed=True,
-    )
+    entries, task_id = await writes.publish_listings(writer, data.ids)
     return Published([entry_body(entry) for entry in entries], task_id)
 
 

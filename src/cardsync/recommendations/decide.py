@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import select, text
@@ -22,6 +23,8 @@ from cardsync.access.models import Account
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, from_units, to_units
+from cardsync.plans.effect import Reach
+from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.runs.push_task import push_prices
 from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, must_be_free, review_waits
 from cardsync.recommendations.found import review_of
@@ -32,6 +35,10 @@ from cardsync.seller_state.state import locked
 ACCEPTED: Final = "recommendations.accepted"
 SETTLED: Final = "recommendations.settled"
 Answer = Literal["dismissed", "snoozed"]
+_OF_CARD: Final = """
+    c.id = (SELECT r.card_id FROM recommendation r
+             WHERE r.seller_id = :seller AND r.id = :recommendation)
+"""
 
 
 class Decision(NamedTuple):
@@ -42,7 +49,15 @@ class Decision(NamedTuple):
     run_id: int | None = None
 
 
-async def accept(
+async def accept(writer: Writer, recommendation_id: int, revision: datetime) -> Decision:
+    """Accept a recommendation within the loss limits; a member who accepts has seen the price."""
+    do = partial(_accept, writer.session, writer.caller, recommendation_id, revision, writer.now)
+    reach = Reach(_OF_CARD, {"recommendation": recommendation_id})
+    waiting = Waiting(recommendation_id, "/recommendations", reach)
+    return await write(writer._replace(confirmed=True), waiting, do)
+
+
+async def _accept(
     session: AsyncSession,
     caller: Caller,
     recommendation_id: int,

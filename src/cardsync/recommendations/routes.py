@@ -15,8 +15,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
-from cardsync.plans.direct import Waiting, write
-from cardsync.plans.effect import Reach
+from cardsync.plans.writer import Writer
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.holds import market_depth_holds
@@ -139,13 +138,6 @@ async def read_outcomes(caller: Caller, database: Database, settings: Settings) 
         return outcomes_body(await outcomes(session, caller, clock.now()))
 
 
-def of_card(recommendation_id: int) -> Reach:
-    """Return the one card whose price the recommendation is about."""
-    where = """c.id = (SELECT r.card_id FROM recommendation r
-                        WHERE r.seller_id = :seller AND r.id = :recommendation)"""
-    return Reach(where, {"recommendation": recommendation_id})
-
-
 class OfRevision(msgspec.Struct):
     """The revision that the caller saw, as the list told it."""
 
@@ -179,19 +171,10 @@ async def accept_recommendation(
     other kind is refused.
     """
     revision = _revision(data.revision, "revision")
-    now = clock.now()
-    # A member who accepts has seen the price.
-    waiting = Waiting(recommendation_id, "/recommendations", of_card(recommendation_id))
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        decided = await write(
-            session,
-            caller,
-            settings,
-            waiting,
-            lambda: accept(session, caller, recommendation_id, revision, now),
-            now,
-            confirmed=True,
-        )
+        writer = Writer(session, caller, settings, clock.now())
+        decided = await accept(writer, recommendation_id, revision)
+    # The new revision stays though the request is refused.
     if decided.status == "market_evidence_changed":
         raise errors.MarketEvidenceChanged
     queued = decided.status == "preview_queued"

@@ -18,13 +18,12 @@ from cardsync.access.caller import Caller
 from cardsync.activity import feed, undo, words
 from cardsync.activity.filters import Wanted, read_wanted
 from cardsync.activity.shown import page_body
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.plans import reads
-from cardsync.plans.direct import Waiting
 from cardsync.plans.shown import plan_body
 from cardsync.settings import Settings
 
@@ -147,10 +146,7 @@ async def undo_entry(
     form = await read_form(request)
     # It waits for who else writes to the same thing.
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        now = clock.now()
-        take_back = partial(undo.undo_entry, session, caller, activity_id, now)
-        waiting = Waiting(activity_id, "/activity")
-        await write(session, caller, settings, form, waiting, take_back, now)
+        await undo.undo_entry(writer_of(session, caller, settings, form), activity_id)
         done = message("undone", activity_id)
     try:
         page = max(1, int(field(form, "page") or 1))

@@ -17,14 +17,16 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.condition import CODES, PRINTINGS
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
 from cardsync.database.session import Database
+from cardsync.plans import writes
 from cardsync.quick_add import drafts, settle
-from cardsync.quick_add.publish import publish
 from cardsync.quick_add.shown import entry_body, pending_body, product_body
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.quick_add.wanted import Changes, Wanted
+from cardsync.settings import Settings
 
 T = TypeVar("T")
 STATUSES: Final = ("draft", "published", "pending", "listed", "rejected")
@@ -101,13 +103,13 @@ async def draft_cards(request: PageRequest, caller: Caller, database: Database) 
 
 @post("/add-cards/publish", opt=BY_FORM | WRITES)
 async def publish_cards(
-    request: PageRequest, caller: Caller, session: AsyncSession
+    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
 ) -> Response[str]:
     form = await read_form(request)
     ids = [id for text in form.get("ids", []) if (id := read_id(text)) is not None]
     if not 1 <= len(ids) <= limits.QUICK_ADD_BATCH:
         raise errors.InvalidPayload(f"ids: tick 1 to {limits.QUICK_ADD_BATCH} drafts")
-    await publish(session, caller, ids, clock.now())
+    await writes.publish_listings(writer_of(session, caller, settings, form), ids)
     done = message("drafts_published")
     return see("/add-cards", done, status="published")
 

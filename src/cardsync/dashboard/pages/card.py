@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from typing import Any, NamedTuple
 
 from litestar import Response, get, post
@@ -24,16 +23,15 @@ from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.orders.of_card import orders_of_card, sold_page
-from cardsync.plans.direct_actions import pin_remove, pin_set
+from cardsync.plans import writes
 from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
-from cardsync.pricing.rules import sale_sets
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.why_held import gate_hold
@@ -258,12 +256,11 @@ async def pin_card(
     settings: Settings,
     card_id: int,
 ) -> Response[str]:
-    form, now = await read_form(request), clock.now()
+    form = await read_form(request)
     number = await _marketplace_id(database, caller, settings, card_id)
-    body = {"price": field(form, "price")}
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        pin = partial(sale_sets.pin, session, caller, number, body, now)
-        await write(session, caller, settings, form, pin_set(number, body), pin, now)
+        writer = writer_of(session, caller, settings, form)
+        await writes.pin(writer, number, {"price": field(form, "price")})
     return see(f"/cards/{card_id}", done=message("pinned"))
 
 
@@ -275,11 +272,10 @@ async def unpin_card(
     settings: Settings,
     card_id: int,
 ) -> Response[str]:
-    form, now = await read_form(request), clock.now()
+    form = await read_form(request)
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        unpin = partial(sale_sets.unpin, session, caller, number, now)
-        await write(session, caller, settings, form, pin_remove(number), unpin, now)
+        await writes.unpin(writer_of(session, caller, settings, form), number)
     return see(f"/cards/{card_id}", done=message("unpinned"))
 
 

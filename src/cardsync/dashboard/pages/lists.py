@@ -9,11 +9,13 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.lists import lists
 from cardsync.lists.shown import list_body
+from cardsync.plans import writes
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -58,9 +60,11 @@ async def make_list(
 async def rename_list(
     request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
 ) -> Response[str]:
-    name = field(await read_form(request), "name")
+    form = await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await lists.rename_list(session, caller, list_id, name, clock.now())
+        await writes.rename_list(
+            writer_of(session, caller, settings, form), list_id, field(form, "name")
+        )
     return see(f"/lists/{list_id}", done=message("list_renamed"))
 
 
@@ -68,7 +72,7 @@ async def rename_list(
 async def delete_list(
     request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
 ) -> Response[str]:
-    await read_form(request)
+    form = await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await lists.delete_list(session, caller, list_id, clock.now())
+        await writes.delete_list(writer_of(session, caller, settings, form), list_id)
     return see("/lists", done=message("list_deleted"))

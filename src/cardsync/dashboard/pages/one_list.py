@@ -7,20 +7,21 @@ from __future__ import annotations
 from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync import clock, limits
+from cardsync import limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardFilter, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, read_form, see, show
 from cardsync.database.session import Database
-from cardsync.lists import entries
 from cardsync.lists.lists import read_list
 from cardsync.lists.shown import list_body
+from cardsync.plans import writes
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -78,10 +79,11 @@ async def add_page(
 async def add_cards(
     request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
 ) -> Response[str]:
-    selection = selected(await read_form(request))
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await entries.add_cards(session, caller, list_id, selection, clock.now(), seconds)
+    form = await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        done = await writes.add_cards(
+            writer_of(session, caller, settings, form), list_id, selected(form)
+        )
     return see(f"/lists/{list_id}", done=added_message(done))
 
 
@@ -89,10 +91,9 @@ async def add_cards(
 async def remove_cards(
     request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
 ) -> Response[str]:
-    selection = chosen(await read_form(request))
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        removed = await entries.remove_cards(
-            session, caller, list_id, selection, clock.now(), seconds
+    form = await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        removed = await writes.remove_cards(
+            writer_of(session, caller, settings, form), list_id, chosen(form)
         )
     return see(f"/lists/{list_id}", done=message("list_removed", removed))

@@ -5,7 +5,6 @@ publish, switch and delete them; and the presets on the shop's own cards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,20 +15,19 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.plans import reads as plans
-from cardsync.plans.direct_actions import preset_apply, rule_delete, rule_reorder, rule_update
+from cardsync.plans import writes
 from cardsync.plans.shown import plan_body
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.findings import Finding
-from cardsync.pricing.rules import rule_sets, shown_changes
+from cardsync.pricing.rules import rule_sets
 from cardsync.pricing.rules.faces import sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
-from cardsync.pricing.runs import reprice
 from cardsync.settings import Settings
 
 TABS: Final = (
@@ -186,9 +184,8 @@ async def move_rule(
     shown, ids = read_ids(field(form, "shown")), read_ids(field(form, "ids"))
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            now, reason = clock.now(), reason_of(form)
-            reorder = partial(shown_changes.reorder, session, caller, shown, ids, now, reason)
-            await write(session, caller, settings, form, rule_reorder(ids), reorder, now)
+            writer = writer_of(session, caller, settings, form)
+            await writes.reorder_rules(writer, ids, reason_of(form), shown)
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
     return see("/pricing", done=message("rules_moved"))
@@ -213,23 +210,19 @@ async def switch_rule(
 ) -> Template | Response[str]:
     """Publish a rule, make it a draft, switch it on or off, or delete it."""
     form = await read_form(request)
-    now, reason = clock.now(), reason_of(form)
+    reason = reason_of(form)
     if what != "delete" and what not in CHANGES:
         raise errors.NotFound("there is no such page")
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            writer = writer_of(session, caller, settings, form)
             if what == "delete":
-                action, told = rule_delete(rule_id), message("rule_deleted")
-                remove = partial(rule_sets.remove, session, caller, rule_id, now, reason)
-                await write(session, caller, settings, form, action, remove, now)
+                await writes.remove_rule(writer, rule_id, reason)
             else:
-                values, told = CHANGES[what], message(f"rule_{what}")
-                action = rule_update(rule_id, values)
-                change = partial(rule_sets.change, session, caller, rule_id, values, now, reason)
-                await write(session, caller, settings, form, action, change, now)
+                await writes.change_rule(writer, rule_id, CHANGES[what], reason)
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
-    return see("/pricing", done=told)
+    return see("/pricing", done=message("rule_deleted" if what == "delete" else f"rule_{what}"))
 
 
 @get("/pricing/presets", opt=BY_FORM)
@@ -252,21 +245,24 @@ async def choose_preset(
     settings: Settings,
 ) -> Template | Response[str]:
     form = await read_form(request)
-    preset, now = field(form, "preset"), clock.now()
+    preset = field(form, "preset")
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            apply = partial(rule_sets.apply_preset, session, caller, preset, now, reason_of(form))
-            await write(session, caller, settings, form, preset_apply(preset), apply, now)
+            await writes.apply_preset(
+                writer_of(session, caller, settings, form), preset, reason_of(form)
+            )
     except errors.RuleTestsFailed as e:
         return blocked(request, caller, form, e)
     return see("/pricing", done=message("preset_chosen"))
 
 
 @post("/pricing/reprice", opt=BY_FORM | WRITES)
-async def reprice_now(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
-    await read_form(request)
-    async with database.tenant(caller.seller_id) as session:
-        run_id = await reprice.request(session, caller, clock.now())
+async def reprice_now(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Response[str]:
+    form = await read_form(request)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        run_id = await writes.reprice(writer_of(session, caller, settings, form))
     return see(f"/pricing/runs/{run_id}", done=message("repricing"))
 
 

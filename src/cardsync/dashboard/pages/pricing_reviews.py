@@ -13,14 +13,17 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import left, message, together
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
-from cardsync.pricing.reviews.decide import Answer, Asked, Decided, decide
+from cardsync.plans import writes
+from cardsync.pricing.reviews.decide import Answer, Asked, Decided
 from cardsync.pricing.reviews.listing import reviews_of
 from cardsync.pricing.reviews.shown import reviews_body
+from cardsync.settings import Settings
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50
@@ -47,6 +50,7 @@ async def decide_chosen(
     request: PageRequest,
     caller: Caller,
     database: Database,
+    settings: Settings,
 ) -> Response[str]:
     """Accept or dismiss the chosen prices; one that changed meanwhile keeps no other back."""
     form = await read_form(request)
@@ -54,8 +58,10 @@ async def decide_chosen(
     asked = [_asked(text) for text in dict.fromkeys(form.get("take", [])[:PER_PAGE])]
     if not asked:
         return see(PATH, done=message("none_chosen"))
-    async with database.tenant(caller.seller_id) as session:
-        done = await decide(session, caller, asked, answer, clock.now())
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        done = await writes.decide_reviews(
+            writer_of(session, caller, settings, form), asked, answer
+        )
     return see(PATH, done=_said(done, answer))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -17,20 +16,20 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import blocked, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.plans.direct_actions import rule_create, rule_update
+from cardsync.plans import writes
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.preview.draft import Draft, preview_draft
 from cardsync.pricing.rules import faces, rule_sets
 from cardsync.pricing.rules import json as wire
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
-from cardsync.pricing.rules.shown_changes import ChangedMeanwhile, change_rule
+from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
 from cardsync.settings import Settings
 from cardsync.web.leaving import while_there
 
@@ -227,14 +226,12 @@ async def _saved(
     form: Form,
     body: Mapping[str, Any],
 ) -> rule_sets.Saved:
-    now, reason = clock.now(), reason_of(form)
+    reason = reason_of(form)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        writer = writer_of(session, caller, settings, form)
         if rule_id is None:
-            create = partial(rule_sets.create, session, caller, body, now, reason)
-            return await write(session, caller, settings, form, rule_create(body), create, now)
-        was = was_of(form)
-        change = partial(change_rule, session, caller, rule_id, was, body, now, reason)
-        return await write(session, caller, settings, form, rule_update(rule_id, body), change, now)
+            return await writes.create_rule(writer, body, reason)
+        return await writes.change_rule(writer, rule_id, body, reason, was_of(form))
 
 
 async def _previewed(

@@ -7,10 +7,11 @@ from typing import Final
 from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync import clock, errors
+from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, read_form, see
@@ -20,6 +21,7 @@ from cardsync.inventory.reviews import Word
 from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
+from cardsync.settings import Settings
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 
@@ -48,15 +50,16 @@ async def settle_run(
     request: PageRequest,
     caller: Caller,
     database: Database,
+    settings: Settings,
     run_id: int,
     what: str,
 ) -> Response[str]:
     """Confirm or discard the prices of a run that stopped for a look."""
-    await read_form(request)
+    form = await read_form(request)
     if what not in WORDS:
         raise errors.NotFound("there is no such page")
-    async with database.tenant(caller.seller_id) as session:
-        await reviews.settle_run(session, caller, run_id, WORDS[what], clock.now())
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        await reviews.settle_run(writer_of(session, caller, settings, form), run_id, WORDS[what])
     return see(f"/pricing/runs/{run_id}", done=message(f"run_{what}"))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get, post
@@ -16,14 +15,14 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
 from cardsync.limits import SALE_CUT_MOST_BP
-from cardsync.plans.direct_actions import sale_create, sale_delete, sale_update
+from cardsync.plans import writes
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.faces import percent, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -181,13 +180,11 @@ async def save_sale(
     try:
         body = body_of(texts, zone_of(caller.account.time_zone), now)
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            writer = writer_of(session, caller, settings, form)
             if sale_id is None:
-                action = sale_create(body)
-                do = partial(sale_sets.create_sale, session, caller, body, now)
+                await writes.create_sale(writer, body)
             else:
-                action = sale_update(sale_id, body)
-                do = partial(sale_sets.change_sale, session, caller, sale_id, body, now)
-            await write(session, caller, settings, form, action, do, now)
+                await writes.change_sale(writer, sale_id, body)
     except (errors.InvalidRule, errors.InvalidQuery) as e:
         return await _shown(request, caller, database, settings, texts, e, sale_id)
     return see("/pricing/sales", done=message("sale_saved"))
@@ -204,17 +201,14 @@ async def switch_sale(
 ) -> Response[str]:
     """Switch a sale on or off, or delete it."""
     form = await read_form(request)
-    now = clock.now()
     if what != "delete" and what not in SWITCHES:
         raise errors.NotFound("there is no such page")
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        writer = writer_of(session, caller, settings, form)
         if what == "delete":
-            remove = partial(sale_sets.remove_sale, session, caller, sale_id, now)
-            await write(session, caller, settings, form, sale_delete(sale_id), remove, now)
+            await writes.remove_sale(writer, sale_id)
             return see("/pricing/sales", done=message("sale_deleted"))
-        body = {"enabled": SWITCHES[what]}
-        change = partial(sale_sets.change_sale, session, caller, sale_id, body, now)
-        await write(session, caller, settings, form, sale_update(sale_id, body), change, now)
+        await writes.change_sale(writer, sale_id, {"enabled": SWITCHES[what]})
     return see("/pricing/sales", done=message(f"sale_{what}"))
 
 

@@ -5,13 +5,12 @@ so that nobody writes over another's change unseen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from litestar import Response, get, post
 from litestar.response import Template
 
-from cardsync import clock, errors
+from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
@@ -19,18 +18,17 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import CardFilter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
 from cardsync.database.session import Database
-from cardsync.plans.direct_actions import pin_remove, pin_set, settings_update
+from cardsync.plans import writes
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.faces import read_percent
 from cardsync.pricing.rules.sale_put_back import plain_settings
 from cardsync.pricing.rules.shown_changes import (
     ChangedMeanwhile,
-    change_settings,
     settings_texts,
 )
 from cardsync.settings import Settings
@@ -165,10 +163,10 @@ async def save_settings(
         if each.name in shown and wanted[each.name] != shown[each.name]
     }
     try:
-        now = clock.now()
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            change = partial(change_settings, session, caller, shown, body, now)
-            await write(session, caller, settings, form, settings_update(body), change, now)
+            await writes.change_shown_settings(
+                writer_of(session, caller, settings, form), shown, body
+            )
     except ChangedMeanwhile as e:
         mine = {name: wanted[name] for name in body}
         conflicts = [
@@ -234,21 +232,16 @@ async def pin_card(
     """Pin a card, or take its pin away, as the form's button says."""
     form = await read_form(request)
     number, price = field(form, "number"), field(form, "price")
-    now = clock.now()
     try:
         marketplace_id = read_id(number)
         if marketplace_id is None:
             raise errors.InvalidPayload("number: must be the SKU of a card")
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            writer = writer_of(session, caller, settings, form)
             if field(form, "action") == "unpin":
-                action = pin_remove(marketplace_id)
-                unpin = partial(sale_sets.unpin, session, caller, marketplace_id, now)
-                await write(session, caller, settings, form, action, unpin, now)
+                await writes.unpin(writer, marketplace_id)
                 return see("/pricing/pins", done=message("pin_removed"))
-            body = {"price": price}
-            pin = partial(sale_sets.pin, session, caller, marketplace_id, body, now)
-            action = pin_set(marketplace_id, body)
-            await write(session, caller, settings, form, action, pin, now)
+            await writes.pin(writer, marketplace_id, {"price": price})
     except (errors.InvalidRule, errors.InvalidPayload, errors.NotFound) as e:
         given = {"number": number, "price": price, "problem": sentence(e)}
         return await _pins(request, caller, settings, e.status, **given)

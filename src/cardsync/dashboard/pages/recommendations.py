@@ -18,6 +18,7 @@ from cardsync.dashboard.messages import left, message, together
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
+from cardsync.plans.writer import Writer
 from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.listing import Recommended, chosen, recommendations
 from cardsync.recommendations.outcomes import outcomes
@@ -94,6 +95,7 @@ async def accept_chosen(
     request: PageRequest,
     caller: Caller,
     database: Database,
+    settings: Settings,
 ) -> Response[str]:
     """Accept each by itself: one whose evidence has changed keeps no other back."""
     caller.must_be_owner()
@@ -102,7 +104,7 @@ async def accept_chosen(
     accepted, refused = 0, list[errors.Problem]()
     for one in taken:
         try:
-            accepted += await _accepted(database, caller, one)
+            accepted += await _accepted(database, caller, settings, one)
         except errors.Problem as problem:
             refused.append(problem)
     said = [message("prices_accepted", accepted)]
@@ -112,10 +114,10 @@ async def accept_chosen(
     return see(PATH, done=together(*said, *left(refused)))
 
 
-async def _accepted(database: Database, caller: Caller, one: Taken) -> bool:
-    async with database.tenant(caller.seller_id) as session:
-        moment = _moment(one.revision)
-        decided = await accept(session, caller, one.id, moment, clock.now())
+async def _accepted(database: Database, caller: Caller, settings: Settings, one: Taken) -> bool:
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        writer = Writer(session, caller, settings, clock.now())
+        decided = await accept(writer, one.id, _moment(one.revision))
     return decided.status == "accepted"
 
 

@@ -5,13 +5,10 @@ match come in; they are put on a list, or come out as a CSV.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
-from functools import partial
 from typing import Any, cast
 
 from litestar import Response, get, post
 from litestar.response import Stream
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
@@ -21,19 +18,20 @@ from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.filters import read_filter
 from cardsync.contributions.add import publish_picked
-from cardsync.dashboard.confirmed import write
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.lists import entries
-from cardsync.plans.direct_actions import pins_of
-from cardsync.pricing.rules.pin_many import Pinned, pin_many, unpin_many
+from cardsync.plans import writes
+from cardsync.plans.writer import Writer
+from cardsync.pricing.rules.pin_many import Pinned
 from cardsync.settings import Settings
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 
 Form = Mapping[str, list[str]]
-PinMany = Callable[[AsyncSession, Caller, Selection, datetime, Settings], Awaitable[Pinned]]
+PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
 
 def selected(form: Form) -> Selection:
@@ -84,8 +82,8 @@ async def add_selected(
         raise errors.InvalidPayload("list: choose the list that takes the cards")
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds) as session:
-        done = await entries.add_cards(
-            session, caller, list_id, selected(form), clock.now(), seconds
+        done = await writes.add_cards(
+            writer_of(session, caller, settings, form), list_id, selected(form)
         )
     return see(f"/lists/{list_id}", done=added_message(done))
 
@@ -124,15 +122,12 @@ async def _pin_or_unpin(
     caller: Caller,
     database: Database,
     settings: Settings,
-    operation: PinMany,
+    write: PinMany,
     said: str,
 ) -> Response[str]:
     form = await read_form(request)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        selection, now = selected(form), clock.now()
-        do = partial(operation, session, caller, selection, now, settings)
-        action = pins_of("pin" if operation is pin_many else "unpin", selection)
-        done = await write(session, caller, settings, form, action, do, now)
+        done = await write(writer_of(session, caller, settings, form), selected(form))
     return _back(form, message(said, done.changed, done.requested), more=done.truncated)
 
 
@@ -143,7 +138,7 @@ async def pin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    return await _pin_or_unpin(request, caller, database, settings, pin_many, "many_pinned")
+    return await _pin_or_unpin(request, caller, database, settings, writes.pin_many, "many_pinned")
 
 
 @post("/cards/unpin", opt=BY_FORM | WRITES)
@@ -153,7 +148,9 @@ async def unpin_selected(
     database: Database,
     settings: Settings,
 ) -> Response[str]:
-    return await _pin_or_unpin(request, caller, database, settings, unpin_many, "many_unpinned")
+    return await _pin_or_unpin(
+        request, caller, database, settings, writes.unpin_many, "many_unpinned"
+    )
 
 
 @post("/cards/publish", opt=BY_FORM | WRITES)

@@ -28,9 +28,9 @@ from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentenc
 from cardsync.database.session import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.upload_report import report_on
+from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.pricing.preview import presets, preview
-from cardsync.pricing.rules import rule_sets
-from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
 from cardsync.settings import Settings
@@ -173,11 +173,12 @@ async def choose_preset(
     settings: Settings,
 ) -> Template | Response[str]:
     preset = field(await read_form(request), "preset")
-    now = clock.now()
     try:
-        async with database.tenant(caller.seller_id) as session:
-            await rule_sets.apply_preset(session, caller, preset, now)
-            await reprice.request(session, caller, now)
+        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+            # The page shows what each preset does to the member's own cards.
+            writer = Writer(session, caller, settings, clock.now(), confirmed=True)
+            await writes.apply_preset(writer, preset)
+            await writes.reprice(writer)
     except errors.MutexHeld as e:
         why = sentence(e)
         return await _presets(request, caller, database, settings, e.status, problem=why)

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sync import start_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, reader_of, see, show
@@ -119,10 +120,12 @@ async def settle_run(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
+    settings: Settings,
     run_id: int,
 ) -> Response[str]:
-    decision = _decision(await read_form(request))
-    await reviews.settle_run(session, caller, run_id, decision, clock.now())
+    form = await read_form(request)
+    decision = _decision(form)
+    await reviews.settle_run(writer_of(session, caller, settings, form), run_id, decision)
     return see("/today", done=message(f"run_{decision}"))
 
 

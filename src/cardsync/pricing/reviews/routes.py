@@ -15,9 +15,10 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import read_page
 from cardsync.database.session import Database
-from cardsync.plans.direct import Waiting, write
-from cardsync.plans.effect import Reach
-from cardsync.pricing.reviews.decide import MOST, Answer, Asked, decide
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
+from cardsync.pricing.reviews.decide import MOST, Answer, Asked
 from cardsync.pricing.reviews.listing import reviews_of
 from cardsync.pricing.reviews.shown import (
     DecidedReviews,
@@ -84,17 +85,13 @@ DECIDING = (
         errors.MutexHeld,
         errors.NeedsReview,
     ),
+    dependencies=WRITING_SEEN,
 )
-async def accept_reviews(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    data: ReviewsDecided,
-) -> DecidedReviews:
+async def accept_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
     """Make each price the card's target, in one price run. A price that is not what the caller saw
     is refused by itself; if all are, the answer is the first refusal.
     """
-    return await _decided(database, caller, settings, data, "accepted")
+    return await _decided(writer, data, "accepted")
 
 
 @post(
@@ -102,41 +99,17 @@ async def accept_reviews(
     status_code=200,
     opt=WRITES,
     responses=problems(*DECIDING),
+    dependencies=WRITING_SEEN,
 )
-async def dismiss_reviews(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    data: ReviewsDecided,
-) -> DecidedReviews:
+async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
     """Keep the prices that the cards have. A price within a tenth of a dismissed one does not wait
     again for thirty days.
     """
-    return await _decided(database, caller, settings, data, "dismissed")
+    return await _decided(writer, data, "dismissed")
 
 
-async def _decided(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-    data: ReviewsDecided,
-    answer: Answer,
-) -> DecidedReviews:
-    asked, now = _asked(data.reviews), clock.now()
-    numbers = [one.marketplace_id for one in asked]
-    reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        decided = await write(
-            session,
-            caller,
-            settings,
-            Waiting(numbers[0], "/pricing/reviews", reach),
-            lambda: decide(session, caller, asked, answer, now),
-            now,
-            # A member who answers has seen the prices, and a dismissal keeps them.
-            confirmed=True,
-        )
-    return decided_body(decided)
+async def _decided(writer: Writer, data: ReviewsDecided, answer: Answer) -> DecidedReviews:
+    return decided_body(await writes.decide_reviews(writer, _asked(data.reviews), answer))
 
 
 def _asked(given: Any) -> list[Asked]:

@@ -4,10 +4,6 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from datetime import datetime
-from functools import partial
-
 import msgspec
 from litestar import Response, Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,10 +12,8 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
-from cardsync.plans.direct import write
+from cardsync.plans.rollbacks import ask_for
 from cardsync.pricing.rollback import rollbacks
-from cardsync.pricing.rollback.ask import Requested, ask_for
-from cardsync.pricing.rollback.scope import Scope
 from cardsync.pricing.rollback.shown import RollbackList, RollbackShown, diff_body, rollback_body
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
@@ -69,7 +63,6 @@ async def request_rollback(
         msgspec.to_builtins(data),
         now,
         dry_run=data.dry_run,
-        request=partial(_limited, settings),
     )
     if asked.rollback is None:
         diff = diff_body(asked.diff)
@@ -78,19 +71,6 @@ async def request_rollback(
             status_code=200,
         )
     return Response(rollback_body(asked.rollback, asked.diff, now), status_code=201)
-
-
-async def _limited(
-    settings: Settings,
-    session: AsyncSession,
-    caller: Caller,
-    scope: Scope,
-    request: Callable[[], Awaitable[Requested]],
-    now: datetime,
-) -> Requested:
-    """A key's or a token's rollback is under the loss limits; a member has seen the diff."""
-    action = {"type": "pricing.rollback", "op": "request", "scope": scope}
-    return await write(session, caller, settings, action, request, now, confirmed=True)
 
 
 @get("/rollbacks", responses=problems(*READ_BY_OWNERS))

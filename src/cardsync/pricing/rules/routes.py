@@ -18,24 +18,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection
 from cardsync.money import dollars
-from cardsync.plans.direct import write
-from cardsync.plans.direct_actions import (
-    pin_remove,
-    pin_set,
-    pins_of,
-    preset_apply,
-    rule_create,
-    rule_delete,
-    rule_reorder,
-    rule_update,
-    sale_create,
-    sale_delete,
-    sale_update,
-    settings_update,
-)
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING as PROVIDED
+from cardsync.plans.writer import Writer
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
-from cardsync.pricing.rules.pin_many import pin_many, unpin_many
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import (
     PinnedCard,
@@ -50,7 +37,6 @@ from cardsync.pricing.rules.shown import (
     saved_rule,
     settings_body,
 )
-from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,
@@ -80,32 +66,9 @@ async def _saved(session: AsyncSession, saved: rule_sets.Saved) -> SavedRule:
     return saved_rule(saved.row, warnings, saved.verdicts)
 
 
-async def _changed(
-    session: AsyncSession,
-    caller: Caller,
-    settings: Settings,
-    rule_id: int,
-    values: Body,
-    reason: str | None,
-    *,
-    confirmed: bool,
-) -> SavedRule:
-    now = clock.now()
-    saved = await write(
-        session,
-        caller,
-        settings,
-        rule_update(rule_id, values),
-        lambda: rule_sets.change(session, caller, rule_id, values, now, reason),
-        now,
-        confirmed=confirmed,
-    )
-    return await _saved(session, saved)
-
-
-def _confirmed(data: Body, confirm: bool) -> bool:
-    """Return whether a member has seen the figures: a field of the body or of the address says."""
-    return confirm or data.get("confirm") is True
+async def _switched(writer: Writer, rule_id: int, values: Body, reason: str | None) -> SavedRule:
+    saved = await writes.change_rule(writer, rule_id, values, reason)
+    return await _saved(writer.session, saved)
 
 
 async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
@@ -153,30 +116,13 @@ async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
     "/rules",
     opt=WRITES,
     responses=problems(*READ_AND_TESTED, errors.InvalidQuery),
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
-async def create_rule(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    data: Body,
-    override_reason: str | None = None,
-    confirm: bool = False,
-) -> SavedRule:
+async def create_rule(writer: Writer, data: Body, override_reason: str | None = None) -> SavedRule:
     """A new rule: a draft, directly before the default rule, if the body does not say otherwise.
     Red rule tests refuse one that is published, unless the owner overrides them with a reason.
     """
-    now = clock.now()
-    saved = await write(
-        session,
-        caller,
-        settings,
-        rule_create(data),
-        lambda: rule_sets.create(session, caller, data, now, override_reason),
-        now,
-        confirmed=_confirmed(data, confirm),
-    )
-    return await _saved(session, saved)
+    return await _saved(writer.session, await writes.create_rule(writer, data, override_reason))
 
 
 @get(
@@ -194,29 +140,15 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Save
     "/rules/{rule_id:int}",
     opt=WRITES,
     responses=problems(*READ_AND_TESTED, errors.InvalidQuery, errors.NotFound),
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
 async def change_rule(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    rule_id: int,
-    data: Body,
-    override_reason: str | None = None,
-    confirm: bool = False,
+    writer: Writer, rule_id: int, data: Body, override_reason: str | None = None
 ) -> SavedRule:
     """Set the fields that the body names. Red rule tests refuse a change of what governs prices,
     unless the owner overrides them with a reason.
     """
-    return await _changed(
-        session,
-        caller,
-        settings,
-        rule_id,
-        data,
-        override_reason,
-        confirmed=_confirmed(data, confirm),
-    )
+    return await _switched(writer, rule_id, data, override_reason)
 
 
 @delete(
@@ -224,27 +156,11 @@ async def change_rule(
     status_code=200,
     opt=WRITES,
     responses=TESTED_ON_ONE,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
-async def delete_rule(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    rule_id: int,
-    override_reason: str | None = None,
-    confirm: bool = False,
-) -> Deleted:
+async def delete_rule(writer: Writer, rule_id: int, override_reason: str | None = None) -> Deleted:
     """The rule is gone; what it priced keeps its receipts."""
-    now = clock.now()
-    await write(
-        session,
-        caller,
-        settings,
-        rule_delete(rule_id),
-        lambda: rule_sets.remove(session, caller, rule_id, now, override_reason),
-        now,
-        confirmed=confirm,
-    )
+    await writes.remove_rule(writer, rule_id, override_reason)
     return Deleted(True)
 
 
@@ -259,21 +175,13 @@ async def delete_rule(
         errors.InvalidQuery,
         errors.RuleTestsFailed,
     ),
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
 async def publish_rule(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    rule_id: int,
-    override_reason: str | None = None,
-    confirm: bool = False,
+    writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
     """A draft becomes a live rule from the next run on."""
-    values = {"state": "published"}
-    return await _changed(
-        session, caller, settings, rule_id, values, override_reason, confirmed=confirm
-    )
+    return await _switched(writer, rule_id, {"state": "published"}, override_reason)
 
 
 @post(
@@ -281,21 +189,13 @@ async def publish_rule(
     status_code=200,
     opt=WRITES,
     responses=TESTED_ON_ONE,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
 async def enable_rule(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    rule_id: int,
-    override_reason: str | None = None,
-    confirm: bool = False,
+    writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
     """The rule governs again, if it is published."""
-    values = {"enabled": True}
-    return await _changed(
-        session, caller, settings, rule_id, values, override_reason, confirmed=confirm
-    )
+    return await _switched(writer, rule_id, {"enabled": True}, override_reason)
 
 
 @post(
@@ -303,21 +203,13 @@ async def enable_rule(
     status_code=200,
     opt=WRITES,
     responses=TESTED_ON_ONE,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
 async def disable_rule(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    rule_id: int,
-    override_reason: str | None = None,
-    confirm: bool = False,
+    writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
     """The rule governs no card until it is enabled."""
-    values = {"enabled": False}
-    return await _changed(
-        session, caller, settings, rule_id, values, override_reason, confirmed=confirm
-    )
+    return await _switched(writer, rule_id, {"enabled": False}, override_reason)
 
 
 @post(
@@ -325,28 +217,15 @@ async def disable_rule(
     status_code=200,
     opt=WRITES,
     responses=problems(*READ_AND_TESTED),
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
 async def reorder_rules(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    data: RuleOrder,
-    override_reason: str | None = None,
-    confirm: bool = False,
+    writer: Writer, data: RuleOrder, override_reason: str | None = None
 ) -> RuleList:
     """Rules in another order of priority; the body names every one of them."""
-    now = clock.now()
-    rows = await write(
-        session,
-        caller,
-        settings,
-        rule_reorder(data.ids),
-        lambda: rule_sets.reorder(session, caller, data.ids, now, override_reason),
-        now,
-        confirmed=confirm or data.confirm,
-    )
-    return RuleList(await _rules(session, rows))
+    sure = writer._replace(confirmed=writer.confirmed or data.confirm)
+    rows = await writes.reorder_rules(sure, data.ids, override_reason)
+    return RuleList(await _rules(writer.session, rows))
 
 
 @post(
@@ -354,30 +233,15 @@ async def reorder_rules(
     status_code=200,
     opt=WRITES,
     responses=TESTED_ON_ONE,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
 async def apply_preset(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    preset: str,
-    override_reason: str | None = None,
-    confirm: bool = False,
+    writer: Writer, preset: str, override_reason: str | None = None
 ) -> SavedRule:
     """premium, competitive, move or buy-box: one ordinary rule, in place of the earlier
     preset's.
     """
-    now = clock.now()
-    saved = await write(
-        session,
-        caller,
-        settings,
-        preset_apply(preset),
-        lambda: rule_sets.apply_preset(session, caller, preset, now, override_reason),
-        now,
-        confirmed=confirm,
-    )
-    return await _saved(session, saved)
+    return await _saved(writer.session, await writes.apply_preset(writer, preset, override_reason))
 
 
 @get("/sales", responses=READING)
@@ -386,26 +250,10 @@ async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     return SaleList(await _sales(session, await sale_sets.read_sales(session, caller)))
 
 
-@post("/sales", opt=WRITES, responses=WRITING, dependencies=BOUNDED)
-async def create_sale(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    data: Body,
-    confirm: bool = False,
-) -> SaleShown:
+@post("/sales", opt=WRITES, responses=WRITING, dependencies=PROVIDED)
+async def create_sale(writer: Writer, data: Body) -> SaleShown:
     """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
-    now = clock.now()
-    row = await write(
-        session,
-        caller,
-        settings,
-        sale_create(data),
-        lambda: sale_sets.create_sale(session, caller, data, now),
-        now,
-        confirmed=_confirmed(data, confirm),
-    )
-    return await _sale(session, row)
+    return await _sale(writer.session, await writes.create_sale(writer, data))
 
 
 @get("/sales/{sale_id:int}", responses=READING_ONE)
@@ -414,48 +262,18 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
     return await _sale(session, await sale_sets.read_sale(session, caller, sale_id))
 
 
-@patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE, dependencies=BOUNDED)
-async def change_sale(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    sale_id: int,
-    data: Body,
-    confirm: bool = False,
-) -> SaleShown:
+@patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE, dependencies=PROVIDED)
+async def change_sale(writer: Writer, sale_id: int, data: Body) -> SaleShown:
     """Set the fields that the body names."""
-    now = clock.now()
-    row = await write(
-        session,
-        caller,
-        settings,
-        sale_update(sale_id, data),
-        lambda: sale_sets.change_sale(session, caller, sale_id, data, now),
-        now,
-        confirmed=_confirmed(data, confirm),
-    )
-    return await _sale(session, row)
+    return await _sale(writer.session, await writes.change_sale(writer, sale_id, data))
 
 
-@delete("/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE, dependencies=BOUNDED)
-async def delete_sale(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    sale_id: int,
-    confirm: bool = False,
-) -> Deleted:
+@delete(
+    "/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE, dependencies=PROVIDED
+)
+async def delete_sale(writer: Writer, sale_id: int) -> Deleted:
     """The sale is gone, from the next run on also from the prices."""
-    now = clock.now()
-    await write(
-        session,
-        caller,
-        settings,
-        sale_delete(sale_id),
-        lambda: sale_sets.remove_sale(session, caller, sale_id, now),
-        now,
-        confirmed=confirm,
-    )
+    await writes.remove_sale(writer, sale_id)
     return Deleted(True)
 
 
@@ -465,53 +283,21 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
     return settings_body(await sale_sets.settings_of(session, caller))
 
 
-@patch("/settings", opt=WRITES, responses=WITHOUT_QUERY, dependencies=BOUNDED)
-async def change_pricing_settings(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    data: Body,
-    confirm: bool = False,
-) -> PricingSettings:
+@patch("/settings", opt=WRITES, responses=WITHOUT_QUERY, dependencies=PROVIDED)
+async def change_pricing_settings(writer: Writer, data: Body) -> PricingSettings:
     """Set the fields that the body names."""
-    now = clock.now()
-    account = await write(
-        session,
-        caller,
-        settings,
-        settings_update(data),
-        lambda: sale_sets.change_settings(session, caller, data, now),
-        now,
-        confirmed=_confirmed(data, confirm),
-    )
-    return settings_body(account)
+    return settings_body(await writes.change_settings(writer, data))
 
 
 @put(
     "/pins/{marketplace_id:int}",
     opt=WRITES,
     responses=problems(*PRICING, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
-async def pin_card(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    marketplace_id: int,
-    data: Body,
-    confirm: bool = False,
-) -> PinnedCard:
+async def pin_card(writer: Writer, marketplace_id: int, data: Body) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""
-    now = clock.now()
-    price = await write(
-        session,
-        caller,
-        settings,
-        pin_set(marketplace_id, data),
-        lambda: sale_sets.pin(session, caller, marketplace_id, data, now),
-        now,
-        confirmed=_confirmed(data, confirm),
-    )
+    price = await writes.pin(writer, marketplace_id, data)
     return PinnedCard(marketplace_id, dollars(price))
 
 
@@ -520,26 +306,11 @@ async def pin_card(
     status_code=200,
     opt=WRITES,
     responses=ON_ONE,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
-async def unpin_card(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    marketplace_id: int,
-    confirm: bool = False,
-) -> Deleted:
+async def unpin_card(writer: Writer, marketplace_id: int) -> Deleted:
     """The rules price the card again."""
-    now = clock.now()
-    await write(
-        session,
-        caller,
-        settings,
-        pin_remove(marketplace_id),
-        lambda: sale_sets.unpin(session, caller, marketplace_id, now),
-        now,
-        confirmed=confirm,
-    )
+    await writes.unpin(writer, marketplace_id)
     return Deleted(True)
 
 
@@ -559,27 +330,11 @@ OF_MANY = problems(*PRICING, *WITH_JSON_BODY)
     status_code=200,
     opt=WRITES,
     responses=OF_MANY,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
-async def pin_cards(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    data: Selection,
-    confirm: bool = False,
-) -> PinnedMany:
+async def pin_cards(writer: Writer, data: Selection) -> PinnedMany:
     """Pin the selected cards at the price that they have."""
-    now = clock.now()
-    pinned = await write(
-        session,
-        caller,
-        settings,
-        pins_of("pin", data),
-        lambda: pin_many(session, caller, data, now, settings),
-        now,
-        confirmed=confirm,
-    )
-    return PinnedMany(*pinned)
+    return PinnedMany(*await writes.pin_many(writer, data))
 
 
 @post(
@@ -587,27 +342,11 @@ async def pin_cards(
     status_code=200,
     opt=WRITES,
     responses=OF_MANY,
-    dependencies=BOUNDED,
+    dependencies=PROVIDED,
 )
-async def unpin_cards(
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    data: Selection,
-    confirm: bool = False,
-) -> PinnedMany:
+async def unpin_cards(writer: Writer, data: Selection) -> PinnedMany:
     """The rules price the selected cards again."""
-    now = clock.now()
-    pinned = await write(
-        session,
-        caller,
-        settings,
-        pins_of("unpin", data),
-        lambda: unpin_many(session, caller, data, now, settings),
-        now,
-        confirmed=confirm,
-    )
-    return PinnedMany(*pinned)
+    return PinnedMany(*await writes.unpin_many(writer, data))
 
 
 router = Router(

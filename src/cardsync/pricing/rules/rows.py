@@ -104,7 +104,7 @@ async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run of the seller's live rules, sales and settings at this moment."""
-    # Whoever makes a seller needs its preset rule alone: frames take long to import.
+    # A command that makes a seller needs the preset rule alone, and frames take long to import.
     from cardsync.pricing.engine.run_inputs import Run
 
     rules = await rules_of(session, account.seller_id)

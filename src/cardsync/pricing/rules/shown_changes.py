@@ -64,7 +64,7 @@ async def reorder(
     ids: Sequence[int],
     now: datetime,
     override_reason: str | None = None,
-) -> None:
+) -> list[PricingRule]:
     """Reorder rules that still stand in the order that was shown. Raises ChangedSince, and what
     `rule_sets.reorder` raises.
     """
@@ -73,7 +73,7 @@ async def reorder(
     stand = [row.id for row in await all_rows(session, PricingRule, caller.seller_id)]
     if stand != list(shown):
         raise errors.ChangedSince("the rules stand in another order by now; look at them again")
-    await rule_sets.reorder(session, caller, ids, now, override_reason)
+    return await rule_sets.reorder(session, caller, ids, now, override_reason)
 
 
 async def change_settings(

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, Router, get, post
 from litestar.datastructures import State
-from litestar.di import Provide
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
@@ -23,7 +22,9 @@ from cardsync.clock import rfc3339
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
-from cardsync.plans.direct import Waiting, write
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
 from cardsync.pricing.export import price_updates
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
@@ -62,7 +63,6 @@ from cardsync.web.request import (
     READ_BY_OWNERS,
     WITH_JSON_BODY,
     problems,
-    provide_bounded_session,
 )
 
 
@@ -71,24 +71,11 @@ from cardsync.web.request import (
     status_code=202,
     opt=WRITES,
     responses=problems(*FOR_OWNERS, errors.MutexHeld, errors.NeedsReview),
-    dependencies={"session": Provide(provide_bounded_session)},
+    dependencies=WRITING_SEEN,
 )
-async def request_reprice(
-    caller: Caller, session: AsyncSession, settings: Settings
-) -> RunRequested:
+async def request_reprice(writer: Writer) -> RunRequested:
     """Price every card anew by the live rules; the run is worked off in the background."""
-    now = clock.now()
-    run_id = await write(
-        session,
-        caller,
-        settings,
-        {"type": "pricing.reprice", "op": "start"},
-        lambda: reprice.request(session, caller, now),
-        now,
-        # The rules were confirmed when they were saved.
-        confirmed=True,
-    )
-    return RunRequested(run_id)
+    return RunRequested(await writes.reprice(writer))
 
 
 @get("/runs", responses=problems(*BEHIND_A_KEY))
@@ -121,29 +108,23 @@ REVIEWING = (*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
     status_code=200,
     opt=WRITES,
     responses=problems(*REVIEWING, errors.NeedsReview),
-    dependencies={"session": Provide(provide_bounded_session)},
+    dependencies=WRITING_SEEN,
 )
-async def confirm_run(
-    caller: Caller, session: AsyncSession, settings: Settings, run_id: int
-) -> PriceRunShown:
+async def confirm_run(writer: Writer, run_id: int) -> PriceRunShown:
     """Confirm the surprising prices: the run goes on, and so does the upload that it prices."""
-    now = clock.now()
-    run = await write(
-        session,
-        caller,
-        settings,
-        Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True),
-        lambda: reviews.settle_run(session, caller, run_id, "confirmed", now),
-        now,
-        confirmed=True,
-    )
-    return run_body(run)
+    return run_body(await reviews.settle_run(writer, run_id, "confirmed"))
 
 
-@post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=problems(*REVIEWING))
-async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
+@post(
+    "/runs/{run_id:int}/discard",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*REVIEWING),
+    dependencies=WRITING_SEEN,
+)
+async def discard_run(writer: Writer, run_id: int) -> PriceRunShown:
     """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
-    return run_body(await reviews.settle_run(session, caller, run_id, "discarded", clock.now()))
+    return run_body(await reviews.settle_run(writer, run_id, "discarded"))
 
 
 @post(

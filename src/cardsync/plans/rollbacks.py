@@ -4,25 +4,18 @@ bring them back.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
-from functools import partial
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
-
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
+from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.pricing.models import PriceRollback
-from cardsync.pricing.rollback import prepare, rollbacks
+from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.scope import Scope, diff_of, read_scope
 from cardsync.settings import Settings
-
-Requested = tuple[PriceRollback, bool]
-Request = Callable[
-    [AsyncSession, Caller, Scope, Callable[[], Awaitable[Requested]], datetime],
-    Awaitable[Requested],
-]
 
 
 class Asked(NamedTuple):
@@ -42,11 +35,11 @@ async def ask_for(
     now: datetime,
     *,
     dry_run: bool,
-    request: Request | None = None,
 ) -> Asked:
-    """Asked again, it is the same rollback. `request` stands around the request, to limit it.
+    """Asked again, it is the same rollback. One by a key or a token is under the loss limits; a
+    member has seen the diff.
 
-    Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen.
+    Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen, NeedsReview.
     """
     # The cards are read before the seller's row is locked, so polls do not wait for them.
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
@@ -54,11 +47,9 @@ async def ask_for(
         cards, diff = await diff_of(session, caller.seller_id, scope)
     if dry_run:
         return Asked(None, scope, cards, diff)
-    lasts = timedelta(seconds=settings.rollback_seconds)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        do = partial(prepare.request, session, caller, scope, cards, now, lasts)
-        asking = do() if request is None else request(session, caller, scope, do, now)
-        rollback, is_new = await asking
+        writer = Writer(session, caller, settings, now)
+        rollback, is_new = await writes.request_rollback(writer, scope, cards)
         if not is_new and rollback.state != "requested":
             diff = await rollbacks.diff_shown(session, rollback)
     return Asked(rollback, scope, cards, diff)

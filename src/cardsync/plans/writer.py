@@ -16,12 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.money import dollars
 from cardsync.plans.actions import Actions, kept_actions
-from cardsync.plans.basis import signed
 from cardsync.plans.effect import Reach, reach_of
 from cardsync.plans.propose import propose_write
-from cardsync.plans.risk import Size, broken_limit, needs_confirmation, risk_of
+from cardsync.plans.risk import broken_limit, confirmation_of, needs_confirmation, risk_of, signed
 from cardsync.plans.weigh import weigh
 from cardsync.pricing.loss.moves import record
 from cardsync.pricing.rules.rows import run_of
@@ -44,20 +42,32 @@ class Waiting(NamedTuple):
     by_rules: bool = False
 
 
+class Writer(NamedTuple):
+    """A caller who writes prices, with the transaction and the moment of the write. `confirmed`
+    says that a member has seen the figures of a large change.
+    """
+
+    session: AsyncSession
+    caller: Caller
+    settings: Settings
+    now: datetime
+    confirmed: bool = False
+
+    def told_by(self, body: Mapping[str, Any]) -> Writer:
+        """Return the writer as the body's `confirm` says."""
+        return self._replace(confirmed=True) if body.get("confirm") is True else self
+
+
 async def write(
-    session: AsyncSession,
-    caller: Caller,
-    settings: Settings,
+    writer: Writer,
     action: Mapping[str, Any] | Waiting,
     do: Callable[[], Awaitable[T]],
-    now: datetime,
-    *,
-    confirmed: bool = False,
 ) -> T:
     """Do a write of prices; `action` says it as an action of a plan.
 
     Raises NeedsReview (a plan was kept), ConfirmationNeeded, and what `do` raises.
     """
+    session, caller, settings, now, confirmed = writer
     by_member = caller.member_id is not None
     if not settings.price_write_limits or (by_member and confirmed) or caller.role != "owner":
         return await do()
@@ -82,7 +92,7 @@ async def write(
         weighed = await weigh(session, account, live, actions, reach, do, now)
         size = weighed.size
         if by_member and needs_confirmation(size):
-            raise _confirmation(size)
+            raise confirmation_of(size)
         broken = None if by_member else broken_limit(size)
     except BaseException:
         await savepoint.rollback()
@@ -96,7 +106,7 @@ async def write(
     if isinstance(action, Waiting):
         proposal, page = action.id, action.page
     else:
-        plan = await propose_write(session, caller, settings, [dict(action)], now)
+        plan = await propose_write(session, caller, settings, [dict(action)], size, now)
         proposal, page = plan.id, f"/plans/{plan.id}"
     # The plan stays though the request is refused.
     await session.commit()
@@ -116,19 +126,3 @@ def records(action: Mapping[str, Any] | Waiting) -> bool:
     if isinstance(action, Waiting):
         return not action.by_rules
     return bool(action["type"] != "pricing.reprice")
-
-
-def _confirmation(size: Size) -> errors.ConfirmationNeeded:
-    return errors.ConfirmationNeeded(
-        f"{size.cards} cards would change their price, one of them by -{_percent(size.deepest_bp)},"
-        f" and the listed value would fall by {dollars(size.lowered)} of"
-        f" {dollars(size.shop_value)}: confirm this change if you mean it",
-        cards_affected=size.cards,
-        listed_value_change=signed(size.after - size.before),
-        deepest_fall_bp=size.deepest_bp,
-    )
-
-
-def _percent(bp: int) -> str:
-    whole, rest = divmod(bp, 100)
-    return f"{whole} %" if not rest else f"{whole}.{rest:02} %"

@@ -1,0 +1,185 @@
+"""Writes of prices as doors ask for them: each is the operation of the same name, done if the loss
+limits and a member's confirmation allow it (`writer.py`). No door calls the operations themselves;
+a contract test sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from cardsync.access.models import Account
+from cardsync.cards.bulk_selection import Selection
+from cardsync.lists import entries, lists
+from cardsync.lists.lists import ListRow
+from cardsync.plans import write_actions as actions
+from cardsync.plans.effect import Reach
+from cardsync.plans.writer import Waiting, Writer, write
+from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
+from cardsync.pricing.reviews import decide as reviews
+from cardsync.pricing.rollback import prepare
+from cardsync.pricing.rollback.scope import Scope
+from cardsync.pricing.rules import pin_many as pins
+from cardsync.pricing.rules import rule_sets, sale_sets, shown_changes
+from cardsync.pricing.runs import reprice as runs
+from cardsync.quick_add import publish as listings
+from cardsync.quick_add.models import QuickAdd
+
+Body = Mapping[str, Any]
+
+
+async def create_rule(writer: Writer, body: Body, reason: str | None = None) -> rule_sets.Saved:
+    session, caller, _, now, _ = writer
+    do = partial(rule_sets.create, session, caller, body, now, reason)
+    return await write(writer.told_by(body), actions.rule_create(body), do)
+
+
+async def change_rule(
+    writer: Writer,
+    rule_id: int,
+    body: Body,
+    reason: str | None = None,
+    shown: Body | None = None,
+) -> rule_sets.Saved:
+    """Change a rule; with `shown`, only if it still is as it was shown."""
+    session, caller, _, now, _ = writer
+    do = partial(rule_sets.change, session, caller, rule_id, body, now, reason)
+    if shown is not None:
+        do = partial(shown_changes.change_rule, session, caller, rule_id, shown, body, now, reason)
+    return await write(writer.told_by(body), actions.rule_update(rule_id, body), do)
+
+
+async def remove_rule(writer: Writer, rule_id: int, reason: str | None = None) -> None:
+    session, caller, _, now, _ = writer
+    do = partial(rule_sets.remove, session, caller, rule_id, now, reason)
+    await write(writer, actions.rule_delete(rule_id), do)
+
+
+async def reorder_rules(
+    writer: Writer,
+    ids: Sequence[int],
+    reason: str | None = None,
+    shown: Sequence[int] | None = None,
+) -> list[PricingRule]:
+    """Reorder the rules; with `shown`, only if they still stand in that order."""
+    session, caller, _, now, _ = writer
+    do = partial(rule_sets.reorder, session, caller, ids, now, reason)
+    if shown is not None:
+        do = partial(shown_changes.reorder, session, caller, shown, ids, now, reason)
+    return await write(writer, actions.rule_reorder(ids), do)
+
+
+async def apply_preset(writer: Writer, preset: str, reason: str | None = None) -> rule_sets.Saved:
+    session, caller, _, now, _ = writer
+    do = partial(rule_sets.apply_preset, session, caller, preset, now, reason)
+    return await write(writer, actions.preset_apply(preset), do)
+
+
+async def create_sale(writer: Writer, body: Body) -> PricingSale:
+    do = partial(sale_sets.create_sale, writer.session, writer.caller, body, writer.now)
+    return await write(writer.told_by(body), actions.sale_create(body), do)
+
+
+async def change_sale(writer: Writer, sale_id: int, body: Body) -> PricingSale:
+    do = partial(sale_sets.change_sale, writer.session, writer.caller, sale_id, body, writer.now)
+    return await write(writer.told_by(body), actions.sale_update(sale_id, body), do)
+
+
+async def remove_sale(writer: Writer, sale_id: int) -> None:
+    do = partial(sale_sets.remove_sale, writer.session, writer.caller, sale_id, writer.now)
+    await write(writer, actions.sale_delete(sale_id), do)
+
+
+async def change_settings(writer: Writer, body: Body) -> Account:
+    do = partial(sale_sets.change_settings, writer.session, writer.caller, body, writer.now)
+    return await write(writer.told_by(body), actions.settings_update(body), do)
+
+
+async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: Body) -> None:
+    """Change settings that still are as they were shown."""
+    session, caller, _, now, _ = writer
+    do = partial(shown_changes.change_settings, session, caller, shown, body, now)
+    await write(writer, actions.settings_update(body), do)
+
+
+async def pin(writer: Writer, marketplace_id: int, body: Body) -> int:
+    do = partial(sale_sets.pin, writer.session, writer.caller, marketplace_id, body, writer.now)
+    return await write(writer.told_by(body), actions.pin_set(marketplace_id, body), do)
+
+
+async def unpin(writer: Writer, marketplace_id: int) -> None:
+    do = partial(sale_sets.unpin, writer.session, writer.caller, marketplace_id, writer.now)
+    await write(writer, actions.pin_remove(marketplace_id), do)
+
+
+async def pin_many(writer: Writer, selection: Selection) -> pins.Pinned:
+    session, caller, settings, now, _ = writer
+    do = partial(pins.pin_many, session, caller, selection, now, settings)
+    return await write(writer, actions.pins_of("pin", selection), do)
+
+
+async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
+    session, caller, settings, now, _ = writer
+    do = partial(pins.unpin_many, session, caller, selection, now, settings)
+    return await write(writer, actions.pins_of("unpin", selection), do)
+
+
+async def rename_list(writer: Writer, list_id: int, name: Any) -> ListRow:
+    do = partial(lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
+    return await write(writer, actions.list_edit("rename", id=list_id, name=name), do)
+
+
+async def delete_list(writer: Writer, list_id: int) -> None:
+    do = partial(lists.delete_list, writer.session, writer.caller, list_id, writer.now)
+    await write(writer, actions.list_edit("delete", id=list_id), do)
+
+
+async def add_cards(writer: Writer, list_id: int, selection: Selection) -> entries.Added:
+    session, caller, settings, now, _ = writer
+    seconds = settings.read_seconds
+    do = partial(entries.add_cards, session, caller, list_id, selection, now, seconds)
+    return await write(writer, actions.list_edit("add", selection, id=list_id), do)
+
+
+async def remove_cards(writer: Writer, list_id: int, selection: Selection) -> int:
+    session, caller, settings, now, _ = writer
+    seconds = settings.read_seconds
+    do = partial(entries.remove_cards, session, caller, list_id, selection, now, seconds)
+    return await write(writer, actions.list_edit("remove", selection, id=list_id), do)
+
+
+def _seen(writer: Writer) -> Writer:
+    """A member has seen the prices that this asks for."""
+    return writer._replace(confirmed=True)
+
+
+async def reprice(writer: Writer) -> int:
+    do = partial(runs.request, writer.session, writer.caller, writer.now)
+    return await write(_seen(writer), {"type": "pricing.reprice", "op": "start"}, do)
+
+
+async def request_rollback(writer: Writer, scope: Scope, cards: int) -> tuple[PriceRollback, bool]:
+    session, caller, settings, now, _ = writer
+    lasts = timedelta(seconds=settings.rollback_seconds)
+    do = partial(prepare.request, session, caller, scope, cards, now, lasts)
+    action = {"type": "pricing.rollback", "op": "request", "scope": scope}
+    return await write(_seen(writer), action, do)
+
+
+async def publish_listings(writer: Writer, ids: Sequence[int]) -> tuple[list[QuickAdd], int | None]:
+    do = partial(listings.publish, writer.session, writer.caller, ids, writer.now)
+    action = {"type": "quick_add.publish", "op": "publish", "ids": list(ids)}
+    return await write(_seen(writer), action, do)
+
+
+async def decide_reviews(
+    writer: Writer,
+    asked: Sequence[reviews.Asked],
+    answer: reviews.Answer,
+) -> reviews.Decided:
+    numbers = [one.marketplace_id for one in asked]
+    reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
+    do = partial(reviews.decide, writer.session, writer.caller, asked, answer, writer.now)
+    return await write(_seen(writer), Waiting(numbers[0], "/pricing/reviews", reach), do)
