@@ -1,5 +1,5 @@
 """`python bench/phone_marks.py [--rounds 20] [--phones 16]`: a mark of one phone of a pull until it
-stands on the event streams of all others, each on a connection of its own; beside it a NOTIFY of
+is on the event streams of all others, each on a connection of its own; beside it a NOTIFY of
 the database until a listener has it.
 """
 
@@ -25,17 +25,19 @@ from pull_streams import seconds_to_each
 ORDERS = 4_000
 
 
-def a_link(http: httpx.Client, seller: CreatedSeller) -> str:
-    """Open a pull of the orders that are to be shipped; return a link to it."""
+def phone_links(http: httpx.Client, seller: CreatedSeller, phones: int) -> list[str]:
+    """Open a pull of the orders that are to be shipped; return a link to it for each phone."""
     credentials = {"email": seller.email, "password": seller.password}
     signed_in = http.post("/api/session", json=credentials)
     http.headers["X-CSRF-Token"] = signed_in.json()["csrf_token"]
     orders = http.get("/api/orders?pull_session=none&per_page=50").json()["orders"]
     body: dict[str, object] = {"order_ids": [order["id"] for order in orders]}
     session = http.post("/api/pull_sessions", json=body).json()["id"]
-    links = http.post("/api/pull_links", json={"session_id": session}).json()["links"]
-    url: str = links[0]["url"]
-    return f"{http.base_url}".rstrip("/") + url[url.index("/p/") :]
+    urls: list[str] = []
+    for _ in range(phones):
+        made = http.post("/api/pull_links", json={"session_id": session}).json()["links"]
+        urls.append(made[0]["url"])
+    return [f"{http.base_url}".rstrip("/") + url[url.index("/p/") :] for url in urls]
 
 
 def notified(made: Ground, rounds: int) -> float:
@@ -64,11 +66,11 @@ def measure(data: Path, rows: int, rounds: int, phones: int) -> Report:
             ground.service(made, workers=0),
             httpx.Client(base_url=f"http://{made.settings.bind}", timeout=60) as http,
         ):
-            link = a_link(http, seller)
-            [item, *_] = [line["item_id"] for line in http.get(f"{link}/queue").json()["lines"]]
+            links = phone_links(http, seller, phones)
+            [item, *_] = [line["item_id"] for line in http.get(f"{links[0]}/queue").json()["lines"]]
             waits = []
             for _ in range(rounds):
-                _, each = seconds_to_each(link, item, phones, [])
+                _, each = seconds_to_each(links, item, [])
                 waits.append(max(each))
     slowest = sorted(waits)
     report.note(f"a NOTIFY reaches its listener in {floor * 1000:.2f} ms")

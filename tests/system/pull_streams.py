@@ -1,5 +1,6 @@
-"""Many event streams of one pull at once, each on a connection of its own: a mark is sent, and the
-seconds until each stream has told of it come out, with the processes at which the streams were.
+"""Many event streams of one pull at once, each of a phone with a link of its own: a mark is sent by
+the first, and the seconds until each stream has told of it come out, with the processes at which the
+streams were.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ import psutil
 
 
 def seconds_to_each(
-    link: str, item: int, count: int, pids: Sequence[int]
+    links: Sequence[str], item: int, pids: Sequence[int]
 ) -> tuple[set[int], list[float]]:
     # A browser of the same test may have an event loop in this thread.
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, _measured(link, item, count, pids)).result()
+        return thread.submit(asyncio.run, _measured(links, item, pids)).result()
 
 
 async def _measured(
-    link: str, item: int, count: int, pids: Sequence[int]
+    links: Sequence[str], item: int, pids: Sequence[int]
 ) -> tuple[set[int], list[float]]:
-    port = httpx.URL(link).port
-    ready = [asyncio.Event() for _ in range(count)]
-    told: list[float] = [0.0] * count
+    port = httpx.URL(links[0]).port
+    ready = [asyncio.Event() for _ in links]
+    told: list[float] = [0.0] * len(links)
 
-    async def listen(number: int) -> None:
+    async def listen(number: int, link: str) -> None:
         async with (
             httpx.AsyncClient(timeout=60) as http,
             http.stream("GET", f"{link}/changes") as answer,
@@ -45,8 +46,8 @@ async def _measured(
                         return
 
     async with asyncio.TaskGroup() as group:
-        for number in range(count):
-            group.create_task(listen(number))
+        for number, link in enumerate(links):
+            group.create_task(listen(number, link))
         for event in ready:
             await event.wait()
         serving = {
@@ -59,6 +60,6 @@ async def _measured(
         body = {"device": "measured-1", "person": "", "marks": [mark]}
         async with httpx.AsyncClient(timeout=60) as http:
             began = monotonic()
-            answer = await http.post(f"{link}/marks", json=body)
+            answer = await http.post(f"{links[0]}/marks", json=body)
             assert answer.status_code == 200, answer.text
     return serving, [moment - began for moment in told]

@@ -236,16 +236,20 @@ def test_a_mark_reaches_the_streams_of_both_processes_within_a_second(shop: Shop
             if one["status"] == "open":
                 http.post(f"/api/pull_sessions/{one['id']}/cancel")
         session = http.post("/api/pull_sessions", json={}).json()["id"]
-        made = owner.post("/api/pull_links", json={"session_id": session}).json()["links"]
-    link = server.url + made[0]["url"][made[0]["url"].index("/p/") :]
-    item = httpx.get(f"{link}/queue").json()["lines"][0]["item_id"]
-    slowest = listened(link, item, len(server.children("web")), server)
+        links = [a_phone_link(owner, session, server) for _ in range(16)]
+    item = httpx.get(f"{links[0]}/queue").json()["lines"][0]["item_id"]
+    slowest = listened(links, item, len(server.children("web")), server)
     assert slowest < 1.0
 
 
-def listened(link: str, item: int, processes: int, server: Server) -> float:
+def a_phone_link(owner: httpx.Client, session: int, server: Server) -> str:
+    made = owner.post("/api/pull_links", json={"session_id": session}).json()["links"]
+    return server.url + made[0]["url"][made[0]["url"].index("/p/") :]
+
+
+def listened(links: list[str], item: int, processes: int, server: Server) -> float:
     """Return how long the slowest of many streams waits for a mark; some are at each process."""
-    spread, waits = seconds_to_each(link, item, 16, [p.pid for p in server.children("web")])
+    spread, waits = seconds_to_each(links, item, [p.pid for p in server.children("web")])
     # The first one starts the others and serves no page.
     assert len(spread) == processes - 1, spread
     return max(waits)
