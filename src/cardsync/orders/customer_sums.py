@@ -8,7 +8,7 @@ an order was, when its name changed. While a seller's day is out of date, reader
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -21,7 +21,9 @@ from cardsync.orders.models import BUYER_HASH
 
 # Whether anything is out of date, so that a reader must count all orders by itself.
 STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
-DAYS_AT_ONCE: Final = 20
+# A shop's first upload brings years of days, and each statement reads all orders of the shop anew:
+# few large parts, which memory can still hold.
+ORDERS_AT_ONCE: Final = 20_000
 NAMES_AT_ONCE: Final = 20_000
 NAMELESS: Final = "hashtextextended('', 0)"
 SUMS: Final = """
@@ -42,6 +44,10 @@ _FOUND: Final = f"""
 """
 _ON_DAYS: Final = "orders.order_date = ANY (CAST(:days AS date[]))"
 _WITHOUT_DAY: Final = "orders.order_date IS NULL"
+_ORDERS: Final = f"""
+    SELECT coalesce(order_date, DATE '0001-01-01'), count(*) FROM orders
+     WHERE seller_id = :seller AND ({_ON_DAYS} OR (:undated AND {_WITHOUT_DAY})) GROUP BY 1
+"""
 _NAME: Final = """
     INSERT INTO customer_order (seller_id, order_id, name)
     SELECT CAST(:seller AS bigint), told.order_id, told.name
@@ -96,8 +102,24 @@ async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[d
     An order that another transaction writes meanwhile leaves its day out of date, so only the
     names that were read here are renamed and summed.
     """
-    for first in range(0, len(days), DAYS_AT_ONCE):
-        await _keep_some(session, seller_id, days[first : first + DAYS_AT_ONCE])
+    values = {"seller": seller_id, "days": list(days), "undated": UNDATED in days}
+    orders = {row[0]: row[1] for row in await session.execute(text(_ORDERS), values)}
+    for part in _parts(days, orders):
+        await _keep_some(session, seller_id, part)
+
+
+def _parts(days: Sequence[date], orders: Mapping[date, int]) -> Iterator[list[date]]:
+    """Cut the days into parts of some thousand orders."""
+    part: list[date] = []
+    held = 0
+    for day in days:
+        if part and held + orders.get(day, 0) > ORDERS_AT_ONCE:
+            yield part
+            part, held = [], 0
+        part.append(day)
+        held += orders.get(day, 0)
+    if part:
+        yield part
 
 
 async def _keep_some(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:

@@ -244,7 +244,7 @@ async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_s
         kept_plans.extend(await session.scalars(text(f"SELECT generic_plans {found}")))
 
     with monkeypatch.context() as patched:
-        patched.setattr("cardsync.orders.customer_sums.DAYS_AT_ONCE", 1)
+        patched.setattr("cardsync.orders.customer_sums.ORDERS_AT_ONCE", 1)
         patched.setattr("cardsync.orders.ingest.keep_customers", beside)
         rows = [order(n, n % 30) for n in range(60)]
         report = await seller.orders(rows)
