@@ -1,7 +1,8 @@
 """`python bench/crowd.py [--rows 300000] [--rounds 100] [--orders 20000] [--crowd 60]`: the pages
 of one seller while another sends so many requests at once, again and again.
 
-A page's time is compared with its own quiet time on the same machine a moment before.
+A page's times are compared with its own quiet times on the same machine: those before each crowd,
+all together, because the p99 of a few rounds is little more than the longest of them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ ASKED = {
     "today": ("GET", "/today"),
     "status": ("GET", "/api/v1/status"),
 }
+Times = dict[str, list[float]]
 UNREAD = ("/api/cards/export.csv", "/api/export/everything")
 
 
@@ -128,23 +130,26 @@ def _session(url: str, seller: CreatedSeller) -> Iterator[httpx.Client]:
         yield http
 
 
-def _times(http: httpx.Client, rounds: int) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {page: [] for page in PAGES}
+def _times(http: httpx.Client, rounds: int) -> Times:
+    found: Times = {page: [] for page in PAGES}
     for _ in range(rounds):
         for page, times in found.items():
             times.append(timed(http, page))
     return found
 
 
-def _compare(
-    report: Report, what: str, quiet: dict[str, list[float]], loud: dict[str, list[float]]
-) -> None:
-    ratios = {page: p99(loud[page]) / p99(quiet[page]) for page in PAGES}
-    for name, of in (("p50", statistics.median), ("p99", p99)):
-        told = ", ".join(f"{page} {of(quiet[page]):.0f} -> {of(loud[page]):.0f}" for page in PAGES)
-        report.note(f"{what}, {name} in ms: {told}")
-    worst = max(ratios, key=lambda page: ratios[page])
-    report.at_most(f"{what}: worst p99 of another's page / quiet", ratios[worst], 3)
+def _add(times: Times, more: Times) -> None:
+    for page, found in more.items():
+        times[page] += found
+
+
+def _compare(report: Report, loud: dict[str, Times], quiet: Times) -> None:
+    for what, times in loud.items():
+        for name, of in (("p50", statistics.median), ("p99", p99)):
+            told = (f"{page} {of(quiet[page]):.0f} -> {of(times[page]):.0f}" for page in PAGES)
+            report.note(f"{what}, {name} in ms: {', '.join(told)}")
+        worst = max(p99(times[page]) / p99(quiet[page]) for page in PAGES)
+        report.at_most(f"{what}: worst p99 of another's page / quiet", worst, 3)
 
 
 def measure(data: Path, rows: int, rounds: int, orders: int, crowd: int) -> Report:
@@ -159,18 +164,19 @@ def measure(data: Path, rows: int, rounds: int, orders: int, crowd: int) -> Repo
             member = {"Cookie": cookies, "X-CSRF-Token": token}
             agent = {"Authorization": f"Bearer {greedy.api_key}"}
             _times(http, 3)
+            quiet: Times = {page: [] for page in PAGES}
+            loud: dict[str, Times] = {}
             for what, asked in ASKED.items():
-                quiet = _times(http, rounds)
+                _add(quiet, _times(http, rounds))
                 headers = agent if asked[1].startswith("/api/v1") else member
                 with crowding(url, headers, asked, crowd) as statuses:
-                    loud = _times(http, rounds)
-                _compare(report, f"{crowd} x {what}", quiet, loud)
-                report.note(f"  answers {dict(statuses)}")
+                    loud[f"{crowd} x {what}"] = _times(http, rounds)
+                report.note(f"{crowd} x {what}: answers {dict(statuses)}")
             for path in UNREAD:
-                quiet = _times(http, rounds)
+                _add(quiet, _times(http, rounds))
                 with unread(made.settings.bind, member, path, crowd):
-                    loud = _times(http, rounds)
-                _compare(report, f"{crowd} x {path}, not read", quiet, loud)
+                    loud[f"{crowd} x {path}, not read"] = _times(http, rounds)
+            _compare(report, loud, quiet)
     return report
 
 

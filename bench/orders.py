@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import orjson
@@ -132,7 +132,18 @@ FLOORS = {
 
 
 def applying(made: Ground, report: Report, rounds: int) -> None:
-    times: dict[str, list[float]] = {name: [] for name in (*FLOORS, "keys", "read", "new", "again")}
+    times: dict[str, list[float]] = {
+        name: []
+        for name in (
+            *FLOORS,
+            "keys",
+            "read",
+            "new",
+            "with its sums",
+            "again",
+            "again, with sums",
+        )
+    }
 
     async def by_one_worker(database: Database) -> int:
         """How many rows the second time wrote.
@@ -157,7 +168,7 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
 
     written = made.in_database(by_one_worker)
     for name, values in times.items():
-        report.note(f"{name:<7} {spread(values, 'ms', 1000)}")
+        report.note(f"{name:<16} {spread(values, 'ms', 1000)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.note(
         "read + keys, what no store of orders can do without:"
@@ -166,6 +177,8 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
     report.at_most(
         f"applying 50,000 new orders / {FLOORS['values']}", middle["new"] / middle["values"], 6
     )
+    sums = middle["with its sums"] / middle["new"]
+    report.note(f"the job with its sums of days and customers / applying them: {sums:.1f} x")
     for name in ("whole", "encoded"):
         report.note(
             f"applying 50,000 new orders / {FLOORS[name]}: {middle['new'] / middle[name]:.1f} x"
@@ -243,7 +256,9 @@ def encoded(made: Ground, plain: bytes, *, keys: bool = False) -> float:
 async def applied(
     made: Ground, database: Database, seller: CreatedSeller, bodies: list[bytes]
 ) -> list[float]:
-    """Seconds of each upload's job, without the queue's."""
+    """Seconds until each upload is committed, and until its job has ended, which keeps the sums of
+    days and customers; without the queue's.
+    """
     work, times = Work(made.settings, database, open_store(made.settings)), []
     for body in bodies:
         key = private_key(seller.seller_id, "json")
@@ -264,9 +279,25 @@ async def applied(
                 )
             )
         started = perf_counter()
+        stored = asyncio.create_task(
+            asyncio.to_thread(stored_at, made, seller, len(times) // 2 + 1)
+        )
         assert await ingest.work_off_one(work, seller.seller_id)
-        times.append(perf_counter() - started)
+        whole = perf_counter() - started
+        times += [await stored - started, whole]
     return times
+
+
+def stored_at(made: Ground, seller: CreatedSeller, uploads: int) -> float:
+    """The moment at which so many uploads of the seller are committed."""
+    done = "SELECT count(*) FROM upload WHERE seller_id = %s AND state = 'done'"
+    with made.admin() as connection:
+        while True:
+            row = connection.execute(done, [seller.seller_id]).fetchone()
+            if row is not None and row[0] >= uploads:
+                return perf_counter()
+            connection.commit()
+            sleep(0.005)
 
 
 def measure(data: Path, rows: int, rounds: int) -> Report:

@@ -336,6 +336,14 @@ async def cancel(seller: Seller) -> tuple[int, Any]:
     return answer.status_code, body["code"] if answer.status_code == 409 else body
 
 
+async def undo_newest(who: Any, action: str) -> httpx.Response:
+    """Undo the newest entry of the activity feed with this action."""
+    entries = (await who.get("/api/v1/agent/activity")).json()["activity"]
+    newest = next(entry for entry in entries if entry["action"] == action)
+    answer: httpx.Response = await who.post(f"/api/v1/agent/activity/{newest['id']}/undo")
+    return answer
+
+
 async def uncap(database: Database, seller_id: int) -> None:
     async with database.tenant(seller_id) as session:
         await session.execute(

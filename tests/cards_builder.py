@@ -64,3 +64,17 @@ async def found(seller: Seller, text: str, **parameters: Any) -> list[int]:
 async def card_ids(seller: Seller) -> dict[int, int]:
     """Row ids by marketplace id."""
     return {card["marketplace_id"]: card["id"] for card in await seller.cards()}
+
+
+async def explained(seller: Seller, marketplace_id: int = 1) -> dict[str, Any]:
+    """The explanation of a card's price."""
+    answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+async def on_shelf(who: Any, box: int = 1) -> dict[tuple[int, str], int]:
+    """How many copies of which card are in which slot of a box."""
+    cards = (await who.get(f"/api/shelves/{box}")).json()["cards"]
+    return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}

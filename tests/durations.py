@@ -15,7 +15,7 @@ MARKS = ("<!-- durations -->", "<!-- end of durations -->")
 LINE = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+tests/((\S+)/test_\w+)\.py::(\S+)")
 # The first that matches a file says what its calls mostly spend their time on.
 CAUSES = (
-    (r"system/test_kill", "kills of real processes"),
+    (r"kills/", "kills of real processes"),
     (r"system/test_(browser|\w*pages|phones|labels|gone)", "a browser"),
     (r"system/", "real processes"),
     (r"contract/test_agent", "agent processes"),

@@ -16,6 +16,8 @@ import pytest
 TESTS = Path(__file__).parent
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
+# What starts real processes.
+PROCESSES = ("kills", "system")
 # One file of real processes stays in `make check`: a first run from nothing, told in the terminal.
 DEMO = "test_demo.py"
 
@@ -25,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
-        if folder == "system" and item.path.name != DEMO:
+        if folder in PROCESSES and item.path.name != DEMO:
             item.add_marker(pytest.mark.slow)
         elif folder in ("features", "contract"):
             test = item.nodeid.partition("[")[0]
@@ -46,8 +48,9 @@ def spread(items: list[pytest.Item]) -> list[pytest.Item]:
     kinds: dict[str, list[Path]] = {}
     for path in sorted(files, key=lambda path: -len(files[path])):
         folder = path.relative_to(TESTS).parts[0]
-        kinds.setdefault(folder if folder in ("system", "core") else "others", []).append(path)
-    both = (kinds.get("system", []), kinds.get("others", []))
+        kind = "processes" if folder in PROCESSES else folder if folder == "core" else "others"
+        kinds.setdefault(kind, []).append(path)
+    both = (kinds.get("processes", []), kinds.get("others", []))
     placed = sorted(
         ((place + 0.5) / len(paths), path) for paths in both for place, path in enumerate(paths)
     )

@@ -1,4 +1,6 @@
-"""The browser of the pages' tests: Debian's chromium by Playwright, one for each file."""
+"""What the tests of real processes share: a running server, agent programs, and the browser of the
+pages' tests, Debian's chromium by Playwright.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,41 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.agent_process import Agents
+from tests.system.processes import Server, a_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+@pytest.fixture(scope="session")
+def _running_server() -> Iterator[Server]:
+    unlimited = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
+    with (
+        a_folder() as folder,
+        Server(folder, WEB_WORKERS="2", DEVELOPMENT_PAGES="true", **unlimited) as started,
+    ):
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(_running_server: Server) -> Server:
+    """The server of all files of a test process that need no settings of their own; each makes its
+    own sellers. It is started again if a test has left it ended.
+    """
+    if _running_server.process is None or _running_server.process.poll() is not None:
+        _running_server.start()
+    return _running_server
+
+
+@pytest.fixture(scope="session")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    program = Agents(tmp_path_factory.mktemp("agents"))
+    yield program
+    program.close()
+
+
+# One for each file: its event loop would be in the way of asynchronous tests in the same process.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright

@@ -236,6 +236,8 @@ class Server:
             name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")
         }
         self.env = clean | {f"CARDSYNC_{name}": value for name, value in given.items()}
+        # The first web process starts the others.
+        self.webs = 1 + int(settings.get("WEB_WORKERS", "1"))
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Server:

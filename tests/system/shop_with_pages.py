@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -34,7 +35,9 @@ class Shop:
 
 
 def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
-    email, name = "agatha@example.invalid", "Aunt Agatha's Extraordinary Card Emporium"
+    # Files share a server, and each has a shop of its own.
+    email = f"agatha-{time.monotonic_ns()}@example.invalid"
+    name = "Aunt Agatha's Extraordinary Card Emporium"
     create = ["admin", "seller", "create", "--name", name, "--email", email, "--json"]
     ran = server.run(*create)
     assert ran.code == 0, ran.err

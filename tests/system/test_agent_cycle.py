@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from tests.contract.agent_process import Agents, Ended
 from tests.system.inventories import inventory
-from tests.system.processes import Seller, Server, a_folder, kill, until
+from tests.system.processes import Seller, Server, kill, until
 
 import soak
 from builders import read_csv
@@ -43,19 +43,6 @@ ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 FULL = "partial"  # a full sync of a folder with inventory alone: nothing of the orders
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with a_folder() as folder, Server(folder) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    program = Agents(tmp_path_factory.mktemp("agents"))
-    yield program
-    program.close()
 
 
 @dataclass
@@ -547,7 +534,7 @@ def test_the_web_process_is_killed_while_the_file_is_sent(
         shop.put(inventory(1500))
         server = shop.seller.server
         until(
-            lambda server=server: len(server.children("web")) == 2 and server.ready(),
+            lambda server=server: len(server.children("web")) == server.webs and server.ready(),
             "the web process",
         )  # type: ignore[misc]
         with Running(shop) as agent:

@@ -6,21 +6,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.system.inventories import inventory
-from tests.system.processes import Seller, Server, a_folder, until
+from tests.system.processes import Seller, Server, until
 
 HEAD = "TCGplayer Id,TCG Marketplace Price\n"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with a_folder() as folder, Server(folder) as started:
-        yield started
 
 
 def imported(

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
-from tests.system.processes import Seller, Server, a_folder
+from tests.system.processes import Seller, Server
 from tests.system.test_agent_cycle import Shop, agent_env
 
 from builders import a_csv, a_row
@@ -29,12 +29,6 @@ PAGES = {
     "</section></div></main>",
 }
 GONE = "<main><h1>Pricing</h1><p>There is nothing here.</p></main>"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with a_folder() as folder, Server(folder) as started:
-        yield started
 
 
 def looking_at(page: str) -> Callable[[str], str]:

@@ -8,14 +8,14 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.contract.agent_process import Agents
 from tests.system.inventories import FIRST, NOW, SECOND
-from tests.system.processes import Server, a_folder, until
+from tests.system.processes import Server, until
 from tests.system.test_agent_cycle import Shop
 
 from builders import a_csv, a_row, read_csv
@@ -41,19 +41,6 @@ SERVED_LONG_AGO = """
     UPDATE quick_add SET served_at = served_at - interval '31 minutes'
      WHERE seller_id = %(seller)s AND status = 'pending' RETURNING id
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with a_folder() as folder, Server(folder) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    program = Agents(tmp_path_factory.mktemp("agents"))
-    yield program
-    program.close()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.system.processes import Server, a_folder
+from tests.system.processes import Server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -45,15 +45,6 @@ CONTRAST = """() => {
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SMALL = """least => [...document.querySelectorAll('button, input:not([type=hidden])')].filter(e => e.checkVisibility())
   .map(e => e.getBoundingClientRect()).filter(box => box.height < least || box.width < least || box.left < 0 || box.right > innerWidth).length"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with (
-        a_folder() as folder,
-        Server(folder, RATE_LIMIT_ANONYMOUS="0", RATE_LIMIT_SIGN_IN="0") as started,
-    ):
-        yield started
 
 
 def admin(server: Server, *command: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from tests.system.processes import Server, a_folder
+from tests.system.processes import Server
 from tests.system.processes import until as eventually
 from tests.system.pull_streams import seconds_to_each
 from tests.system.shop_with_pages import NOW, Shop, a_shop_with_pages
@@ -31,13 +31,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 ORDERS = 14
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    settings = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
-    with a_folder() as folder, Server(folder, WEB_WORKERS="2", **settings) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.system.processes import Server, a_folder
+from tests.system.processes import Server
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
 from pages import built
@@ -45,16 +45,6 @@ OVERFLOWING = """() => { const width = document.documentElement.clientWidth;
   return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > width + 1)
     .map(e => e.outerHTML.slice(0, 120)).slice(0, 5); }"""
 FOCUSED = "() => document.activeElement.id || document.activeElement.textContent.trim()"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    settings = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
-    with (
-        a_folder() as folder,
-        Server(folder, DEVELOPMENT_PAGES="true", **settings) as started,
-    ):
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,12 @@ copy is pulled twice.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from tests.system.processes import Server, a_folder, kill, processes_of
+from tests.system.processes import Server, kill, processes_of
 from tests.system.processes import until as eventually
 from tests.system.shop_with_pages import Shop, a_shop_with_pages
 from tests.system.test_pages_in_browser import a_window, look
@@ -25,13 +24,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    settings = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
-    with a_folder() as folder, Server(folder, **settings) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2
 import pytest
 import zxingcpp
-from tests.system.processes import Server, a_folder
+from tests.system.processes import Server
 from tests.system.shop_with_pages import Shop, a_shop_with_pages
 from tests.system.test_pages_in_browser import a_window
 
@@ -28,13 +28,6 @@ pytestmark = [
 # Pixels a millimetre: 600 dots an inch.
 DOTS = 600 / 25.4
 WITHIN = 0.5
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    settings = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
-    with a_folder() as folder, Server(folder, **settings) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -2,260 +2,37 @@
 
 import re
 
+import httpx
 import pytest
 
 from builders import a_csv, a_row
 from cardsync.access import keys
+from requests_of_routes import ROUTES
+from roles import STRANGERS
 
 NO_CREDENTIALS = 'Bearer realm="cardsync"'
 BAD_CREDENTIALS = 'Bearer realm="cardsync", error="invalid_token"'
 
-# Every route behind a key.
-ROUTES = [
-    ("POST", "/api/v1/heartbeat"),
-    ("GET", "/api/v1/sync/pending"),
-    ("GET", "/api/v1/status"),
-    ("POST", "/api/v1/sync/request"),
-    ("POST", "/api/v1/sync/skip_wait"),
-    ("POST", "/api/v1/repricing_events"),
-    ("POST", "/api/v1/repricing_events/failure"),
-    ("POST", "/api/v1/sync/log"),
-    ("POST", "/api/v1/sync/debug"),
-    ("POST", "/api/v1/sync/cancel"),
-    ("DELETE", "/api/v1/sync/approve_upload"),
-    ("POST", "/api/v1/sync/upload-request"),
-    ("POST", "/api/v1/sync"),
-    ("GET", "/api/v1/sync/cycles"),
-    ("GET", "/api/v1/sync/cycles/1"),
-    ("GET", "/api/v1/sync/screenshots/1"),
-    ("GET", "/api/v1/uploads"),
-    ("GET", "/api/v1/uploads/1"),
-    ("GET", "/api/v1/uploads/1/rejected.csv"),
-    ("POST", "/api/v1/uploads/1/mend"),
-    ("POST", "/api/v1/uploads/1/confirm"),
-    ("POST", "/api/v1/uploads/1/discard"),
-    ("GET", "/api/v1/export/price-updates"),
-    ("GET", "/api/v1/desktop/update"),
-    ("POST", "/api/v1/orders"),
-    ("POST", "/api/v1/order_refunds"),
-    ("POST", "/api/v1/order_items"),
-    ("POST", "/api/v1/orders/shipping"),
-    ("POST", "/api/v1/order_feedbacks"),
-    ("POST", "/api/v1/sales_report"),
-    ("GET", "/api/v1/sales_report"),
-    ("GET", "/api/v1/sales_report/gaps"),
-    ("GET", "/api/members"),
-    ("POST", "/api/members/invitations"),
-    ("PATCH", "/api/members/1"),
-    ("DELETE", "/api/members/1"),
-    ("DELETE", "/api/members/1/sessions"),
-    ("POST", "/api/members/1/link"),
-    ("GET", "/api/keys"),
-    ("POST", "/api/keys"),
-    ("DELETE", "/api/keys/1"),
-    ("GET", "/api/export/everything"),
-    ("GET", "/api/passkeys"),
-    ("POST", "/api/passkeys"),
-    ("POST", "/api/passkeys/options"),
-    ("DELETE", "/api/passkeys/1"),
-    ("GET", "/api/account/deletion"),
-    ("POST", "/api/account/deletion"),
-    ("DELETE", "/api/account/deletion"),
-    ("GET", "/api/orders"),
-    ("GET", "/api/orders/1"),
-    ("GET", "/api/customers"),
-    ("GET", "/api/today"),
-    ("GET", "/api/network"),
-    ("GET", "/analytics/clearing_coverage"),
-    ("GET", "/api/analytics/clearing_coverage"),
-    ("GET", "/api/market_depth/holds"),
-    ("GET", "/api/market_depth/badges"),
-    ("GET", "/api/recommendations"),
-    ("GET", "/api/pricing/reviews"),
-    ("POST", "/api/pricing/reviews/accept"),
-    ("POST", "/api/pricing/reviews/dismiss"),
-    ("GET", "/api/recommendations/outcomes"),
-    ("POST", "/api/recommendations/shown"),
-    ("POST", "/api/recommendations/1/accept"),
-    ("POST", "/api/recommendations/1/dismiss"),
-    ("POST", "/api/recommendations/1/snooze"),
-    ("GET", "/api/listed_value"),
-    ("GET", "/api/movers"),
-    ("GET", "/api/cards"),
-    ("GET", "/api/cards/complete"),
-    ("GET", "/api/cards/export.csv"),
-    ("GET", "/api/cards/1"),
-    ("GET", "/api/orders/export.csv"),
-    ("GET", "/api/customers/export.csv"),
-    ("GET", "/api/lists/export.csv"),
-    ("GET", "/api/pricing/runs/export.csv"),
-    ("GET", "/api/v1/agent/activity/export.csv"),
-    ("GET", "/api/cards/1/behind"),
-    ("GET", "/api/cards/1/match"),
-    ("POST", "/api/cards/1/match"),
-    ("GET", "/api/cards/1/orders"),
-    ("GET", "/api/saved_searches"),
-    ("POST", "/api/saved_searches"),
-    ("PATCH", "/api/saved_searches/1"),
-    ("DELETE", "/api/saved_searches/1"),
-    ("GET", "/api/card_columns"),
-    ("PUT", "/api/card_columns"),
-    ("PUT", "/api/card_columns/shop"),
-    ("POST", "/api/pull_sessions"),
-    ("GET", "/api/pull_sessions/1"),
-    ("POST", "/api/pull_sessions/1/orders/1/pulled"),
-    ("POST", "/api/pull_sessions/1/orders/1/defer"),
-    ("POST", "/api/pull_sessions/1/orders/1/unassign"),
-    ("POST", "/api/pull_sessions/1/complete"),
-    ("POST", "/api/pull_sessions/1/cancel"),
-    ("POST", "/api/orders/1/dismiss"),
-    ("POST", "/api/orders/1/undismiss"),
-    ("POST", "/api/orders/1/mark_shipped"),
-    ("POST", "/api/orders/1/unmark_shipped"),
-    ("GET", "/api/lists"),
-    ("GET", "/api/lists/1"),
-    ("POST", "/api/lists"),
-    ("DELETE", "/api/lists/1"),
-    ("PATCH", "/api/lists/1"),
-    ("DELETE", "/api/lists/1/cards"),
-    ("POST", "/api/lists/1/cards"),
-    ("DELETE", "/api/pricing/pins/1"),
-    ("PUT", "/api/pricing/pins/1"),
-    ("POST", "/api/pricing/pins/pin_many"),
-    ("POST", "/api/pricing/pins/unpin_many"),
-    ("POST", "/api/pricing/presets/1"),
-    ("POST", "/api/pricing/backtest"),
-    ("GET", "/api/operator/sellers"),
-    ("GET", "/api/operator/sellers/1"),
-    ("PATCH", "/api/operator/sellers/1"),
-    ("GET", "/api/operator/installation"),
-    ("GET", "/api/print/sheets"),
-    ("GET", "/api/print/sheets/1"),
-    ("GET", "/api/customers/1"),
-    ("PUT", "/api/customers/1/note"),
-    ("GET", "/api/returns"),
-    ("GET", "/api/returns/customers"),
-    ("POST", "/api/returns/1/restocked"),
-    ("POST", "/api/pricing/preview/draft"),
-    ("POST", "/api/pricing/test"),
-    ("GET", "/api/pricing/rule_tests"),
-    ("POST", "/api/pricing/rule_tests"),
-    ("PATCH", "/api/pricing/rule_tests/1"),
-    ("DELETE", "/api/pricing/rule_tests/1"),
-    ("POST", "/api/pricing/rule_tests/check"),
-    ("GET", "/api/sales/summary"),
-    ("GET", "/api/sales/summary.csv"),
-    ("GET", "/api/sales/cards"),
-    ("GET", "/api/sales/cards.csv"),
-    ("POST", "/api/pricing/preview"),
-    ("POST", "/api/pricing/reprice"),
-    ("GET", "/api/pricing/rollbacks"),
-    ("POST", "/api/pricing/rollbacks"),
-    ("GET", "/api/pricing/rollbacks/1"),
-    ("POST", "/api/pricing/rollbacks/1/cancel"),
-    ("GET", "/api/pricing/rules"),
-    ("POST", "/api/pricing/rules"),
-    ("DELETE", "/api/pricing/rules/1"),
-    ("GET", "/api/pricing/rules/1"),
-    ("PATCH", "/api/pricing/rules/1"),
-    ("POST", "/api/pricing/rules/1/disable"),
-    ("POST", "/api/pricing/rules/1/enable"),
-    ("POST", "/api/pricing/rules/1/publish"),
-    ("GET", "/api/pricing/rules/analysis"),
-    ("GET", "/api/pricing/presets"),
-    ("GET", "/api/pricing/updates.csv"),
-    ("POST", "/api/pricing/rules/reorder"),
-    ("GET", "/api/pricing/runs"),
-    ("GET", "/api/pricing/runs/1"),
-    ("GET", "/api/pricing/receipts/1"),
-    ("POST", "/api/pricing/runs/1/confirm"),
-    ("POST", "/api/pricing/runs/1/discard"),
-    ("GET", "/api/pricing/sales"),
-    ("POST", "/api/pricing/sales"),
-    ("DELETE", "/api/pricing/sales/1"),
-    ("GET", "/api/pricing/sales/1"),
-    ("PATCH", "/api/pricing/sales/1"),
-    ("GET", "/api/pricing/settings"),
-    ("PATCH", "/api/pricing/settings"),
-    ("GET", "/api/v1/pricing/explain/1"),
-    ("POST", "/api/v1/pricing/explain/1/changed"),
-    ("POST", "/api/v1/tasks"),
-    ("GET", "/api/v1/agent/activity"),
-    ("POST", "/api/v1/agent/activity/1/undo"),
-    ("POST", "/api/v1/tasks/claim"),
-    ("PATCH", "/api/v1/tasks/1"),
-    ("GET", "/api/v1/tasks"),
-    ("POST", "/api/v1/workflow/heal"),
-    ("POST", "/api/v1/workflow/corrections"),
-    ("POST", "/api/v1/workflow/corrections/1/failure"),
-    ("POST", "/api/v1/agent/plans"),
-    ("GET", "/api/v1/agent/plans"),
-    ("GET", "/api/v1/agent/plans/1"),
-    ("POST", "/api/discovery/availability"),
-    ("POST", "/api/discovery/basket"),
-    ("GET", "/api/quick_add"),
-    ("GET", "/api/quick_add/products"),
-    ("POST", "/api/quick_add"),
-    ("PATCH", "/api/quick_add/1"),
-    ("DELETE", "/api/quick_add/1"),
-    ("POST", "/api/quick_add/publish"),
-    ("GET", "/api/account"),
-]
-# Routes for members alone refuse any good key: see tests/features/access/test_sessions.py.
-BY_SESSION = [
-    ("GET", "/api/counts"),
-    ("POST", "/api/counts"),
-    ("GET", "/api/counts/suggested"),
-    ("GET", "/api/counts/1"),
-    ("POST", "/api/counts/1/seen"),
-    ("POST", "/api/counts/1/settle"),
-    ("POST", "/api/counts/1/cancel"),
-    ("PATCH", "/api/account"),
-    ("GET", "/api/session"),
-    ("DELETE", "/api/session"),
-    ("POST", "/api/pull_links"),
-    ("GET", "/api/pull_links"),
-    ("DELETE", "/api/pull_links/1"),
-    ("GET", "/api/shelves"),
-    ("GET", "/api/shelves/1"),
-    ("POST", "/api/contributions"),
-    ("POST", "/api/contributions/1/publish"),
-    ("POST", "/api/shelves/put"),
-    ("POST", "/api/shelves/put_many"),
-    ("POST", "/api/shelves/move"),
-    ("POST", "/api/shelves/remove"),
-    ("GET", "/api/quick_add/pending"),
-    ("POST", "/api/quick_add/1/settle"),
-    ("POST", "/api/v1/agent/plans/1/confirm"),
-    ("POST", "/api/v1/agent/plans/1/decline"),
-    ("GET", "/api/v1/agent/plans/permissions"),
-    ("PATCH", "/api/v1/agent/plans/permissions"),
-]
-STRANGERS = {
-    ("POST", "/api/session"),
-    ("POST", "/api/session/passkey"),
-    ("POST", "/api/session/passkey/options"),
-    ("POST", "/api/invitations/1"),
-}
+# Every route of openapi.json that asks who it is.
+BEHIND = sorted(ROUTES - STRANGERS)
 
 
-def test_the_table_names_every_route_behind_a_key(service):
-    known = {
-        (method, re.sub(r"{\w+}", "1", path))
-        for path, methods in service.app.openapi_schema.to_schema()["paths"].items()
-        for method in map(str.upper, methods)
-        if path.startswith(("/api/", "/analytics/"))
+async def answers(http) -> dict[str, httpx.Response]:
+    """The answer of each of them to a request without a body."""
+    return {
+        route: await http.request(route.split()[0], re.sub(r"{\w+}", "1", route.split()[1]))
+        for route in BEHIND
     }
-    assert {*ROUTES, *BY_SESSION} == known - STRANGERS
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES + BY_SESSION)
-async def test_without_credentials_a_route_challenges_without_an_error(service, method, path):
+async def test_without_credentials_every_route_challenges_without_an_error(service):
+    told = {"error": "Missing or invalid API key.", "code": "unauthorized"}
     async with service.client() as http:
-        answer = await http.request(method, path)
-    assert answer.status_code == 401
-    assert answer.json() == {"error": "Missing or invalid API key.", "code": "unauthorized"}
-    assert answer.headers["WWW-Authenticate"] == NO_CREDENTIALS
+        found = await answers(http)
+    assert {
+        route: (answer.status_code, answer.json(), answer.headers["WWW-Authenticate"])
+        for route, answer in found.items()
+    } == dict.fromkeys(BEHIND, (401, told, NO_CREDENTIALS))
 
 
 def wrong_check(key: str) -> str:
@@ -326,12 +103,12 @@ async def test_revoking_one_key_leaves_the_others_good(a_seller, service):
     assert refused.status_code == 401
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES + BY_SESSION)
-async def test_a_suspended_account_is_refused_everywhere(suspended, method, path):
-    answer = await suspended.http.request(method, path)
-    assert answer.status_code == 403
-    assert answer.json() == {"error": "This account is suspended.", "code": "account_suspended"}
-    assert "WWW-Authenticate" not in answer.headers
+async def test_a_suspended_account_is_refused_everywhere(suspended):
+    told = {"error": "This account is suspended.", "code": "account_suspended"}
+    assert {
+        route: (answer.status_code, answer.json(), "WWW-Authenticate" in answer.headers)
+        for route, answer in (await answers(suspended.http)).items()
+    } == dict.fromkeys(BEHIND, (403, told, False))
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,6 @@ PATH = "/api/account/deletion"
 LATER = deletion.CAN_BE_TAKEN_BACK_FOR + timedelta(minutes=1)
 
 
-async def form(browser, path, **fields):
-    return await browser.http.post(
-        path, data={"csrf_token": browser.session["csrf_token"], **fields}
-    )
-
-
 async def a_shop(a_seller):
     seller = await a_seller()
     await seller.post("/api/v1/heartbeat")
@@ -84,10 +78,10 @@ async def test_the_form_needs_the_address_and_leads_to_the_way_back(a_seller):
     seller = await a_seller()
     owner = await signed_in(seller)
     assert "Delete the account" in (await owner.get("/settings/data")).text
-    wrong = await form(owner, "/settings/data/delete", confirm="delete")
+    wrong = await owner.form("/settings/data/delete", confirm="delete")
     assert (wrong.status_code, "Type your own" in wrong.text) == (422, False)
     assert "type your own email address" in wrong.text
-    gone = await form(owner, "/settings/data/delete", confirm=seller.email)
+    gone = await owner.form("/settings/data/delete", confirm=seller.email)
     assert gone.headers["location"] == "/sign-in?signed_out=deletion"
     http = seller.service.client()
     assert "deleted in seven days" in (await http.get(gone.headers["location"])).text
@@ -96,7 +90,7 @@ async def test_the_form_needs_the_address_and_leads_to_the_way_back(a_seller):
     assert (await http.get("/sign-in?next=/cards")).headers["location"] == "/settings/data"
     back = await signed_in(seller)
     assert "Keep the account" in (await back.get("/settings/data")).text
-    kept = await form(back, "/settings/data/keep")
+    kept = await back.form("/settings/data/keep")
     assert kept.headers["location"].startswith("/settings/data?done=")
 
 
@@ -105,8 +99,8 @@ async def test_staff_and_forms_without_the_token_are_refused(a_seller):
     owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
     own = {"confirm": f"staff-{seller.email}"}
     assert (await staff.post(PATH, json=own)).json()["code"] == "owner_required"
-    assert (await form(staff, "/settings/data/delete", **own)).status_code == 403
-    assert (await form(staff, "/settings/data/keep")).status_code == 403
+    assert (await staff.form("/settings/data/delete", **own)).status_code == 403
+    assert (await staff.form("/settings/data/keep")).status_code == 403
     for path in ("delete", "keep"):
         answer = await owner.http.post(f"/settings/data/{path}", data={"confirm": seller.email})
         assert answer.status_code == 403

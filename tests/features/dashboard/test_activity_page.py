@@ -20,12 +20,6 @@ async def shop(a_seller):
     return seller
 
 
-async def form(browser, path, **fields):
-    """A form sent without a script: no header of ours, the token in a field."""
-    fields = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=fields)
-
-
 async def test_the_page_shows_what_the_api_answers(shop):
     browser = await signed_in(shop)
     page = await browser.get("/activity")
@@ -77,7 +71,7 @@ async def test_an_entry_is_undone_by_its_form(shop):
     browser = await signed_in(shop)
     page = await browser.get("/activity?action=list.created")
     path = re.findall(r'action="(/activity/\d+/undo)"', page.text)[0]
-    answer = await form(browser, path, page="1", action="list.created")
+    answer = await browser.form(path, page="1", action="list.created")
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/activity?action=list.created&done=undone.")
     names = [each["name"] for each in (await browser.get("/api/lists")).json()["lists"]]
@@ -94,7 +88,7 @@ async def test_staff_sees_no_undo_and_is_refused(shop):
     assert page.status_code == 200
     assert "/undo" not in page.text
     assert "Before and after" not in page.text
-    assert (await form(staff, path)).status_code == 403
+    assert (await staff.form(path)).status_code == 403
     assert (await owner.http.post(path)).status_code == 403
 
 

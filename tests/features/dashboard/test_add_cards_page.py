@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from browsers import Browser, joined, signed_in
+from browsers import joined, signed_in
 from quick_add_builder import JAGUAR, drafted, entry_of, published, rejected, served
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
-
-
-async def send(browser: Browser, path: str, **fields):
-    form = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=form)
 
 
 async def test_a_draft_is_changed_published_and_deleted(a_seller):
@@ -24,15 +19,15 @@ async def test_a_draft_is_changed_published_and_deleted(a_seller):
     assert "<b onclick" not in page.text
     assert "Publish the ticked" in page.text
     assert "Publish the ticked" not in (await staff.get("/add-cards")).text
-    changed = await send(staff, f"/add-cards/{two['id']}", quantity="3", price="2.50")
+    changed = await staff.form(f"/add-cards/{two['id']}", quantity="3", price="2.50")
     assert changed.status_code == 303
     assert (await entry_of(owner, two["id"]))["quantity"] == 3
-    wrong = await send(staff, f"/add-cards/{two['id']}", quantity="many")
+    wrong = await staff.form(f"/add-cards/{two['id']}", quantity="many")
     assert wrong.status_code == 422
-    assert (await send(staff, "/add-cards/publish", ids=one["id"])).status_code == 403
-    assert (await send(owner, "/add-cards/publish", ids=one["id"])).status_code == 303
+    assert (await staff.form("/add-cards/publish", ids=one["id"])).status_code == 403
+    assert (await owner.form("/add-cards/publish", ids=one["id"])).status_code == 303
     assert (await entry_of(owner, one["id"]))["status"] == "published"
-    assert (await send(staff, f"/add-cards/{two['id']}/delete")).status_code == 303
+    assert (await staff.form(f"/add-cards/{two['id']}/delete")).status_code == 303
     assert HOSTILE not in (await owner.get("/api/quick_add")).text
 
 
@@ -41,10 +36,10 @@ async def test_a_product_that_is_found_is_drafted(a_seller):
     browser = await signed_in(seller)
     [known] = await drafted(browser, JAGUAR)
     id = known["product_id"]
-    empty = await send(browser, "/add-cards", **{f"quantity:{id}": ""})
+    empty = await browser.form("/add-cards", **{f"quantity:{id}": ""})
     assert empty.status_code == 422
     fields = {f"quantity:{id}": "2", f"condition:{id}": "LP", f"price:{id}": "4.00"}
-    answer = await send(browser, "/add-cards", q="jaguar", **fields)
+    answer = await browser.form("/add-cards", q="jaguar", **fields)
     assert answer.status_code in (303, 422), answer.text
     page = await browser.get("/add-cards", params={"q": "jaguar"})
     assert page.status_code == 200
@@ -61,7 +56,7 @@ async def test_a_rejected_entry_says_why_and_is_drafted_again(a_seller):
     await rejected(seller, {id: HOSTILE})
     page = await browser.get("/add-cards?status=rejected")
     assert "&lt;b onclick" in page.text
-    assert (await send(browser, f"/add-cards/{id}", quantity="1", price="1.00")).status_code == 303
+    assert (await browser.form(f"/add-cards/{id}", quantity="1", price="1.00")).status_code == 303
     assert (await entry_of(browser, id))["status"] == "draft"
 
 
@@ -74,10 +69,10 @@ async def test_a_lost_answer_is_settled_row_by_row(a_seller):
     assert f'action="/add-cards/{id}/settle"' in page.text
     assert "/settle" not in (await staff.get("/add-cards/recover")).text
     assert "/add-cards/recover" in (await owner.get("/sync")).text
-    early = await send(owner, f"/add-cards/{id}/settle", listed="false")
+    early = await owner.form(f"/add-cards/{id}/settle", listed="false")
     assert early.status_code == 409
-    assert (await send(staff, f"/add-cards/{id}/settle", listed="true")).status_code == 403
-    done = await send(owner, f"/add-cards/{id}/settle", listed="true", quantity="1")
+    assert (await staff.form(f"/add-cards/{id}/settle", listed="true")).status_code == 403
+    done = await owner.form(f"/add-cards/{id}/settle", listed="true", quantity="1")
     assert done.status_code == 303
     assert (await entry_of(owner, id))["status"] == "listed"
     assert "Every row is answered" in (await owner.get("/add-cards/recover")).text

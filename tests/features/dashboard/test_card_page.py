@@ -27,11 +27,6 @@ async def the_card(http, search="lotus"):
     return (await http.get("/api/cards", params={"search": search})).json()["cards"][0]
 
 
-async def sent(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
 async def a_product(shop, name):
     async with shop.service.database.shared() as session:
         return await session.scalar(
@@ -84,7 +79,7 @@ async def test_a_wrong_product_is_settled_by_type_ahead(shop):
     assert f'href="{path}"' in (await browser.get(f"/cards/{card['id']}")).text
     found = await browser.get(path, params={"typed": "settled jag"})
     assert f'name="product_id" value="{product}"' in found.text
-    done = await sent(browser, path, product_id=str(product))
+    done = await browser.form(path, product_id=str(product))
     assert done.status_code == 303
     page = await browser.get(done.headers["location"])
     assert "The match is settled" in page.text
@@ -93,7 +88,7 @@ async def test_a_wrong_product_is_settled_by_type_ahead(shop):
     assert (
         "The catalog has no such product" in (await browser.get(path, params={"typed": "zz"})).text
     )
-    wrong = await sent(browser, path, product_id="none")
+    wrong = await browser.form(path, product_id="none")
     assert wrong.status_code == 422
 
 
@@ -101,12 +96,12 @@ async def test_a_price_is_pinned_and_unpinned(shop):
     browser = await signed_in(shop)
     card = await the_card(browser)
     path = f"/cards/{card['id']}"
-    assert (await sent(browser, f"{path}/pin", price="7.50")).status_code == 303
+    assert (await browser.form(f"{path}/pin", price="7.50")).status_code == 303
     page = await browser.get(path)
     assert 'pinned at <span class="money">$7.50</span>' in page.text
-    assert (await sent(browser, f"{path}/unpin")).status_code == 303
+    assert (await browser.form(f"{path}/unpin")).status_code == 303
     assert "Rules leave a pinned price alone" in (await browser.get(path)).text
-    assert "price: " in (await sent(browser, f"{path}/pin", price="0")).text.lower()
+    assert "price: " in (await browser.form(f"{path}/pin", price="0")).text.lower()
 
 
 async def test_staff_sees_no_button_of_the_owner_and_is_refused(shop):
@@ -115,7 +110,7 @@ async def test_staff_sees_no_button_of_the_owner_and_is_refused(shop):
     page = await staff.get(f"/cards/{card['id']}")
     for what in ("pin", "match"):
         assert f'"/cards/{card["id"]}/{what}"' not in page.text
-        answer = await sent(staff, f"/cards/{card['id']}/{what}", price="1.00", product_id="1")
+        answer = await staff.form(f"/cards/{card['id']}/{what}", price="1.00", product_id="1")
         assert answer.status_code == 403
         assert "owner" in answer.text
     assert 'name="product_id"' not in (await staff.get(f"/cards/{card['id']}/match")).text
@@ -136,7 +131,7 @@ async def test_a_private_contribution_is_shown_to_everybody_by_its_member(shop):
     owner = await signed_in(shop)
     assert (await owner.get(f"/cards/{card}")).status_code == 404
     assert "Show it to everybody" in (await staff.get(f"/cards/{card}")).text
-    assert (await sent(staff, f"/cards/{card}/publish")).status_code == 303
+    assert (await staff.form(f"/cards/{card}/publish")).status_code == 303
     assert (await owner.get(f"/cards/{card}")).status_code == 200
 
 

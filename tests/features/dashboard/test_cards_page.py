@@ -123,11 +123,6 @@ async def test_files_keep_for_ever_and_others_are_not_there(shop):
     assert (await client.get("/static/../shell.py")).status_code == 404
 
 
-async def sent(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
 async def all_cards(browser):
     return (await browser.get("/api/cards", params={"status": "all"})).json()["cards"]
 
@@ -154,22 +149,22 @@ async def test_columns_stand_in_the_address_and_are_kept(shop):
     assert "Market" not in heads
     assert 'href="/cards?columns=marketplace_id%2Clow&amp;edit=columns"' in page.text
     assert "sort=price&amp;direction" not in page.text
-    kept = await sent(browser, "/cards/columns", columns="low,marketplace_id", whose="shop")
+    kept = await browser.form("/cards/columns", columns="low,marketplace_id", whose="shop")
     assert kept.status_code == 303
     staff = await joined(shop, "columns-of-cards@example.invalid")
     assert "SKU" in (await staff.get("/cards")).text.split("<thead>")[1].split("</thead>")[0]
     assert 'value="shop"' not in (await staff.get("/cards?edit=columns")).text
-    refused = await sent(staff, "/cards/columns", columns="low", whose="shop")
+    refused = await staff.form("/cards/columns", columns="low", whose="shop")
     assert refused.status_code == 403
-    assert (await sent(staff, "/cards/columns", columns="price", whose="me")).status_code == 303
+    assert (await staff.form("/cards/columns", columns="price", whose="me")).status_code == 303
     assert "SKU" not in (await staff.get("/cards")).text.split("<thead>")[1].split("</thead>")[0]
-    assert (await sent(browser, "/cards/columns", columns="secret")).status_code == 422
+    assert (await browser.form("/cards/columns", columns="secret")).status_code == 422
 
 
 async def test_a_search_is_saved_renamed_moved_and_deleted(shop):
     browser = await signed_in(shop)
     for name, search in ((HOSTILE, "price>1"), ("Foils", "is:foil or lotus")):
-        done = await sent(browser, "/cards/searches", name=name, search=search, game="magic")
+        done = await browser.form("/cards/searches", name=name, search=search, game="magic")
         assert done.status_code == 303, done.text
     page = await browser.get(done.headers["location"])
     assert "<b onclick" not in page.text
@@ -178,18 +173,18 @@ async def test_a_search_is_saved_renamed_moved_and_deleted(shop):
         "price>1 pl:magic",
         "(is:foil or lotus) pl:magic",
     )
-    await sent(browser, f"/cards/searches/{second['id']}", action="1")
-    await sent(browser, f"/cards/searches/{second['id']}", action="rename", name="Shiny")
+    await browser.form(f"/cards/searches/{second['id']}", action="1")
+    await browser.form(f"/cards/searches/{second['id']}", action="rename", name="Shiny")
     names = [
         one["name"] for one in (await browser.get("/api/saved_searches")).json()["saved_searches"]
     ]
     assert names == ["Shiny", HOSTILE.replace("\u202e", "")]
     assert "<bdi>Shiny</bdi>" in (await browser.get("/cards")).text
-    await sent(browser, f"/cards/searches/{first['id']}", action="delete")
+    await browser.form(f"/cards/searches/{first['id']}", action="delete")
     assert len((await browser.get("/api/saved_searches")).json()["saved_searches"]) == 1
-    taken = await sent(browser, "/cards/searches", name="SHINY", search="a")
+    taken = await browser.form("/cards/searches", name="SHINY", search="a")
     assert (taken.status_code, "already" in taken.text) == (422, True)
-    wrong = await sent(browser, "/cards/searches", name="Other", search="prise>1", game="magic")
+    wrong = await browser.form("/cards/searches", name="Other", search="prise>1", game="magic")
     assert wrong.status_code == 422
 
 
@@ -197,17 +192,17 @@ async def test_the_selected_are_shelved_pinned_and_unpinned(shop):
     browser = await signed_in(shop)
     cards = await all_cards(browser)
     page = ",".join(str(card["id"]) for card in cards)
-    shelved = await sent(
-        browser, "/cards/shelve", scope="page", page_ids=page, box="3", start_slot="1", per_slot="2"
+    shelved = await browser.form(
+        "/cards/shelve", scope="page", page_ids=page, box="3", start_slot="1", per_slot="2"
     )
     assert shelved.headers["location"].startswith("/cards?done=")
     assert {place["box"] for card in await all_cards(browser) for place in card["locations"]} == {3}
-    wrong = await sent(browser, "/cards/shelve", scope="page", page_ids=page, box="0")
+    wrong = await browser.form("/cards/shelve", scope="page", page_ids=page, box="0")
     assert "box: a number from 1" in wrong.text.lower()
-    await sent(browser, "/cards/pin", scope="all", search="price>0")
+    await browser.form("/cards/pin", scope="all", search="price>0")
     pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
     assert pinned == 2
-    await sent(browser, "/cards/unpin", scope="rows", card_ids=str(cards[0]["id"]))
+    await browser.form("/cards/unpin", scope="rows", card_ids=str(cards[0]["id"]))
     pinned = (await browser.get("/api/cards", params={"search": "is:pinned"})).json()["total"]
     assert pinned == 1
 
@@ -254,7 +249,7 @@ async def test_staff_pins_nothing_and_no_form_goes_without_its_token(shop):
     page = await staff.get("/cards")
     assert "/cards/pin" not in page.text
     for path in ("/cards/pin", "/cards/unpin"):
-        assert (await sent(staff, path, scope="all", search="price>0")).status_code == 403
+        assert (await staff.form(path, scope="all", search="price>0")).status_code == 403
     for path in ("pin", "unpin", "shelve", "publish", "searches", "columns", "searches/1"):
         answer = await staff.http.post(f"/cards/{path}", data={"scope": "all", "search": "a"})
         assert answer.status_code == 403, path
@@ -265,7 +260,7 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
     body = {"name": "Mine", "set": "Alpha", "condition": "NM", "quantity": 1}
     made = [(await staff.post("/api/contributions", json=body)).json()["id"] for _ in range(2)]
     ids = ",".join(map(str, [*made, (await all_cards(staff))[0]["id"]]))
-    await sent(staff, "/cards/publish", scope="page", page_ids=ids)
+    await staff.form("/cards/publish", scope="page", page_ids=ids)
     owner = await signed_in(shop)
     assert {card["id"] for card in await all_cards(owner)} >= set(made)
 
@@ -276,9 +271,9 @@ async def test_all_own_contributions_that_match_are_shown_to_everybody(shop):
     body = {"name": "Matching", "set": "Alpha", "condition": "NM", "quantity": 1}
     mine = [(await staff.post("/api/contributions", json=body)).json()["id"] for _ in range(2)]
     [others] = [(await other.post("/api/contributions", json=body)).json()["id"]]
-    answer = await sent(staff, "/cards/publish", scope="all", search="matching")
+    answer = await staff.form("/cards/publish", scope="all", search="matching")
     assert "done=many_published.2" in answer.headers["location"]
-    again = await sent(staff, "/cards/publish", scope="all", search="matching")
+    again = await staff.form("/cards/publish", scope="all", search="matching")
     assert "done=many_published.0" in again.headers["location"]
     seen = {card["id"] for card in await all_cards(await signed_in(shop))}
     assert seen >= set(mine)

@@ -180,12 +180,6 @@ async def test_a_file_without_its_token_or_of_staff_is_refused(a_seller):
         assert "Error: " in answer.text
 
 
-async def form(browser, path, **fields):
-    return await browser.http.post(
-        path, data={"csrf_token": browser.session["csrf_token"], **fields}
-    )
-
-
 async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_seller):
     seller = await a_seller(sync_mode="read_only")
     browser = await signed_in(seller)
@@ -214,7 +208,7 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     alone = await browser.post("/api/pricing/preview", json={"rules": rules})
     same = ("up", "down", "held", "listed_value_before", "listed_value_after")
     assert [alone.json()[name] for name in same] == [compared[0]["preview"][n] for n in same]
-    chosen = await form(browser, "/set-up/presets", preset="premium")
+    chosen = await browser.form("/set-up/presets", preset="premium")
     assert chosen.headers["location"].startswith("/set-up/agent")
     assert "being priced" in (await browser.get("/set-up/agent")).text
     await seller.service.run_jobs()
@@ -223,15 +217,15 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     file = await browser.get("/api/pricing/updates.csv")
     assert file.text == (await seller.export()).text
     assert len(file.text.splitlines()) == 14
-    assert (await form(browser, "/set-up/presets", preset="none")).status_code == 404
+    assert (await browser.form("/set-up/presets", preset="none")).status_code == 404
 
 
 async def test_the_agents_command_is_shown_once_and_its_first_heartbeat_turns_it_green(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
     assert "No agent has reported yet" in (await browser.get("/set-up/agent")).text
-    assert (await form(browser, "/set-up/agent", name=" ")).status_code == 422
-    made = await form(browser, "/set-up/agent", name="Laptop")
+    assert (await browser.form("/set-up/agent", name=" ")).status_code == 422
+    made = await browser.form("/set-up/agent", name="Laptop")
     key = re.findall(r"CARDSYNC_AGENT_KEY=(csk_\w+) cardsync-agent run", made.text)[0]
     assert key not in (await browser.get("/set-up/agent")).text
     http = seller.service.client(Authorization=f"Bearer {key}")
@@ -245,7 +239,7 @@ async def test_the_steps_are_the_owners_and_need_the_forms_token(a_seller, path)
     owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
     fields = {"preset": "premium", "name": "Laptop"}
     assert (await staff.get(path)).status_code == 403
-    assert (await form(staff, path, **fields)).status_code == 403
+    assert (await staff.form(path, **fields)).status_code == 403
     assert (await owner.http.post(path, data=fields)).status_code == 403
     free = await signed_in(await a_seller(plan="free"))
     assert "A new key needs a paid plan" in (await free.get("/set-up/agent")).text

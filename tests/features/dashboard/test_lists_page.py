@@ -29,13 +29,8 @@ async def shop(a_seller):
     return seller
 
 
-async def send(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
 async def made(browser, name="Binder"):
-    answer = await send(browser, "/lists", name=name)
+    answer = await browser.form("/lists", name=name)
     assert answer.status_code == 303, answer.text
     return int(re.match(r"/lists/(\d+)", answer.headers["location"])[1])
 
@@ -56,8 +51,8 @@ async def test_a_list_is_made_filled_renamed_emptied_and_deleted(shop):
     list_id = await made(browser, HOSTILE)
     page = await browser.get(f"/lists/{list_id}/add", params={"search": "bolt", "status": "all"})
     assert "all 6 cards" in page.text
-    answer = await send(
-        browser, f"/lists/{list_id}/add", scope="all", search="bolt", game="", status="all"
+    answer = await browser.form(
+        f"/lists/{list_id}/add", scope="all", search="bolt", game="", status="all"
     )
     assert answer.status_code == 303, answer.text
     assert "6 cards are new on the list." in (await browser.get(answer.headers["location"])).text
@@ -72,13 +67,13 @@ async def test_a_list_is_made_filled_renamed_emptied_and_deleted(shop):
     assert re.search(r'data-label="In stock"><a [^>]*>5<', page)
     assert re.search(r'data-label="Gone"><a [^>]*>1<', page)
 
-    await send(browser, f"/lists/{list_id}/remove", card_id=str(cards[0]))
-    await send(browser, f"/lists/{list_id}/remove", card_ids=[str(id) for id in cards[1:3]])
+    await browser.form(f"/lists/{list_id}/remove", card_id=str(cards[0]))
+    await browser.form(f"/lists/{list_id}/remove", card_ids=[str(id) for id in cards[1:3]])
     assert await on(browser, list_id) == cards[3:]
 
-    answer = await send(browser, f"/lists/{list_id}/rename", name="Other")
+    answer = await browser.form(f"/lists/{list_id}/rename", name="Other")
     assert "Other" in (await browser.get(answer.headers["location"])).text
-    answer = await send(browser, f"/lists/{list_id}/delete")
+    answer = await browser.form(f"/lists/{list_id}/delete")
     assert answer.headers["location"].startswith("/lists?done=")
     assert (await browser.get("/api/lists")).json()["lists"] == []
     assert (await browser.get(f"/lists/{list_id}")).status_code == 404
@@ -88,13 +83,13 @@ async def test_a_name_that_is_refused_stands_beside_its_field(shop):
     browser = await signed_in(shop)
     await made(browser, "Binder")
     for name, why in (("binder", "There is a list"), ("", "1 to 100 characters")):
-        answer = await send(browser, "/lists", name=f"{name} ")
+        answer = await browser.form("/lists", name=f"{name} ")
         page = answer.text.replace("name: ", "")
         assert answer.status_code == 422
         assert why.lower() in page.lower()
         assert 'aria-invalid="true"' in page
     other = await made(browser, "Other")
-    answer = await send(browser, f"/lists/{other}/rename", name="Binder")
+    answer = await browser.form(f"/lists/{other}/rename", name="Binder")
     assert answer.status_code == 422
 
 
@@ -107,7 +102,7 @@ async def test_the_add_cards_url_of_the_api_opens_the_page_that_adds(shop):
     assert answer.headers["location"] == f"/lists/{list_id}/add?search=bolt+price%3E2"
     page = await staff.get(answer.headers["location"])
     assert "all 3 cards" in page.text
-    answer = await send(staff, f"/lists/{list_id}/add", scope="all", search="bolt price>2")
+    answer = await staff.form(f"/lists/{list_id}/add", scope="all", search="bolt price>2")
     assert len(await on(staff, list_id)) == 3
 
 
@@ -130,13 +125,13 @@ async def test_staff_makes_and_fills_a_list_and_does_no_more(shop):
     owner, staff = await signed_in(shop), await joined(shop, f"staff-{shop.id}@example.invalid")
     list_id = await made(staff)
     ids = await card_ids(shop)
-    await send(staff, "/cards/add", list_id=str(list_id), scope="rows", card_ids=str(ids[1]))
+    await staff.form("/cards/add", list_id=str(list_id), scope="rows", card_ids=str(ids[1]))
     assert await on(staff, list_id) == [ids[1]]
     for button in ("rename", "delete", "remove"):
         assert f"/lists/{list_id}/{button}" in (await owner.get(f"/lists/{list_id}")).text
         assert f"/lists/{list_id}/{button}" not in (await staff.get(f"/lists/{list_id}")).text
         fields = {"name": "Mine", "card_id": str(ids[1])}
-        answer = await send(staff, f"/lists/{list_id}/{button}", **fields)
+        answer = await staff.form(f"/lists/{list_id}/{button}", **fields)
         assert answer.status_code == 403
         assert "owner" in answer.text
     assert await on(staff, list_id) == [ids[1]]
@@ -154,10 +149,10 @@ async def test_rows_a_page_or_all_that_match_go_onto_a_list_and_into_a_file(shop
         ({"scope": "all", "search": "", "status": ""}, sorted([*bolts, ids[6]])),
     ):
         list_id = await made(browser, str(expected))
-        answer = await send(browser, "/cards/add", list_id=str(list_id), **fields)
+        answer = await browser.form("/cards/add", list_id=str(list_id), **fields)
         assert answer.status_code == 303, answer.text
         assert await on(browser, list_id) == expected
-        answer = await send(browser, "/cards/export.csv", **fields)
+        answer = await browser.form("/cards/export.csv", **fields)
         assert answer.status_code == 303, answer.text
         file = await browser.get(answer.headers["location"])
         assert file.headers["content-type"].startswith("text/csv")
@@ -180,10 +175,10 @@ async def test_a_selection_that_is_none_or_no_list_is_refused(shop):
         ("/cards/export.csv", {"scope": "page", "page_ids": ""}),
         (f"/lists/{list_id}/remove", {}),
     ):
-        assert (await send(browser, path, **fields)).status_code == 422, (path, fields)
+        assert (await browser.form(path, **fields)).status_code == 422, (path, fields)
     wrong = await browser.get("/cards/export.csv", params={"search": "prise>1"})
     assert wrong.status_code == 422
-    answer = await send(browser, "/cards/add", list_id="999999", scope="all", search="bolt")
+    answer = await browser.form("/cards/add", list_id="999999", scope="all", search="bolt")
     assert answer.status_code == 404
 
 

@@ -18,10 +18,6 @@ HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 
-def form(browser, **fields):
-    return {"data": {"csrf_token": browser.session["csrf_token"], **fields}}
-
-
 @pytest.fixture
 async def shop(a_seller):
     seller = await a_seller()
@@ -133,7 +129,7 @@ async def test_staff_marks_an_order_and_takes_it_back(shop):
     ):
         page = (await staff.get(f"/orders/{first}")).text
         assert f'action="/orders/{first}/{mark}"' in page
-        answer = await staff.http.post(f"/orders/{first}/{mark}", **form(staff))
+        answer = await staff.form(f"/orders/{first}/{mark}")
         assert answer.status_code == 303, answer.text
         assert await marks() == expected
         shown = await staff.get(answer.headers["location"])
@@ -157,9 +153,9 @@ async def test_forms_without_a_token_and_unknown_marks_are_refused(shop):
     first, _ = await orders_of(shop)
     browser = await signed_in(shop)
     assert (await browser.http.post(f"/orders/{first}/dismiss")).status_code == 403
-    answer = await browser.http.post(f"/orders/{first}/burn", **form(browser))
+    answer = await browser.form(f"/orders/{first}/burn")
     assert answer.status_code == 404
-    answer = await browser.http.post("/orders/999999/dismiss", **form(browser))
+    answer = await browser.form("/orders/999999/dismiss")
     assert answer.status_code == 404
 
 

@@ -30,11 +30,6 @@ async def shop(a_seller):
     return seller
 
 
-async def sent(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
 async def rules_of(browser):
     return (await browser.get(RULES)).json()["rules"]
 
@@ -78,9 +73,9 @@ async def test_a_rule_moves_by_a_form_and_not_over_another_order(shop):
     one, two = await made(browser, name="One"), await made(browser, name="Two")
     shown = ",".join(str(rule["id"]) for rule in await rules_of(browser))
     ids = shown.replace(f"{one['id']},{two['id']}", f"{two['id']},{one['id']}")
-    assert "new order" in told(await sent(browser, "/pricing/order", shown=shown, ids=ids))
+    assert "new order" in told(await browser.form("/pricing/order", shown=shown, ids=ids))
     assert [rule["id"] for rule in await rules_of(browser)] == [int(id) for id in ids.split(",")]
-    late = await sent(browser, "/pricing/order", shown=shown, ids=shown)
+    late = await browser.form("/pricing/order", shown=shown, ids=shown)
     assert late.status_code == 409
     assert "another order by now" in late.text
 
@@ -88,8 +83,7 @@ async def test_a_rule_moves_by_a_form_and_not_over_another_order(shop):
 async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
     browser = await signed_in(shop)
     was = await hidden(browser, "/pricing/rules/new")
-    answer = await sent(
-        browser,
+    answer = await browser.form(
         "/pricing/rules/new",
         was=was,
         face="form",
@@ -108,7 +102,7 @@ async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
     assert (rule["adjust_bp"], rule["floor"], rule["cap"]["up_bp"]) == (-250, "0.50", 1000)
     address = f"/pricing/rules/{rule['id']}"
     for what in ("publish", "disable", "enable", "draft", "delete"):
-        told(await sent(browser, f"{address}/{what}"))
+        told(await browser.form(f"{address}/{what}"))
     assert rule["id"] not in [each["id"] for each in await rules_of(browser)]
     assert (await browser.get(address)).status_code == 404
     assert (await browser.get("/activity")).text.count("Foils") >= 1
@@ -122,11 +116,11 @@ async def test_the_text_is_the_same_rule(shop):
     address = f"/pricing/rules/{rule['id']}"
     was = await hidden(browser, f"{address}?face=text")
     text = json.dumps(json.loads(was) | {"adjust_bp": 700})
-    told(await sent(browser, address, was=was, face="text", text=text))
+    told(await browser.form(address, was=was, face="text", text=text))
     stands = (await browser.get(f"{RULES}/{rule['id']}")).json()
     assert stands["adjust_bp"] == 700
     assert stands["market_gate"] == rule["market_gate"]
-    wrong = await sent(browser, f"{address}?face=text", was=text, face="text", text="{ no")
+    wrong = await browser.form(f"{address}?face=text", was=text, face="text", text="{ no")
     assert wrong.status_code == 422
     assert "{ no</textarea>" in wrong.text
 
@@ -138,12 +132,12 @@ async def test_the_later_of_two_is_shown_both_versions(shop):
     was = await hidden(browser, address)
     text = json.dumps(json.loads(was) | {"name": "Second"})
     await browser.send("PATCH", f"/api/pricing/rules/{rule['id']}", json={"name": "First"})
-    late = await sent(browser, address, was=was, face="text", text=text)
+    late = await browser.form(address, was=was, face="text", text=text)
     assert late.status_code == 409
     assert "<bdi>First</bdi>" in late.text
     assert "<bdi>Second</bdi>" in late.text
     again = html.unescape(re.search(r'name="was" value="([^"]*)"', late.text)[1])
-    told(await sent(browser, address, was=again, face="text", text=text))
+    told(await browser.form(address, was=again, face="text", text=text))
     assert (await browser.get(f"{RULES}/{rule['id']}")).json()["name"] == "Second"
 
 
@@ -185,7 +179,7 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
         "rounding": "cent",
         "percent": "0",
     }
-    part = await sent(browser, "/pricing/draft", **fields)
+    part = await browser.form("/pricing/draft", **fields)
     assert part.status_code == 200, part.text
     answer = await browser.post(
         "/api/pricing/preview/draft",
@@ -197,9 +191,9 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
     assert "Black Lotus" in part.text
     assert "Cards that match lotus ask the market price." in part.text
     assert "<html" not in part.text
-    whole = await sent(browser, "/pricing/rules/new", action="preview", **fields)
+    whole = await browser.form("/pricing/rules/new", action="preview", **fields)
     assert "Black Lotus" in whole.text
-    wrong = await sent(browser, "/pricing/draft", **fields | {"query": "prise>1"})
+    wrong = await browser.form("/pricing/draft", **fields | {"query": "prise>1"})
     assert wrong.status_code == 422
     assert "rule.query" in wrong.text or "Rule.query" in wrong.text
 
@@ -208,24 +202,24 @@ async def test_red_tests_hold_a_rule_back_until_a_reason_is_given(shop):
     browser = await signed_in(shop)
     rule = await made(browser, query="lotus")
     test = {"name": HOSTILE, "search": "lotus", "expectation": "never moves"}
-    told(await sent(browser, "/pricing/tests", **test))
+    told(await browser.form("/pricing/tests", **test))
     checked = await browser.get("/pricing/tests", params={"check": 1})
     assert "1 test is red" in checked.text
     assert "<b onclick" not in checked.text
     address = f"/pricing/rules/{rule['id']}/publish"
-    held = await sent(browser, address)
+    held = await browser.form(address)
     assert held.status_code == 409
     assert 'name="override_reason"' in held.text
     assert "<b onclick" not in held.text
     assert "live from the next run" in told(
-        await sent(browser, address, override_reason="The market moved.")
+        await browser.form(address, override_reason="The market moved.")
     )
     assert "The market moved." in (await browser.get("/activity")).text
     [row] = (await browser.get("/api/pricing/rule_tests")).json()["rule_tests"]
-    wrong = await sent(browser, "/pricing/tests", **test | {"expectation": "flies"})
+    wrong = await browser.form("/pricing/tests", **test | {"expectation": "flies"})
     assert wrong.status_code == 422
     assert 'value="flies"' in wrong.text
-    told(await sent(browser, f"/pricing/tests/{row['id']}", action="delete"))
+    told(await browser.form(f"/pricing/tests/{row['id']}", action="delete"))
     assert "There are no rule tests yet" in (await browser.get("/pricing/tests")).text
 
 
@@ -234,7 +228,7 @@ async def test_a_preset_is_chosen(shop):
     page = await browser.get("/pricing/presets")
     assert page.status_code == 200
     assert "Black Lotus" in page.text
-    told(await sent(browser, "/pricing/presets", preset="buy-box"))
+    told(await browser.form("/pricing/presets", preset="buy-box"))
     assert [rule["name"] for rule in await rules_of(browser)] == ["Buy box"]
 
 
@@ -249,7 +243,7 @@ async def test_staff_is_refused_what_owners_do_and_forms_need_their_token(shop):
     owner = await signed_in(shop)
     rule = (await rules_of(owner))[0]
     for path in (f"/pricing/rules/{rule['id']}/delete", "/pricing/order", "/pricing/presets"):
-        assert (await sent(staff, path, shown="1", ids="1", preset="move")).status_code == 403
+        assert (await staff.form(path, shown="1", ids="1", preset="move")).status_code == 403
         assert (await owner.http.post(path, data={})).status_code == 403
 
 
@@ -260,7 +254,7 @@ async def test_of_two_at_once_one_is_saved_and_one_is_told(shop):
     was = await hidden(browser, address)
     answers = await asyncio.gather(
         *(
-            sent(browser, address, was=was, face="text", text=json.dumps({"adjust_bp": bp}))
+            browser.form(address, was=was, face="text", text=json.dumps({"adjust_bp": bp}))
             for bp in (100, 200)
         )
     )
@@ -289,16 +283,16 @@ async def test_fields_that_cannot_be_read_are_refused_with_a_sentence(shop):
         text | {"text": '{"state": "published"}'},
     ):
         for path in (f"/pricing/rules/{rule['id']}", f"/pricing/draft/{rule['id']}"):
-            answer = await sent(browser, path, **fields)
+            answer = await browser.form(path, **fields)
             if fields.get("name") == "" and "draft" in path:
                 assert answer.status_code == 200
                 continue
             assert answer.status_code == 422, (path, fields)
             assert 'role="alert"' in answer.text
-    assert (await sent(browser, "/pricing/order")).status_code == 409
-    assert (await sent(browser, "/pricing/order", shown="x")).status_code == 422
-    assert (await sent(browser, "/pricing/pins", number="9" * 30, price="1")).status_code == 422
-    assert (await sent(browser, "/pricing/pins", number="9" * 18, price="1")).status_code == 404
+    assert (await browser.form("/pricing/order")).status_code == 409
+    assert (await browser.form("/pricing/order", shown="x")).status_code == 422
+    assert (await browser.form("/pricing/pins", number="9" * 30, price="1")).status_code == 422
+    assert (await browser.form("/pricing/pins", number="9" * 18, price="1")).status_code == 404
     far = {"scope": "run_id", "value": "9" * 18}
     assert (await browser.get("/pricing/rollback", params=far)).status_code == 404
     zoned = {"scope": "since", "value": "2026-01-01T08:00:00+02:00"}
@@ -315,26 +309,26 @@ async def test_a_sale_is_made_from_a_template_switched_and_deleted(shop):
     page = await browser.get("/pricing/sales", params={"template": "clear"})
     assert 'value="Clearance"' in page.text
     fields = {"name": HOSTILE, "query": "lotus", "percent": "12.5", "hours": "48"}
-    told(await sent(browser, "/pricing/sales", **fields))
+    told(await browser.form("/pricing/sales", **fields))
     [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
     assert sale["adjust_bp"] == -1250
     page = await browser.get("/pricing/sales")
     assert "<b onclick" not in page.text
     assert "12.5 % off" in page.text
     address = f"/pricing/sales/{sale['id']}"
-    assert "is off" in told(await sent(browser, f"{address}/off"))
+    assert "is off" in told(await browser.form(f"{address}/off"))
     changed = fields | {"percent": "20", "starts": "2030-01-01T08:00", "ends": "2030-01-02T08:00"}
-    told(await sent(browser, address, **changed))
+    told(await browser.form(address, **changed))
     [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
     assert (sale["adjust_bp"], sale["enabled"]) == (-2000, False)
     for ends in ("9999-12-31T23:59", "never"):
-        wrong = await sent(browser, "/pricing/sales", **fields | {"ends": ends})
+        wrong = await browser.form("/pricing/sales", **fields | {"ends": ends})
         assert wrong.status_code == 422
         assert "Ends: must be" in wrong.text
-    wrong = await sent(browser, address, **fields | {"name": "Kept", "percent": "none"})
+    wrong = await browser.form(address, **fields | {"name": "Kept", "percent": "none"})
     assert wrong.status_code == 422
     assert f'id="name-{sale["id"]}" name="name" type="text" value="Kept"' in wrong.text
-    told(await sent(browser, f"{address}/delete"))
+    told(await browser.form(f"{address}/delete"))
     assert (await browser.get("/api/pricing/sales")).json()["sales"] == []
 
 
@@ -350,34 +344,34 @@ async def test_settings_are_saved_and_not_over_anothers_change(shop):
     for name, text in texts.items():
         assert f'name="was:{name}" value="{text}"' in page.text
     mine = {"minimum_move": "0.25", "hard_floor": "0.35", "repricing_scope": "games_with_rules"}
-    told(await sent(browser, "/pricing/settings", **was, **texts | mine))
+    told(await browser.form("/pricing/settings", **was, **texts | mine))
     now = (await browser.get("/api/pricing/settings")).json()
     assert {name: now[name] for name in mine} == mine
-    late = await sent(browser, "/pricing/settings", **was, **texts | {"minimum_move": "0.75"})
+    late = await browser.form("/pricing/settings", **was, **texts | {"minimum_move": "0.75"})
     assert late.status_code == 409
     assert "<bdi>0.25</bdi>" in late.text
     assert 'value="0.75"' in late.text
-    wrong = await sent(browser, "/pricing/settings", **was, **texts | {"max_age_hours": "old"})
+    wrong = await browser.form("/pricing/settings", **was, **texts | {"max_age_hours": "old"})
     assert wrong.status_code == 422
     assert 'value="old"' in wrong.text
 
 
 async def test_a_card_is_pinned_by_its_number_and_unpinned(shop):
     browser = await signed_in(shop)
-    told(await sent(browser, "/pricing/pins", number="2", price="3.50"))
+    told(await browser.form("/pricing/pins", number="2", price="3.50"))
     page = await browser.get("/pricing/pins")
     assert "<b onclick" not in page.text
     assert "1 card" in page.text
-    wrong = await sent(browser, "/pricing/pins", number="7", price="3.50")
+    wrong = await browser.form("/pricing/pins", number="7", price="3.50")
     assert wrong.status_code == 404
     assert 'value="7"' in wrong.text
-    told(await sent(browser, "/pricing/pins", number="2", action="unpin"))
+    told(await browser.form("/pricing/pins", number="2", action="unpin"))
     assert "No price is pinned" in (await browser.get("/pricing/pins")).text
 
 
 async def test_the_runs_show_the_figures_of_the_api(shop):
     browser = await signed_in(shop)
-    address = told(await sent(browser, "/pricing/reprice"))
+    address = told(await browser.form("/pricing/reprice"))
     await shop.service.run_jobs()
     runs = (await browser.get("/api/pricing/runs")).json()["runs"]
     page = await browser.get("/pricing/runs")
@@ -389,7 +383,7 @@ async def test_the_runs_show_the_figures_of_the_api(shop):
     one = await browser.get(address.split("?")[0])
     assert one.status_code == 200
     assert (await browser.get("/pricing/runs/999999")).status_code == 404
-    again = await sent(browser, f"/pricing/runs/{runs[0]['id']}/confirm")
+    again = await browser.form(f"/pricing/runs/{runs[0]['id']}/confirm")
     assert again.status_code == 409
     assert (await browser.get("/pricing/runs/export.csv")).text.startswith("id,trigger")
 
@@ -405,7 +399,7 @@ async def test_a_run_in_review_is_confirmed_or_discarded(a_seller):
         run = (await browser.get("/api/pricing/runs")).json()["runs"][0]
         address = f"/pricing/runs/{run['id']}"
         assert f"{address}/{what}" in (await browser.get(address)).text
-        told(await sent(browser, f"{address}/{what}"))
+        told(await browser.form(f"{address}/{what}"))
         await seller.service.run_jobs()
         assert (await browser.get(f"/api{address}")).json()["state"] == state
 
@@ -413,7 +407,7 @@ async def test_a_run_in_review_is_confirmed_or_discarded(a_seller):
 async def test_a_rollback_is_a_diff_first(shop):
     browser = await signed_in(shop)
     await made(browser, name="At the market", state="published")
-    await sent(browser, "/pricing/reprice")
+    await browser.form("/pricing/reprice")
     await shop.service.run_jobs()
     run = (await browser.get("/api/pricing/runs")).json()["runs"][0]["id"]
     scope = {"scope": "run_id", "value": str(run)}
@@ -428,12 +422,12 @@ async def test_a_rollback_is_a_diff_first(shop):
         assert f'data-label="Asked"><span class="money">${card["asked_price"]}<' in page.text
     assert "<b onclick" not in page.text
     assert (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"] == []
-    address = told(await sent(browser, "/pricing/rollback", **scope)).split("?")[0]
+    address = told(await browser.form("/pricing/rollback", **scope)).split("?")[0]
     assert "Black Lotus" in (await browser.get(address)).text
-    told(await sent(browser, f"{address}/cancel"))
+    told(await browser.form(f"{address}/cancel"))
     [rollback] = (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"]
     assert rollback["state"] == "cancelled"
-    assert (await sent(browser, "/pricing/rollback", **scope | {"value": "x"})).status_code == 422
+    assert (await browser.form("/pricing/rollback", **scope | {"value": "x"})).status_code == 422
     unknown = {"scope": "list", "value": "nowhere"}
     assert (await browser.get("/pricing/rollback", params=unknown)).status_code == 404
     since = {"scope": "since", "value": "2020-01-01T08:00"}
@@ -468,5 +462,5 @@ async def test_staff_reads_sales_pins_and_runs_only(shop):
     sale = {"name": "A", "percent": "5", "hours": "24"}
     for path in ("/pricing/sales", "/pricing/pins", "/pricing/rollback", "/pricing/reprice"):
         fields = sale | {"number": "1", "price": "1.00", "scope": "run_id", "value": "1"}
-        assert (await sent(staff, path, **fields)).status_code == 403, path
+        assert (await staff.form(path, **fields)).status_code == 403, path
         assert (await owner.http.post(path, data=fields)).status_code == 403, path

@@ -17,11 +17,6 @@ HOSTILE = '<b onclick="x">A & B</b>'
 ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 
-async def send(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
 @pytest.fixture
 async def shop(a_seller):
     """Three cards at 10.00 whose market stands at 21.00, 22.00 and 23.00, and the owner."""
@@ -73,9 +68,9 @@ async def test_the_page_shows_what_waits_as_the_api_does(shop):
 async def test_one_price_is_accepted_and_several_are_dismissed(shop):
     seller, browser = shop
     first, *others = await listed(browser)
-    done = await send(browser, PATH, take=take(first), answer="accepted")
+    done = await browser.form(PATH, take=take(first), answer="accepted")
     assert "1 price is accepted." in await after(browser, done)
-    done = await send(browser, PATH, take=[take(one) for one in others], answer="dismissed")
+    done = await browser.form(PATH, take=[take(one) for one in others], answer="dismissed")
     assert "2 prices are dismissed." in await after(browser, done)
     assert await listed(browser) == []
     cards = (await seller.get("/api/cards?sort=name")).json()["cards"]
@@ -90,15 +85,15 @@ async def test_a_custom_listing_is_decided_beside_the_others(shop):
     await seller.import_csv(a_csv(own, a_row(1, price="10.00", market="21.00")))
     asked = [take(one) for one in await listed(browser)]
     assert len(asked) == 2
-    done = await send(browser, PATH, take=asked, answer="accepted")
+    done = await browser.form(PATH, take=asked, answer="accepted")
     assert "2 prices are accepted." in await after(browser, done)
 
 
 async def test_nothing_chosen_a_broken_choice_and_no_token_change_nothing(shop):
     _, browser = shop
-    done = await send(browser, PATH, answer="accepted")
+    done = await browser.form(PATH, answer="accepted")
     assert "No price was chosen." in await after(browser, done)
-    assert (await send(browser, PATH, take="1@then", answer="accepted")).status_code == 422
+    assert (await browser.form(PATH, take="1@then", answer="accepted")).status_code == 422
     assert (await browser.http.post(PATH, data={"answer": "accepted"})).status_code == 403
     assert len(await listed(browser)) == 3
 
@@ -110,7 +105,7 @@ async def test_staff_sees_what_waits_and_no_button(shop):
     assert ESCAPED in page
     assert 'action="/pricing/reviews"' not in page
     [one, *_] = await listed(staff)
-    assert (await send(staff, PATH, take=take(one), answer="accepted")).status_code == 403
+    assert (await staff.form(PATH, take=take(one), answer="accepted")).status_code == 403
 
 
 async def test_limits_are_set_in_per_cent(shop):
@@ -119,11 +114,11 @@ async def test_limits_are_set_in_per_cent(shop):
     assert 'name="review_up_bp"' in page
     shown = {"was:review_up_bp": "50", "was:review_down_bp": ""}
     wanted = {"review_up_bp": "12.5", "review_down_bp": "30"}
-    assert (await send(browser, "/pricing/settings", **shown, **wanted)).status_code == 303
+    assert (await browser.form("/pricing/settings", **shown, **wanted)).status_code == 303
     told = (await seller.get("/api/pricing/settings")).json()
     assert (told["review_up_bp"], told["review_down_bp"]) == (1250, 3000)
     shown = {"was:review_up_bp": "12.5"}
-    await send(browser, "/pricing/settings", **shown, review_up_bp="")
+    await browser.form("/pricing/settings", **shown, review_up_bp="")
     assert (await seller.get("/api/pricing/settings")).json()["review_up_bp"] is None
 
 
@@ -150,7 +145,7 @@ async def test_a_rule_has_limits_and_a_hold_out_of_its_own(shop):
         "face": "form",
         "was": html.unescape(was),
     }
-    done = await send(browser, path, **form)
+    done = await browser.form(path, **form)
     assert done.status_code == 303, done.text
     told = (await seller.get(f"/api/pricing/rules/{rule['id']}")).json()
     assert told["review"] == {"up_bp": 2500, "down_bp": None, "first_price": True}

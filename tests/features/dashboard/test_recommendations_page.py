@@ -17,11 +17,6 @@ HOSTILE = '<b onclick="x">A & B</b>'
 ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 
-async def send(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
 @pytest.fixture
 async def shop(a_seller):
     """Three cards whose market stands at 14.00, 15.00 and 16.00, and the owner."""
@@ -77,9 +72,9 @@ async def test_chosen_prices_are_looked_at_and_accepted(shop):
     assert re.findall(r'name="take" value="([^"]*)"', page) == [take(first), take(second)]
     assert f"${first['proposed_price']}" in page
     assert (await listed(browser)) == [first, second, third]
-    answer = await send(browser, f"{PATH}/accept", take=[take(first), take(second), "x"])
+    answer = await browser.form(f"{PATH}/accept", take=[take(first), take(second), "x"])
     assert answer.status_code == 422
-    answer = await send(browser, f"{PATH}/accept", take=[take(first), take(second), take(second)])
+    answer = await browser.form(f"{PATH}/accept", take=[take(first), take(second), take(second)])
     assert answer.status_code == 303, answer.text
     after = (await browser.get(answer.headers["location"])).text
     assert "2 prices are accepted. 1 was decided or changed since you looked." in after
@@ -102,10 +97,10 @@ async def test_one_row_is_snoozed_or_dismissed(shop):
     first, second, third = await listed(browser)
     for one, answer in ((first, "snoozed"), (second, "dismissed")):
         path = f"{PATH}/{one['id']}/settle"
-        told = await send(browser, path, revision=one["revision"], answer=answer)
+        told = await browser.form(path, revision=one["revision"], answer=answer)
         assert told.status_code == 303, told.text
     assert [one["id"] for one in await listed(browser)] == [third["id"]]
-    again = await send(browser, path, revision=second["revision"], answer="dismissed")
+    again = await browser.form(path, revision=second["revision"], answer="dismissed")
     assert (again.status_code, "is dismissed" in again.text) == (409, True)
 
 
@@ -130,7 +125,7 @@ async def test_staff_sees_no_button_and_is_refused(shop):
         (f"{PATH}/accept", {"take": take(one)}),
         (f"{PATH}/{one['id']}/settle", {"revision": one["revision"]}),
     ):
-        assert (await send(staff, path, **fields)).status_code == 403
+        assert (await staff.form(path, **fields)).status_code == 403
     assert (await staff.get(f"{PATH}/outcomes")).status_code == 403
     assert len(await listed(browser)) == 3
 
@@ -145,7 +140,7 @@ async def test_an_empty_queue_and_no_outcomes_say_what_comes_next(a_seller):
 async def test_outcomes_say_that_sales_do_not_suffice(shop):
     _, browser = shop
     [one, *_] = await listed(browser)
-    await send(browser, f"{PATH}/accept", take=take(one))
+    await browser.form(f"{PATH}/accept", take=take(one))
     page = (await browser.get(f"{PATH}/outcomes")).text
     assert "not enough sales to say" in page
     assert "The market stands higher" in page

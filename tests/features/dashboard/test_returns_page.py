@@ -10,21 +10,11 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cards_builder import card_ids
+from cards_builder import card_ids, on_shelf
 from orders_builder import an_item, an_order
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
-
-
-async def send(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
-async def lying(browser, box=1):
-    cards = (await browser.get(f"/api/shelves/{box}")).json()["cards"]
-    return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}
 
 
 @pytest.fixture
@@ -53,7 +43,7 @@ async def test_a_customer_is_shown_with_the_apis_figures_and_takes_a_note(shop):
     for amount in ("7.25", "6.50"):
         assert f"${amount}" in page
     staff = await joined(seller, f"staff-{seller.email}")
-    answer = await send(staff, f"{path}/note", note=f"{HOSTILE}\r\nPays late.")
+    answer = await staff.form(f"{path}/note", note=f"{HOSTILE}\r\nPays late.")
     assert answer.status_code == 303, answer.text
     assert answer.headers["location"].startswith(path)
     told = (await browser.get(f"/api{path}")).json()["note"]
@@ -61,7 +51,7 @@ async def test_a_customer_is_shown_with_the_apis_figures_and_takes_a_note(shop):
     page = (await browser.get(path)).text
     assert "<b onclick" not in page
     assert "Pays late." in page
-    long = await send(browser, f"{path}/note", note="x" * 2001)
+    long = await browser.form(f"{path}/note", note="x" * 2001)
     assert (long.status_code, "Note: must have at most 2000" in long.text) == (422, True)
     assert (await browser.http.post(f"{path}/note", data={"note": "x"})).status_code == 403
     assert (await browser.get("/customers/0000000000000000")).status_code == 404
@@ -75,14 +65,14 @@ async def test_copies_are_put_back_from_the_desk(shop):
     assert "$6.50" in page
     assert "<strong>1-4</strong>" in page
     assert (await browser.http.post(f"/returns/{order}/restocked")).status_code == 403
-    answer = await send(browser, f"/returns/{order}/restocked")
+    answer = await browser.form(f"/returns/{order}/restocked")
     assert answer.status_code == 303, answer.text
     page = (await browser.get(answer.headers["location"])).text
     assert "2 copies are put back. 1 of the order&#39;s items lie nowhere" in page
     assert "There is nothing to put back" in page
-    assert await lying(browser) == {(ids[1], 4): 5}
+    assert await on_shelf(browser) == {(ids[1], 4): 5}
     assert f'href="/orders/{order}"' in (await browser.get("/returns?restocked=true")).text
-    again = await send(browser, f"/returns/{order}/restocked")
+    again = await browser.form(f"/returns/{order}/restocked")
     assert again.status_code == 409
 
 
@@ -91,15 +81,15 @@ async def test_copies_are_put_where_the_form_says(shop):
     path = f"/returns/{order}/restocked"
     copies = [f"{ids[1]}x2", f"{ids[2]}x1"]
     for box, slot, told in ((1, "", "Slot: a number"), ("x", 2, "Box: a number")):
-        answer = await send(browser, path, box=box, slot=slot, copies=copies)
+        answer = await browser.form(path, box=box, slot=slot, copies=copies)
         assert (answer.status_code, told in answer.text) == (422, True)
-    answer = await send(browser, path, box=2, slot=7, copies="many")
+    answer = await browser.form(path, box=2, slot=7, copies="many")
     assert answer.status_code == 422
     answers = await asyncio.gather(
-        *(send(browser, path, box=2, slot=7, copies=copies) for _ in range(2))
+        *(browser.form(path, box=2, slot=7, copies=copies) for _ in range(2))
     )
     assert sorted(answer.status_code for answer in answers) == [303, 409]
-    assert await lying(browser, 2) == {(ids[1], 7): 2, (ids[2], 7): 1}
+    assert await on_shelf(browser, 2) == {(ids[1], 7): 2, (ids[2], 7): 1}
 
 
 async def test_customers_with_several_refunds_are_named(shop):

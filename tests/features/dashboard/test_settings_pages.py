@@ -13,12 +13,6 @@ HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 SECTIONS = ["shop", "sync", "people", "keys", "data"]
 
 
-async def form(browser, path, **fields):
-    """A form sent without a script: no header of ours, the token in a field."""
-    fields = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=fields)
-
-
 def fields_of(page):
     """The fields of the page's first big form, as a browser would send them."""
     [text] = re.findall(r'<form method="post" action="/settings/\w+".*?</form>', page.text, re.S)[
@@ -39,7 +33,7 @@ async def test_the_form_saves_what_was_changed_and_the_api_shows_it(a_seller):
     page = await browser.get("/settings/shop")
     fields = fields_of(page) | {"store_name": HOSTILE, "tracking_threshold": "75"}
     del fields["line:pokemon"]
-    answer = await form(browser, "/settings/shop", **fields)
+    answer = await browser.form("/settings/shop", **fields)
     assert answer.headers["location"] == "/settings/shop?done=saved"
     account = (await browser.get("/api/account")).json()
     assert (account["store_name"], account["tracking_threshold"]) == (HOSTILE, "75.00")
@@ -48,7 +42,7 @@ async def test_the_form_saves_what_was_changed_and_the_api_shows_it(a_seller):
     after = await browser.get("/settings/shop")
     assert "<b onclick" not in after.text
     assert fields_of(after)["store_name"] == HOSTILE
-    same = await form(browser, "/settings/shop", **fields_of(after))
+    same = await browser.form("/settings/shop", **fields_of(after))
     assert "done=same" in same.headers["location"]
 
 
@@ -56,13 +50,13 @@ async def test_a_field_that_cannot_be_read_is_named_and_nothing_is_saved(a_selle
     browser = await signed_in(await a_seller())
     fields = fields_of(await browser.get("/settings/sync"))
     wrong = fields | {"quiet_hours": "late", "auto_sync_paused": "true"}
-    answer = await form(browser, "/settings/sync", **wrong)
+    answer = await browser.form("/settings/sync", **wrong)
     assert answer.status_code == 422
     assert "a span like 22:00-06:00" in answer.text
     assert fields_of(answer) | {"csrf_token": wrong["csrf_token"]} == wrong
     assert not (await browser.get("/api/account")).json()["auto_sync_paused"]
     fields = fields_of(await browser.get("/settings/shop")) | {"store_name": "x" * 101}
-    answer = await form(browser, "/settings/shop", **fields)
+    answer = await browser.form("/settings/shop", **fields)
     assert answer.status_code == 422
     assert "more than 100 characters" in answer.text
 
@@ -71,16 +65,16 @@ async def test_of_two_tabs_the_later_one_is_told_and_nothing_is_lost(a_seller):
     browser = await signed_in(await a_seller())
     fields = fields_of(await browser.get("/settings/sync"))
     first = fields | {"quiet_hours": "22:00-06:00", "sync_interval_minutes": "60"}
-    assert (await form(browser, "/settings/sync", **first)).status_code == 303
+    assert (await browser.form("/settings/sync", **first)).status_code == 303
     later = fields | {"quiet_hours": "23:00-05:00", "planner_opt_in": "true"}
-    told = await form(browser, "/settings/sync", **later)
+    told = await browser.form("/settings/sync", **later)
     assert told.status_code == 409
     assert "22:00-06:00" in told.text
     assert "23:00-05:00" in told.text
     account = (await browser.get("/api/account")).json()
     assert (account["quiet_hours"], account["planner_opt_in"]) == ("22:00-06:00", False)
     # Sent again as it stands, it has its way, and what the first tab alone changed stays.
-    assert (await form(browser, "/settings/sync", **fields_of(told))).status_code == 303
+    assert (await browser.form("/settings/sync", **fields_of(told))).status_code == 303
     account = (await browser.get("/api/account")).json()
     assert (account["quiet_hours"], account["planner_opt_in"]) == ("23:00-05:00", True)
     assert account["sync_interval_minutes"] == 60
@@ -89,8 +83,8 @@ async def test_of_two_tabs_the_later_one_is_told_and_nothing_is_lost(a_seller):
 async def test_two_tabs_that_change_different_fields_undo_nothing(a_seller):
     browser = await signed_in(await a_seller())
     fields = fields_of(await browser.get("/settings/shop"))
-    await form(browser, "/settings/shop", **fields | {"store_name": "Mine"})
-    await form(browser, "/settings/shop", **fields | {"time_zone": "Europe/Berlin"})
+    await browser.form("/settings/shop", **fields | {"store_name": "Mine"})
+    await browser.form("/settings/shop", **fields | {"time_zone": "Europe/Berlin"})
     account = (await browser.get("/api/account")).json()
     assert (account["store_name"], account["time_zone"]) == ("Mine", "Europe/Berlin")
 
@@ -98,7 +92,7 @@ async def test_two_tabs_that_change_different_fields_undo_nothing(a_seller):
 async def test_the_whole_history_is_asked_for_by_a_form(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
-    assert (await form(browser, "/settings/sync/history")).status_code == 303
+    assert (await browser.form("/settings/sync/history")).status_code == 303
     page = await browser.get("/settings/sync")
     assert "It is asked for already." in page.text
     feed = (await browser.get("/api/v1/agent/activity")).json()["activity"]
@@ -108,37 +102,37 @@ async def test_the_whole_history_is_asked_for_by_a_form(a_seller):
 async def test_a_person_is_invited_changed_and_removed(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
-    page = await form(browser, "/settings/people", email=f"bea-{seller.email}", role="staff")
+    page = await browser.form("/settings/people", email=f"bea-{seller.email}", role="staff")
     token = re.findall(r"/invitations/([\w-]+)", page.text)[0]
     assert token not in (await browser.get("/settings/people")).text
     _, bea = await accept(seller.service, token, name=HOSTILE, password=A_PASSWORD)
     shown = await browser.get("/settings/people")
     assert "<b onclick" not in shown.text
     path = f"/settings/people/{bea.member_id}"
-    assert (await form(browser, f"{path}/role", role="owner")).status_code == 303
-    assert (await form(browser, f"{path}/sign-out")).status_code == 303
+    assert (await browser.form(f"{path}/role", role="owner")).status_code == 303
+    assert (await browser.form(f"{path}/sign-out")).status_code == 303
     assert not await bea.is_in()
-    assert "/invitations/" in (await form(browser, f"{path}/link")).text
-    assert (await form(browser, f"{path}/remove")).status_code == 303
-    assert (await form(browser, f"{path}/remove")).status_code == 404
-    last = await form(browser, f"/settings/people/{browser.member_id}/remove")
+    assert "/invitations/" in (await browser.form(f"{path}/link")).text
+    assert (await browser.form(f"{path}/remove")).status_code == 303
+    assert (await browser.form(f"{path}/remove")).status_code == 404
+    last = await browser.form(f"/settings/people/{browser.member_id}/remove")
     assert (last.status_code, "only owner" in last.text) == (422, True)
-    wrong = await form(browser, "/settings/people", email="nobody", role="staff")
+    wrong = await browser.form("/settings/people", email="nobody", role="staff")
     assert (wrong.status_code, 'value="nobody"' in wrong.text) == (422, True)
 
 
 async def test_a_key_is_shown_once_and_revoked(a_seller):
     browser = await signed_in(await a_seller())
-    made = await form(browser, "/settings/keys", name=HOSTILE)
+    made = await browser.form("/settings/keys", name=HOSTILE)
     assert "<b onclick" not in made.text
     key = re.findall(r"csk_\w+", made.text)[0]
     listed = await browser.get("/settings/keys")
     assert key not in listed.text
     newest = (await browser.get("/api/keys")).json()["keys"][-1]
-    answer = await form(browser, f"/settings/keys/{newest['id']}/revoke")
+    answer = await browser.form(f"/settings/keys/{newest['id']}/revoke")
     assert answer.status_code == 303
     assert (await browser.get("/api/keys")).json()["keys"][-1]["revoked_at"]
-    assert (await form(browser, "/settings/keys", name="")).status_code == 422
+    assert (await browser.form("/settings/keys", name="")).status_code == 422
 
 
 async def test_an_unpaid_plan_says_why_no_key_can_be_made(a_seller):
@@ -146,7 +140,7 @@ async def test_an_unpaid_plan_says_why_no_key_can_be_made(a_seller):
     page = await browser.get("/settings/keys")
     assert "A new key needs a paid plan" in page.text
     assert "Make a key" not in page.text
-    assert (await form(browser, "/settings/keys", name="x")).status_code == 403
+    assert (await browser.form("/settings/keys", name="x")).status_code == 403
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -159,7 +153,7 @@ async def test_staff_has_the_appearance_alone(a_seller, section):
     assert "Only an owner" in refused.text
     if section != "data":
         named = {"name": "x", "email": "x@example.invalid", "role": "staff"}
-        assert (await form(staff, f"/settings/{section}", **named)).status_code == 403
+        assert (await staff.form(f"/settings/{section}", **named)).status_code == 403
         assert (await owner.http.post(f"/settings/{section}", data=named)).status_code == 403
     appearance = await staff.get("/settings/appearance")
     assert appearance.status_code == 200

@@ -11,24 +11,14 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cards_builder import card_ids
+from cards_builder import card_ids, on_shelf
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 
-async def send(browser, path, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=data)
-
-
-async def lying(browser, box=1):
-    cards = (await browser.get(f"/api/shelves/{box}")).json()["cards"]
-    return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}
-
-
 async def begun(browser, **fields):
-    answer = await send(browser, "/counts", **fields)
+    answer = await browser.form("/counts", **fields)
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"]
     assert re.fullmatch(r"/counts/\d+", path)
@@ -44,7 +34,7 @@ async def shop(a_seller):
     browser, ids = await signed_in(seller), await card_ids(seller)
     for number in (1, 2):
         fields = {"card_id": ids[number], "box": 1, "slot": number, "quantity": 3}
-        answer = await send(browser, "/shelves/put", **fields)
+        answer = await browser.form("/shelves/put", **fields)
         assert answer.headers["location"].startswith(f"/shelves/put?box=1&slot={number}")
     return seller, browser, ids
 
@@ -83,19 +73,19 @@ async def test_a_place_takes_cards_one_after_the_other(shop):
     assert "Put into 1-9" in page
     assert "<b onclick" not in page
     fields = {"card_id": ids[3], "box": 1, "slot": 9, "quantity": 4}
-    answer = await send(staff, "/shelves/put", **fields)
+    answer = await staff.form("/shelves/put", **fields)
     page = (await staff.get(answer.headers["location"])).text
     assert "4 copies lie in 1-9 now." in page
     assert ">drift<" in (await browser.get("/shelves/1")).text.replace("</svg>", ">")
-    assert (await lying(browser))[ids[3], 9] == 4
+    assert (await on_shelf(browser))[ids[3], 9] == 4
     for wrong, told in (
         ({"slot": ""}, "Slot: a number from 1"),
         ({"quantity": "-1"}, "Quantity: a number from 1"),
         ({"card_id": "x"}, "Card_id: choose a card."),
     ):
-        answer = await send(browser, "/shelves/put", **(fields | wrong))
+        answer = await browser.form("/shelves/put", **(fields | wrong))
         assert (answer.status_code, told in answer.text) == (422, True)
-    assert (await send(browser, "/shelves/put", **(fields | {"card_id": 9**9}))).status_code == 404
+    assert (await browser.form("/shelves/put", **(fields | {"card_id": 9**9}))).status_code == 404
     assert (await browser.http.post("/shelves/put", data=fields)).status_code == 403
     assert "cannot be" not in (await browser.get("/shelves/put?search=prise>1")).text
 
@@ -104,12 +94,12 @@ async def test_a_card_is_moved_and_taken_off(shop):
     _, browser, ids = shop
     here = {"card_id": ids[1], "from_slot": 1}
     move = here | {"box": 2, "slot": 5, "quantity": 2}
-    answers = await asyncio.gather(*(send(browser, "/shelves/1/move", **move) for _ in range(2)))
+    answers = await asyncio.gather(*(browser.form("/shelves/1/move", **move) for _ in range(2)))
     assert sorted(answer.status_code for answer in answers) == [303, 422]
-    assert await lying(browser, 2) == {(ids[1], 5): 2}
-    answer = await send(browser, "/shelves/1/move", **here, action="remove")
+    assert await on_shelf(browser, 2) == {(ids[1], 5): 2}
+    answer = await browser.form("/shelves/1/move", **here, action="remove")
     assert "taken out of 1-1." in (await browser.get(answer.headers["location"])).text
-    assert await lying(browser) == {(ids[2], 2): 3}
+    assert await on_shelf(browser) == {(ids[2], 2): 3}
     assert (await browser.http.post("/shelves/1/move", data=move)).status_code == 403
 
 
@@ -121,33 +111,33 @@ async def test_a_count_is_begun_filled_in_and_settled(shop):
     for card in count["cards"]:
         assert f'name="seen-{card["card_id"]}-{card["slot"]}"' in page
     assert "<b onclick" not in page
-    assert (await send(browser, "/counts", box=1)).status_code == 409
-    empty = await send(browser, f"{path}/seen", **{f"seen-{ids[1]}-1": ""})
+    assert (await browser.form("/counts", box=1)).status_code == 409
+    empty = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": ""})
     assert "Quantity: type how many you see" in empty.text
-    wrong = await send(browser, f"{path}/seen", **{f"seen-{ids[1]}-1": "x"})
+    wrong = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": "x"})
     assert (wrong.status_code, "Quantity: a number from 0" in wrong.text) == (422, True)
     seen = {f"seen-{ids[1]}-1": "3", f"seen-{ids[2]}-2": "1"}
-    assert (await send(browser, f"{path}/seen", **seen)).status_code == 303
+    assert (await browser.form(f"{path}/seen", **seen)).status_code == 303
     other = {"card_id": ids[3], "slot": 9, "quantity": 2}
-    assert (await send(browser, f"{path}/seen", **other)).status_code == 303
+    assert (await browser.form(f"{path}/seen", **other)).status_code == 303
     assert (await browser.http.post(f"{path}/end", data={"action": "keep"})).status_code == 403
-    assert (await send(browser, f"{path}/end", action="else")).status_code == 422
-    ended = await send(browser, f"{path}/end", action="missing")
+    assert (await browser.form(f"{path}/end", action="else")).status_code == 422
+    ended = await browser.form(f"{path}/end", action="missing")
     page = (await browser.get(ended.headers["location"])).text
     assert "The places are corrected." in page
     told = (await browser.get(f"/api{path}")).json()
     assert told["state"] == "settled"
     assert f"{told['trust'] * 100:.0f} %" in page
-    assert await lying(browser) == {(ids[1], 1): 3, (ids[2], 2): 1, (ids[3], 9): 2}
+    assert await on_shelf(browser) == {(ids[1], 1): 3, (ids[2], 2): 1, (ids[3], 9): 2}
     assert path in (await browser.get("/shelves")).text
-    assert (await send(browser, f"{path}/end", action="keep")).status_code == 409
+    assert (await browser.form(f"{path}/end", action="keep")).status_code == 409
 
 
 async def test_a_count_is_cancelled(shop):
     _, browser, ids = shop
     path = await begun(browser, box=1, slot=2)
-    await send(browser, f"{path}/seen", **{f"seen-{ids[2]}-2": "0"})
-    ended = await send(browser, f"{path}/end", action="cancel")
+    await browser.form(f"{path}/seen", **{f"seen-{ids[2]}-2": "0"})
+    ended = await browser.form(f"{path}/end", action="cancel")
     page = await browser.get(ended.headers["location"])
     assert "The count is cancelled, and nothing is corrected." in page.text
-    assert await lying(browser) == {(ids[1], 1): 3, (ids[2], 2): 3}
+    assert await on_shelf(browser) == {(ids[1], 1): 3, (ids[2], 2): 3}

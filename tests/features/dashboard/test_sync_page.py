@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from browsers import Browser, joined, signed_in
+from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
 from tasks_builder import claim, end, listed
@@ -15,16 +15,11 @@ from tasks_builder import claim, end, listed
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 
 
-async def send(browser: Browser, path: str, **fields):
-    form = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=form)
-
-
 async def test_a_sync_is_requested_and_cancelled(a_seller):
     seller = await a_seller()
     await seller.post("/api/v1/heartbeat", json={"version": "1.2.3<b>", "platform": "linux"})
     browser = await signed_in(seller)
-    asked = await send(browser, "/sync/request", kind="orders", back="/today")
+    asked = await browser.form("/sync/request", kind="orders", back="/today")
     assert (asked.status_code, asked.headers["location"][:6]) == (303, "/today")
     assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
     page = await browser.get("/sync")
@@ -34,8 +29,8 @@ async def test_a_sync_is_requested_and_cancelled(a_seller):
     staff = await joined(seller, f"bea-{seller.email}")
     assert 'action="/sync/cancel"' in page.text
     assert 'action="/sync/cancel"' not in (await staff.get("/sync")).text
-    assert (await send(staff, "/sync/cancel")).status_code == 403
-    assert (await send(browser, "/sync/cancel")).status_code == 303
+    assert (await staff.form("/sync/cancel")).status_code == 403
+    assert (await browser.form("/sync/cancel")).status_code == 303
     assert (await seller.get("/api/v1/status")).json()["sync_in_progress"] is False
 
 
@@ -44,7 +39,7 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
     browser = await signed_in(seller)
 
     async def asked(kind):
-        answer = await send(browser, "/sync/request", kind=kind, back="/today")
+        answer = await browser.form("/sync/request", kind=kind, back="/today")
         return (await browser.get(answer.headers["location"])).text
 
     assert "No agent has called yet" in await asked("orders")
@@ -73,22 +68,22 @@ async def test_the_agents_tasks_are_those_of_the_api(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
     for _ in range(2):
-        assert (await send(browser, "/sync/tasks", kind="refresh_account")).status_code == 303
+        assert (await browser.form("/sync/tasks", kind="refresh_account")).status_code == 303
     [task] = await listed(seller)
     assert task["kind"] == "refresh_account"
     assert "Read the account anew" in (await browser.get("/sync?tasks=pending")).text
     assert "No such task" in (await browser.get("/sync?tasks=failed")).text
-    refused = await send(browser, "/sync/tasks", kind="apply_rollback")
+    refused = await browser.form("/sync/tasks", kind="apply_rollback")
     assert refused.status_code == 422
     staff = await joined(seller, f"bea-{seller.email}")
-    assert (await send(staff, "/sync/tasks", kind="refresh_account")).status_code == 403
+    assert (await staff.form("/sync/tasks", kind="refresh_account")).status_code == 403
     assert "Tasks of the agent" not in (await staff.get("/sync")).text
 
 
 async def test_a_failed_task_says_why(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
-    await send(browser, "/sync/tasks", kind="refresh_orders")
+    await browser.form("/sync/tasks", kind="refresh_orders")
     [task] = await claim(seller)
     error = {"code": "gone", "message": HOSTILE}
     assert (await end(seller, task, "failed", error=error))[0] == 200
@@ -108,14 +103,14 @@ async def test_the_file_of_prices_is_seen_and_approved(a_seller):
     assert file.content == (await seller.export()).content
     assert "&lt;b onclick" in page.text
     assert "<b onclick" not in page.text
-    assert (await send(browser, "/sync/approve", approved="true")).status_code == 303
+    assert (await browser.form("/sync/approve", approved="true")).status_code == 303
     assert (await seller.post("/api/v1/heartbeat")).json()["upload_approved"] is True
     assert "Take the approval back" in (await browser.get("/sync")).text
-    await send(browser, "/sync/approve", approved="false")
+    await browser.form("/sync/approve", approved="false")
     assert (await seller.post("/api/v1/heartbeat")).json()["upload_approved"] is False
     staff = await joined(seller, f"bea-{seller.email}")
     assert (await staff.get("/sync/prices")).status_code == 403
-    assert (await send(staff, "/sync/approve", approved="true")).status_code == 403
+    assert (await staff.form("/sync/approve", approved="true")).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["request", "cancel", "skip-wait", "tasks", "approve"])
@@ -135,5 +130,5 @@ async def test_a_credit_skips_the_wait_once_a_form(a_seller):
         pytest.skip("this shop has no cooldown after its import")
     key = page.split('name="key" value="')[1].split('"')[0]
     for _ in range(2):
-        assert (await send(browser, "/sync/skip-wait", key=key)).status_code == 303
+        assert (await browser.form("/sync/skip-wait", key=key)).status_code == 303
     assert "You have 1 credits" in (await browser.get("/sync")).text

@@ -9,15 +9,10 @@ import base64
 import csv
 import io
 
-from browsers import Browser, joined, signed_in
+from browsers import joined, signed_in
 from builders import a_csv, a_png, a_row, log, read_csv
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
-
-
-async def send(browser: Browser, path: str, **fields):
-    form = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post(path, data=form)
 
 
 def as_csv(rows: list[dict[str, str]]) -> bytes:
@@ -180,8 +175,8 @@ async def test_an_upload_in_review_is_settled_and_forms_need_their_token(a_selle
     files = {"file": ("mended.csv", b"x", "text/csv")}
     refused = await browser.http.post(f"{path}/mend", data={"csrf_token": "x"}, files=files)
     assert refused.status_code == 403
-    assert (await send(browser, f"{path}/review", decision="maybe")).status_code == 422
-    assert (await send(browser, f"{path}/review", decision="confirmed")).status_code == 303
+    assert (await browser.form(f"{path}/review", decision="maybe")).status_code == 422
+    assert (await browser.form(f"{path}/review", decision="confirmed")).status_code == 303
     await seller.service.run_jobs()
     assert (await seller.report(id))["state"] == "done"
 

@@ -133,11 +133,6 @@ async def test_misses_are_written_by_several_processes_at_once_and_end(
     assert await service.sql(1, "SELECT FROM network_miss") == []
 
 
-async def send(browser, **fields):
-    data = {"csrf_token": browser.session["csrf_token"], **fields}
-    return await browser.http.post("/network", data=data)
-
-
 FORM = {
     "was:network_consent": "false",
     "was:network_published": "false",
@@ -160,7 +155,7 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     assert "$4.99" in page
     joined_fields = {"network_consent": "true", "network_published": "true"}
     more = {"store_name": HOSTILE, "postage_steps": "0:1.27, 12:3.20"}
-    answer = await send(browser, **(FORM | joined_fields | more))
+    answer = await browser.form("/network", **(FORM | joined_fields | more))
     assert answer.status_code == 303, answer.text
     told = await network(seller)
     assert (told["seen"], told["store_name"]) == (True, HOSTILE)
@@ -171,15 +166,15 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     entries = (await browser.get("/api/v1/agent/activity")).json()["activity"]
     assert any("network_consent=true" in str(entry) for entry in entries)
     # A second tab that shows the old state writes over nothing.
-    stale = await send(browser, **(FORM | {"store_name": "Other"}))
+    stale = await browser.form("/network", **(FORM | {"store_name": "Other"}))
     assert stale.status_code == 409
     assert "changed elsewhere" in stale.text
     stands = {"was:postage_steps": "0:1.27,12:3.20"}
-    unread = await send(browser, postage_steps="a lot", **stands)
+    unread = await browser.form("/network", postage_steps="a lot", **stands)
     assert unread.status_code == 422
     assert "steps of value and postage like" in unread.text
     assert 'value="a lot"' in unread.text
-    left = await send(browser, **{"was:network_consent": "true"})
+    left = await browser.form("/network", **{"was:network_consent": "true"})
     assert left.status_code == 303
     assert (await network(seller))["hidden_because"] == ["no_consent"]
 
@@ -191,7 +186,7 @@ async def test_a_form_without_a_token_or_of_staff_is_refused(a_seller):
     assert answer.status_code == 403
     staff = await joined(seller, f"staff-{seller.email}")
     assert (await staff.get("/network")).status_code == 403
-    assert (await send(staff, **(FORM | {"network_consent": "true"}))).status_code == 403
+    assert (await staff.form("/network", **(FORM | {"network_consent": "true"}))).status_code == 403
     assert 'href="/network"' not in (await staff.get("/cards")).text
     assert (await network(seller))["seen"] is False
 
@@ -200,7 +195,7 @@ async def test_two_forms_at_once_leave_one_state(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
     answers = await asyncio.gather(
-        *(send(browser, **(FORM | {"store_name": name})) for name in ("Alpha", "Beta"))
+        *(browser.form("/network", **(FORM | {"store_name": name})) for name in ("Alpha", "Beta"))
     )
     assert sorted(answer.status_code for answer in answers) == [303, 409]
     assert (await network(seller))["store_name"] in ("Alpha", "Beta")

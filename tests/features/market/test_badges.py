@@ -12,22 +12,11 @@ from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.pricing.engine.holdout_draw import window
+from market_builder import ago, listing, sale
 from orders_builder import an_item, an_order
 
 BADGES = "/api/market_depth/badges"
 CELLS = {"market": "10.00", "low": "10.00", "price": "10.00"}
-
-
-def ago(**span):
-    return clock.rfc3339(clock.now() - timedelta(**span))
-
-
-def listing(product, price, seen, quantity=1, condition="NM"):
-    return f"{product},{condition},Normal,English,{price},{quantity},,,{seen}"
-
-
-def sale(product, price, sold, fetched):
-    return f"{product},NM,Normal,English,{price},1,{sold},{fetched},"
 
 
 async def badge(seller, **query):

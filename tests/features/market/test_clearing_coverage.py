@@ -7,12 +7,9 @@ from datetime import timedelta
 import pytest
 
 from cardsync import clock
+from market_builder import ago
 
 PATHS = ("/analytics/clearing_coverage", "/api/analytics/clearing_coverage")
-
-
-def ago(**span):
-    return clock.rfc3339(clock.now() - timedelta(**span))
 
 
 def a_sale(product, sold_at, fetched_at, condition="NM", quantity=1, price="1.00"):

@@ -9,23 +9,12 @@ import pytest
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.recommendations.holds import hold_of
+from market_builder import ago, listing, sale
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(hours=24)
 GATE = {"min_listings": 3, "min_sales_30d": 1, "max_age_hours": 24, "undercut_bp": 1000}
 HOLDS = "/api/market_depth/holds"
-
-
-def ago(**span):
-    return clock.rfc3339(clock.now() - timedelta(**span))
-
-
-def listing(product, price, seen, quantity=1):
-    return f"{product},NM,Normal,English,{price},{quantity},,,{seen}"
-
-
-def sale(product, price, sold, fetched, quantity=1):
-    return f"{product},NM,Normal,English,{price},{quantity},{sold},{fetched},"
 
 
 async def holds(seller, **query):

@@ -18,6 +18,7 @@ from cardsync.database.urls import libpq_url
 from cardsync.market.load import drop_old
 from cardsync.market.of_cards import evidence_of, the_market
 from cardsync.market.of_past import past_market
+from market_builder import listing
 
 CONDITIONS = ("NM", "LP", "DMG")
 
@@ -28,10 +29,6 @@ def stamp(**ago):
 
 def sale(product, price, sold, fetched, condition="NM"):
     return f"{product},{condition},Normal,English,{price},1,{sold},{fetched},"
-
-
-def listing(product, price, seen, quantity=1, condition="NM"):
-    return f"{product},{condition},Normal,English,{price},{quantity},,,{seen}"
 
 
 @pytest.fixture

@@ -7,21 +7,14 @@ from datetime import timedelta
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.pricing.engine.evidence import NO_LISTINGS, NO_SALES
+from market_builder import ago, listing
 
 RULES = "/api/pricing/rules"
 GATE = {"min_listings": 2, "min_sales_30d": 1, "max_age_hours": 24, "undercut_bp": 1000}
 
 
-def ago(**span):
-    return clock.rfc3339(clock.now() - timedelta(**span))
-
-
 def sale(product, price, days, fetched):
     return f"{product},NM,Normal,English,{price},1,{ago(days=days)},{fetched},"
-
-
-def listing(product, price, seen, quantity=1):
-    return f"{product},NM,Normal,English,{price},{quantity},,,{seen}"
 
 
 async def ruled(seller, **fields):

@@ -12,21 +12,10 @@ from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.recommendations import generate
 from cardsync.recommendations.generate import work_off
+from market_builder import ago, listing, sale
 
 LIST = "/api/recommendations"
 CELLS = {"market": "10.00", "low": "10.00", "price": "10.00"}
-
-
-def ago(**span):
-    return clock.rfc3339(clock.now() - timedelta(**span))
-
-
-def listing(product, price, seen, quantity=1):
-    return f"{product},NM,Normal,English,{price},{quantity},,,{seen}"
-
-
-def sale(product, price, sold, fetched, quantity=1):
-    return f"{product},NM,Normal,English,{price},{quantity},{sold},{fetched},"
 
 
 def listings(product, *prices, seen=None):

@@ -46,11 +46,6 @@ async def asked(shop):
     return await shop.get("/api/v1/sync/pending", params={"agent_id": "agent-1"})
 
 
-async def send(browser, path, **fields):
-    form = {"csrf_token": browser.session["csrf_token"]} | fields
-    return await browser.http.post(path, data=form)
-
-
 async def test_a_member_is_an_operator_from_the_command_on_and_no_more_after_it(a_seller, admin):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -99,7 +94,7 @@ async def test_a_suspension_stands_in_both_feeds_and_ends_every_request_of_the_s
     operator, browser = await an_operator(a_seller)
     shop = await a_seller()
     path = f"/operator/sellers/{shop.id}"
-    done = await send(browser, path, suspended="true")
+    done = await browser.form(path, suspended="true")
     assert done.status_code == 303
     assert "The account is suspended." in (await browser.get(done.headers["location"])).text
     assert (await asked(shop)).json()["code"] == "account_suspended"
@@ -107,7 +102,7 @@ async def test_a_suspension_stands_in_both_feeds_and_ends_every_request_of_the_s
     assert ("operator", "account.changed", *told) in await entries(shop)
     actor = f"member {browser.member_id}"
     assert (actor, "operator.seller_changed", *told) in await entries(operator)
-    await send(browser, path, suspended="false")
+    await browser.form(path, suspended="false")
     assert (await asked(shop)).status_code == 200
     assert len(await entries(shop)) == 2
 
@@ -116,13 +111,13 @@ async def test_a_plan_is_set_and_an_unreadable_trial_is_refused(a_seller):
     _, browser = await an_operator(a_seller)
     shop = await a_seller()
     path = f"/operator/sellers/{shop.id}"
-    await send(browser, path, plan="trial", trial_ends_at="2027-01-31T12:00:00Z")
+    await browser.form(path, plan="trial", trial_ends_at="2027-01-31T12:00:00Z")
     shown = (await browser.get(f"/api{path}")).json()
     assert (shown["plan"], shown["trial_ends_at"]) == ("trial", "2027-01-31T12:00:00Z")
-    refused = await send(browser, path, plan="gold")
+    refused = await browser.form(path, plan="gold")
     assert refused.status_code == 422
     assert "takes one of free, trial" in refused.text
-    assert (await send(browser, path, plan="trial", trial_ends_at="soon")).status_code == 422
+    assert (await browser.form(path, plan="trial", trial_ends_at="soon")).status_code == 422
     refused = await browser.send("PATCH", f"/api{path}", json={"plan": "gold"})
     assert refused.status_code == 422
 
@@ -130,11 +125,11 @@ async def test_a_plan_is_set_and_an_unreadable_trial_is_refused(a_seller):
 async def test_operators_do_not_lock_themselves_out(a_seller):
     operator, browser = await an_operator(a_seller)
     path = f"/operator/sellers/{operator.id}"
-    refused = await send(browser, path, suspended="true")
+    refused = await browser.form(path, suspended="true")
     assert refused.status_code == 422
     assert "an operator cannot suspend the account that they sign in with." in refused.text
     assert (await browser.get("/operator/sellers/999999")).status_code == 404
-    assert (await send(browser, "/operator/sellers/999999", past_due="true")).status_code == 404
+    assert (await browser.form("/operator/sellers/999999", past_due="true")).status_code == 404
 
 
 async def test_the_installation_tells_lines_queues_and_imports(a_seller):

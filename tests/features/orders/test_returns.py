@@ -8,8 +8,8 @@ from datetime import date
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
-from cards_builder import card_ids
+from builders import a_csv, a_row, undo_newest
+from cards_builder import card_ids, on_shelf
 from cardsync import clock
 from cardsync.figures.sold import keep_sold
 from cardsync.orders.customer_sums import keep_customers
@@ -22,17 +22,6 @@ HOSTILE = '<script>alert("Some Buyer")</script>'
 async def customers(seller):
     found = (await seller.get("/api/customers")).json()["customers"]
     return {row["buyer_name"]: row for row in found}
-
-
-async def undo_newest(seller, action):
-    found = (await seller.get("/api/v1/agent/activity")).json()["activity"]
-    entry = next(entry for entry in found if entry["action"] == action)
-    return await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo")
-
-
-async def lying(browser, box=1):
-    cards = (await browser.get(f"/api/shelves/{box}")).json()["cards"]
-    return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["counted", "kept"])
@@ -120,14 +109,14 @@ async def test_copies_go_back_to_their_slot_and_are_taken_out_again(shop):
     assert answer.status_code == 200, answer.text
     assert answer.json()["put"] == [{"card_id": ids[1], "location_code": "1-4", "quantity": 2}]
     assert [item["card_id"] for item in answer.json()["left"]] == [ids[2]]
-    assert await lying(browser) == {(ids[1], 4): 5}
+    assert await on_shelf(browser) == {(ids[1], 4): 5}
     assert await seller.cards() == before
     again = await browser.post(f"/api/returns/{order}/restocked", json={})
     assert (again.status_code, again.json()["code"]) == (409, "already_restocked")
     assert (await seller.get("/api/returns")).json()["total"] == 0
     assert (await seller.get("/api/returns?restocked=true")).json()["total"] == 1
     assert (await undo_newest(seller, "order.restocked")).status_code == 200
-    assert await lying(browser) == {(ids[1], 4): 3}
+    assert await on_shelf(browser) == {(ids[1], 4): 3}
     assert (await seller.get("/api/returns")).json()["total"] == 1
 
 
@@ -140,7 +129,7 @@ async def test_copies_go_where_the_seller_says_but_no_more_than_were_sold(shop):
     assert f"fewer than 2 of card {ids[2]} left" in refused.json()["error"]
     answer = await browser.post(path, json={"places": [place | {"quantity": 1}]})
     assert answer.status_code == 200, answer.text
-    assert await lying(browser) == {(ids[1], 4): 3, (ids[2], 9): 1}
+    assert await on_shelf(browser) == {(ids[1], 4): 3, (ids[2], 9): 1}
     await browser.post("/api/shelves/remove", json={"card_id": ids[2], "box": 1, "slot": 9})
     undone = await undo_newest(seller, "order.restocked")
     assert (undone.status_code, undone.json()["code"]) == (409, "changed_since")
@@ -151,7 +140,7 @@ async def test_two_who_restock_at_once_put_the_copies_back_once(shop):
     path = f"/api/returns/{order}/restocked"
     answers = await asyncio.gather(browser.post(path, json={}), seller.post(path, json={}))
     assert sorted(answer.status_code for answer in answers) == [200, 409]
-    assert await lying(browser) == {(ids[1], 4): 5}
+    assert await on_shelf(browser) == {(ids[1], 4): 5}
 
 
 async def test_an_order_that_is_not_refunded_is_no_return(shop):

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from builders import a_csv, a_row, an_order
+from cards_builder import explained
 from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.database.urls import libpq_url
@@ -25,12 +26,6 @@ RULES, SALES = "/api/pricing/rules", "/api/pricing/sales"
 CAP = {"up_bp": 1500, "down_bp": 1500, "period": "day", "mode": "clamp"}
 GATE = {"min_listings": 3, "min_sales_30d": 5, "max_age_hours": 48, "undercut_bp": 100}
 STALE = {"after_days": 10, "step_bp": 1000, "every_days": 7, "limit_bp": 4000}
-
-
-async def explained(seller, marketplace_id=1):
-    answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def step_of(told, name):

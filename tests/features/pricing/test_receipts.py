@@ -15,18 +15,13 @@ from click.testing import CliRunner
 
 from browsers import signed_in
 from builders import a_csv, a_row
+from cards_builder import explained
 from cardsync import clock
 from cardsync.cli import program
 from cardsync.pricing.receipts import columns
 from cardsync.processes.retention import tidy
 
 RULES = "/api/pricing/rules"
-
-
-async def explained(seller, marketplace_id=1):
-    answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 async def breakdown(seller, marketplace_id=1):

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from builders import a_csv, a_row
-from cards_builder import a_list, card_ids, found
+from cards_builder import a_list, card_ids, explained, found
 from cardsync import clock
 
 RULES = "/api/pricing/rules"
@@ -38,12 +38,6 @@ async def repriced(seller):
     run = await seller.get(f"/api/pricing/runs/{answer.json()['run_id']}")
     assert run.status_code == 200
     return run.json()
-
-
-async def explained(seller, marketplace_id=1):
-    answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 async def test_a_published_rule_prices_the_stored_cards_on_demand(a_seller):

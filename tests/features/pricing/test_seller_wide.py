@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from builders import a_csv, a_row
+from cards_builder import explained
 from cardsync import clock
 
 RULES = "/api/pricing/rules"
@@ -28,12 +29,6 @@ async def set_to(seller, **settings):
 async def targets(seller):
     cards = (await seller.get("/api/cards?sort=name")).json()["cards"]
     return {card["marketplace_id"]: card["target_price"] for card in cards}
-
-
-async def explained(seller, marketplace_id):
-    answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def step(told, name):

@@ -329,10 +329,6 @@ async def test_a_leaked_link_leaves_room_for_other_marks_and_revoking_frees_its_
     assert (await orders(shop, session))[first]["pulled_at"]
 
 
-def form(browser, **fields):
-    return {"data": {"csrf_token": browser.session["csrf_token"], **fields}}
-
-
 async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     staff = await joined(shop, f"desk-{shop.email}")
     page = await staff.get("/pulls")
@@ -341,7 +337,7 @@ async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     await an_item(shop, first, sku_id=1, product_name=HOSTILE)
     assert "1 order can be pulled" in (await staff.get("/pulls")).text
     assert (await staff.http.post("/pulls", data={})).status_code == 403
-    answer = await staff.http.post("/pulls", **form(staff))
+    answer = await staff.form("/pulls")
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"].partition("?")[0]
     page = await staff.get(path)
@@ -349,17 +345,17 @@ async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     assert HOSTILE not in page.text
     told = (await shop.get(f"/api/pull_sessions/{path.split('/')[-1]}")).json()
     assert f"0 of {told['order_count']}" in page.text
-    cover = await staff.http.post(f"{path}/cover", **form(staff))
+    cover = await staff.form(f"{path}/cover")
     assert cover.status_code == 200
     assert "data:image/svg+xml" in cover.text
     assert HOSTILE not in cover.text
     assert ESCAPED not in cover.text
     url = re.search(r'href="(http[^"]*/p/[^"]+)"', cover.text)[1]
     assert "Link " in (await staff.get(path)).text
-    answer = await staff.http.post(f"{path}/orders/{first}/pulled", **form(staff))
+    answer = await staff.form(f"{path}/orders/{first}/pulled")
     assert answer.status_code == 303
     assert (await shop.get(f"/api/pull_sessions/{told['id']}")).json()["pulled_count"] == 1
-    assert (await staff.http.post(f"{path}/complete", **form(staff))).status_code == 303
+    assert (await staff.form(f"{path}/complete")).status_code == 303
     assert f"Pull {told['id']}" in (await staff.get("/pulls")).text
     assert (await shop.service.client().get(url[url.index("/p/") :])).status_code == 410
 
@@ -472,7 +468,7 @@ async def test_a_missing_card_is_settled_by_the_count_of_its_box(shop):
 async def test_a_second_cover_says_that_the_first_one_works_on(shop):
     owner = await signed_in(shop)
     session, _, _, links = await a_pull(shop, owner)
-    cover = await owner.http.post(f"/pulls/{session}/cover", **form(owner))
+    cover = await owner.form(f"/pulls/{session}/cover")
     assert "2 links of earlier cover sheets go on working" in cover.text
     assert (await Phone(shop, links["magic"]).queue())["lines"]
 

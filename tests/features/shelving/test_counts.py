@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
-from cards_builder import card_ids
+from builders import a_csv, a_row, undo_newest
+from cards_builder import card_ids, on_shelf
 from cardsync.shelving.count_scores import BoxFacts, suggestions
 from orders_builder import an_item, an_order
 
@@ -49,17 +49,6 @@ async def settled(browser, count, **body):
     return answer.json()
 
 
-async def lying(browser, box=1):
-    cards = (await browser.get(f"/api/shelves/{box}")).json()["cards"]
-    return {(card["card_id"], card["slot"]): card["quantity"] for card in cards}
-
-
-async def undo_newest(seller, action):
-    found = (await seller.get("/api/v1/agent/activity")).json()["activity"]
-    entry = next(entry for entry in found if entry["action"] == action)
-    return await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo")
-
-
 async def test_a_count_corrects_the_places_and_not_what_is_on_hand(shop):
     seller, browser, ids = shop
     before = await seller.cards()
@@ -73,7 +62,7 @@ async def test_a_count_corrects_the_places_and_not_what_is_on_hand(shop):
     counted = {name: done[name] for name in ("lines", "correct", "wrong", "moved", "unseen")}
     assert counted == {"lines": 4, "correct": 1, "wrong": 2, "moved": 0, "unseen": 1}
     assert (done["state"], done["trust"]) == ("settled", 0.3333)
-    assert await lying(browser) == {
+    assert await on_shelf(browser) == {
         (ids[1], 1): 3, (ids[1], 9): 2, (ids[2], 2): 1, (ids[3], 3): 3,
     }  # fmt: skip
     assert await seller.cards() == before
@@ -87,14 +76,14 @@ async def test_a_count_corrects_the_places_and_not_what_is_on_hand(shop):
 
 async def test_unseen_lines_are_missing_if_the_counter_says_so_and_all_is_undone(shop):
     seller, browser, ids = shop
-    before = await lying(browser)
+    before = await on_shelf(browser)
     count = await begun(browser)
     await seen(browser, count, (ids[1], 1, 3))
     done = await settled(browser, count, unseen="missing")
     assert (done["correct"], done["wrong"], done["unseen"]) == (1, 2, 0)
-    assert await lying(browser) == {(ids[1], 1): 3}
+    assert await on_shelf(browser) == {(ids[1], 1): 3}
     assert (await undo_newest(seller, "shelf.count_settled")).status_code == 200
-    assert await lying(browser) == before
+    assert await on_shelf(browser) == before
     assert (await browser.get(f"/api/counts/{count['id']}")).json()["state"] == "undone"
 
 
@@ -118,7 +107,7 @@ async def test_a_place_that_changed_meanwhile_is_left_alone(shop):
     await seen(browser, count, (ids[1], 1, 3))
     done = await settled(browser, count)
     assert (done["moved"], done["wrong"], done["unseen"]) == (1, 0, 2)
-    assert (await lying(browser))[ids[1], 1] == 2
+    assert (await on_shelf(browser))[ids[1], 1] == 2
 
 
 async def test_a_box_has_one_open_count_and_an_ended_one_takes_nothing_more(shop):
@@ -152,7 +141,7 @@ async def test_a_slot_is_counted_alone_and_what_is_not_there_is_refused(shop):
     assert (await browser.get("/api/counts/999999")).status_code == 404
     assert (await seen(browser, count, (ids[2], 2, 0))).status_code == 200
     await settled(browser, count)
-    assert (ids[2], 2) not in await lying(browser)
+    assert (ids[2], 2) not in await on_shelf(browser)
 
 
 async def test_boxes_are_suggested_by_value_time_and_drops_without_a_sale(shop):

@@ -1,5 +1,5 @@
 """kill -9 of everything, of the supervisor, of the database, of the web process: accepted is
-kept, nothing stays behind.
+kept, nothing stays behind. The rarer ones run in `make nightly`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
-from tests.system.inventories import FIRST, SECOND, inventory
+from tests.kills.imports import FILES
+from tests.kills.room import Room
+from tests.system.inventories import FIRST, SECOND
 from tests.system.processes import (
     Seller,
     Server,
-    a_folder,
     assert_same,
     is_postgres,
     kill,
@@ -34,10 +34,7 @@ from tests.system.processes import (
 import soak
 from cardsync.processes.web_process import ENDING_SECONDS
 
-ROWS = 1000
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
-FILES = inventory(ROWS), inventory(ROWS, 2)
-
 
 # How many of so many workers outlive a signal that is sent as soon as they are there.
 FORKS = """
@@ -58,18 +55,13 @@ print(lost)
 """
 
 
-@pytest.fixture(scope="module")
-def place() -> Iterator[Server]:
-    with a_folder() as folder, Server(folder) as started:
-        yield started
-
-
 @pytest.fixture
-def server(place: Server) -> Server:
+def server(room: Room) -> Server:
     """Started again if the test before ended it."""
-    if place.process is None or place.process.poll() is not None:
-        place.start()
-    return place
+    server = room.server
+    if server.process is None or server.process.poll() is not None:
+        server.start()
+    return server
 
 
 def nothing_left(folder: Path, seconds: float = 90) -> None:
@@ -116,6 +108,7 @@ def test_everything_killed_at_many_moments(server: Server) -> None:
         restarted_round(server, random.uniform(0, 2.0))
 
 
+@pytest.mark.soak
 def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     """An upload that was answered 202 is worked off; any other is there or not, but never half."""
     seller, accepted = server.seller(), []
@@ -164,6 +157,7 @@ def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_datab
     nothing_left(server.data_dir)
 
 
+@pytest.mark.soak
 def test_a_start_right_after_a_killed_supervisor(server: Server) -> None:
     """Its children still live for a moment: they hold the address, and one of them imports."""
     seller = server.seller()
@@ -178,6 +172,7 @@ def test_a_start_right_after_a_killed_supervisor(server: Server) -> None:
     nothing_left(server.data_dir, 10)
 
 
+@pytest.mark.soak
 def test_children_of_a_killed_supervisor_that_nobody_reaps_end_too(server: Server) -> None:
     """As in a container whose first process is no init: the dead supervisor stays a zombie."""
     kill(server.supervisor())
@@ -213,6 +208,7 @@ def alive(process: psutil.Process) -> bool:
     return False
 
 
+@pytest.mark.soak
 def test_a_killed_web_worker_comes_back(server: Server) -> None:
     worker = server.children("web")[1]
     kill(worker)
@@ -220,6 +216,7 @@ def test_a_killed_web_worker_comes_back(server: Server) -> None:
     until(server.ready, "the next one", 90)
 
 
+@pytest.mark.soak
 def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server) -> None:
     """It would hold the address against the next start until it is killed for not ending."""
     server.stop()
@@ -233,7 +230,8 @@ def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server)
     until(server.ready, "the server", 90)
 
 
-@pytest.mark.parametrize("with_its_parent", [pytest.param(True, marks=pytest.mark.soak), False])
+@pytest.mark.soak
+@pytest.mark.parametrize("with_its_parent", [True, False])
 def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(
     server: Server, with_its_parent: bool
 ) -> None:
@@ -287,6 +285,7 @@ def test_stopping_leaves_no_process(server: Server, number: int) -> None:
     nothing_left(server.data_dir, 10)
 
 
+@pytest.mark.soak
 def test_an_impatient_second_signal_leaves_no_process(server: Server) -> None:
     server.seller().upload(FILES[0])
     assert server.process is not None

@@ -1,0 +1,114 @@
+"""The room of kills: a server whose work is cut small, a piece of work that is stopped by rows that
+somebody else holds, kill -9 at that moment, and the same result as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar
+
+import psycopg
+from tests.system.processes import Seller, Server, assert_same, kill, snapshot, until
+
+from cardsync.processes import embedded
+
+SLAB = 20
+# Small pieces of work, and leases that end soon after their holder.
+SETTINGS = {"SLAB_ROWS": str(SLAB), "LEASE_SECONDS": "1", "ORDERS_HALVED_OVER": "200"}
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+LEASED = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NOT NULL"
+
+
+class Work(ABC):
+    """A piece of work of a new seller. `moments` name where it can be held; `make test` kills it at
+    the first, which is the most dangerous, and `make nightly` at each, and at random ones in so many
+    rounds.
+    """
+
+    moments: ClassVar[tuple[str, ...]]
+    killed: ClassVar[str] = "worker"
+    rounds: ClassVar[int] = 30
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        until(lambda: server.children("worker"), "a worker")
+        self.seller: Seller = server.seller()
+
+    @abstractmethod
+    def start(self) -> None:
+        """Ask for the work, and wait for nothing."""
+
+    @abstractmethod
+    def held_at(self, moment: str) -> AbstractContextManager[None]:
+        """Start the work; in the block it is at that moment and can go no further."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Wait until the work is done, in whichever life of the process."""
+
+    @abstractmethod
+    def taken(self) -> dict[str, Any]:
+        """What the work leaves behind, in a form that two sellers share."""
+
+    @abstractmethod
+    def is_right(self, taken: dict[str, Any]) -> None:
+        """Hold what an undisturbed piece of work leaves behind against what it should."""
+
+    def kill(self) -> None:
+        kill(*self.server.children(self.killed))
+
+    def stands(self) -> bool:
+        """Whether a statement waits for rows."""
+        return bool(self.server.sql(WAITING))
+
+
+class Room:
+    """A server, and what each kind of work comes to when nobody is killed."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._undisturbed: dict[type[Work], tuple[dict[str, Any], float]] = {}
+
+    def undisturbed(self, kind: type[Work]) -> tuple[dict[str, Any], float]:
+        """What the work leaves behind, and the seconds that it takes."""
+        if kind not in self._undisturbed:
+            work = kind(self.server)
+            began = time.monotonic()
+            work.start()
+            work.end()
+            seconds = time.monotonic() - began
+            taken = work.taken()
+            work.is_right(taken)
+            self._undisturbed[kind] = taken, seconds
+        return self._undisturbed[kind]
+
+    def is_whole(self, work: Work) -> None:
+        work.end()
+        assert_same(work.taken(), self.undisturbed(type(work))[0])
+
+
+@contextmanager
+def held(server: Server, query: str, **values: Any) -> Iterator[None]:
+    """Make everybody who needs the same rows wait until the block ends."""
+    with (
+        embedded.running(server.data_dir) as database,
+        psycopg.connect(database.admin_url()) as holder,
+    ):
+        # A statement that locks a table counts no rows: -1.
+        assert holder.execute(query, values).rowcount, query
+        yield
+        holder.rollback()
+
+
+def unleased(seller: Seller) -> None:
+    until(lambda: not seller.sql(LEASED), "the end of the lease")
+
+
+def everything(seller: Seller) -> dict[str, Any]:
+    unleased(seller)
+    return snapshot(seller)

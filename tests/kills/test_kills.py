@@ -1,0 +1,77 @@
+"""kill -9 in the middle of every stream of work: nothing is lost, nothing is done twice, and it ends
+as if nothing had happened.
+
+`make test` kills each stream once, at its most dangerous moment; `make nightly` at every moment
+that can be held, and at random ones.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from tests.kills.imports import Cancel, Import
+from tests.kills.order_uploads import OrderUploads
+from tests.kills.recommendations import Acceptance, Generation
+from tests.kills.removals import Removal
+from tests.kills.reprices import Reprice
+from tests.kills.rollbacks import MoveBack, Preparation
+from tests.kills.room import Room, Work
+
+import soak
+
+STREAMS: tuple[type[Work], ...] = (
+    Import,
+    Cancel,
+    OrderUploads,
+    Reprice,
+    Preparation,
+    MoveBack,
+    Generation,
+    Acceptance,
+    Removal,
+)
+
+
+def named(stream: type[Work]) -> str:
+    return stream.__name__
+
+
+@pytest.mark.parametrize(
+    ("stream", "moment"),
+    [
+        pytest.param(
+            stream,
+            moment,
+            id=f"{named(stream)}, {moment}",
+            marks=[pytest.mark.soak] if place else [],
+        )
+        for stream in STREAMS
+        for place, moment in enumerate(stream.moments)
+    ],
+)
+def test_killed_where_it_is_held(room: Room, stream: type[Work], moment: str) -> None:
+    work = stream(room.server)
+    with work.held_at(moment):
+        work.kill()
+    room.is_whole(work)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("stream", "number"),
+    [
+        pytest.param(stream, number, id=f"{named(stream)}-{number}")
+        for stream in STREAMS
+        for number in range(soak.count("CARDSYNC_SOAK_ROUNDS", stream.rounds, 3))
+    ],
+)
+def test_killed_at_any_moment(room: Room, stream: type[Work], number: int) -> None:
+    _, seconds = room.undisturbed(stream)
+    work = stream(room.server)
+    work.start()
+    for _ in range(random.randint(1, 2)):
+        time.sleep(random.uniform(0, seconds * 1.1))  # the moment is what is tested
+        work.kill()
+    room.is_whole(work)
