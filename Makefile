@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check soak nightly explore lint types openapi bench screenshots lock clean
+.PHONY: help setup run test check soak nightly mutants explore lint types openapi bench screenshots lock clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -36,12 +36,17 @@ soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, ma
 	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
-nightly: .venv/.dev .venv/.front-dev ## The soak, then all features and contracts on a stock PostgreSQL server
+nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on a stock PostgreSQL server, mutants
 	@red=0; \
 	SOAK_NIGHT=$(NIGHT) $(MAKE) soak || red=1; \
 	SOAK_NIGHT=$(NIGHT) .ci/stock "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak" \
 	  tests/features tests/contract || red=1; \
+	$(MAKE) mutants || red=1; \
 	exit $$red
+
+# A sample of the changes: COUNT of them, drawn by the day; it ends after NIGHT seconds.
+mutants: .venv/.dev .venv/.mutmut ## Change money, access and locks one place at a time: do tests notice?
+	@"$(BIN)/python" tests/mutants.py --count $(or $(COUNT),400) --seconds $(NIGHT)
 
 explore: .venv/.dev ## The properties with random examples, other ones each time
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile explore tests/core
@@ -63,11 +68,11 @@ screenshots: .venv/.dev .venv/.front-dev ## Pictures of the pages for docs/scree
 	@"$(BIN)/python" tests/screenshots.py
 
 lock: ## Pin the dependencies anew (needs pip-tools)
-	@cd requirements && for part in run dev node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+	@cd requirements && for part in run dev mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
 
 clean: ## Remove the environment and the demo's data
-	rm -rf .venv .data frontend/node_modules src/cardsync/dashboard/static/vendor
+	rm -rf .venv .data mutants frontend/node_modules src/cardsync/dashboard/static/vendor
 
 .venv/bin/python:
 	@python="$$(command -v "$(PYTHON)" || command -v python3)"; \
@@ -87,6 +92,12 @@ clean: ## Remove the environment and the demo's data
 	@echo "installing pinned development tools …"
 	@"$(BIN)/python" -m pip install -q --require-hashes -r requirements/dev.txt
 	@touch .venv/.dev
+
+# In a folder of its own: with what mutmut brings along, granian would name its processes otherwise.
+.venv/.mutmut: .venv/.dev requirements/mutants.txt
+	@echo "installing mutmut …"
+	@"$(BIN)/python" -m pip install -q --require-hashes --target .venv/mutmut -r requirements/mutants.txt
+	@touch .venv/.mutmut
 
 # The files that the pages link, and for the tests the checker of accessibility.
 .venv/.front: .venv/.run frontend/package-lock.json frontend/vendor.py

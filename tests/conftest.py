@@ -6,6 +6,7 @@ builders. One database a test process; every test makes its own sellers.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import tempfile
@@ -65,6 +66,8 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What is imported and collected lives to the end: the garbage collector leaves it out.
+    gc.disable()
     soak.pytest_configure(config)
     config.pluginmanager.register(everyday)
     config.pluginmanager.register(stories)
@@ -76,6 +79,11 @@ def pytest_configure(config: pytest.Config) -> None:
         Path(folder).chmod(0o755)
         os.environ["CARDSYNC_TEST_DIR"] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,12 +22,8 @@ from cardsync.database.session import run
 from cardsync.figures.keep import keep_figures
 from cardsync.inventory.judge import Verdict
 from cardsync.inventory.outcome import Outcome
-from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.reviews.keep import keep_found
-from cardsync.pricing.runs.confirmed import remember
-from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
-from cardsync.pricing.runs.push_task import push_prices, withdraw
+from cardsync.pricing.runs.ended import Ended, settle
 from cardsync.pricing.runs.reprice import begin
 from cardsync.pricing.runs.run_reads import count_changes
 from cardsync.pricing.runs.sale_runs import begun_since
@@ -36,7 +32,7 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
-from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, Work, mark_due
+from cardsync.work.jobs import Work
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
 from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import State, Upload
@@ -85,25 +81,13 @@ async def finish(
             )
         )
         await _supersede_reviews(session, upload)
-        if not in_review and not reprice:
-            await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
-            await hold_gates(session, upload.seller_id)
+        await settle(session, state, _ended(upload, outcome, in_review, reprice), now)
         if outcome.sold is not None:
-            await on_sale.settle(session, upload.seller_id, outcome.sold, now)
             await begun_since(session, state, upload.begun_at or upload.received_at, now)
-        if outcome.reviews is not None:
-            await keep_found(session, upload.seller_id, outcome.reviews, now)
-        if outcome.confirmed is not None:
-            await remember(session, upload.seller_id, outcome.confirmed, now)
         await keep_settled(session, upload.seller_id)
         await promote(session, upload.seller_id)
-        await mark_due(session, upload.seller_id, NETWORK)
-        await mark_due(session, upload.seller_id, NETWORK_CELLS)
-        if not reprice and not in_review:
-            await mark_due(session, upload.seller_id, RECOMMENDATIONS)
         await note_shown(session, upload.seller_id, now)
         state.review_upload_id = upload.id if in_review else None
-        state.export_fingerprint = outcome.fingerprint
         if verdict.believable:
             await _snapshot_lines(session, upload, outcome.lines)
         if outcome.new_lines:
@@ -112,10 +96,6 @@ async def finish(
         _note(session, upload, report, now)
         if reprice:
             await begin(session, upload.seller_id, "sync", now, upload_id=upload.id)
-        elif report["changed"]:
-            await push_prices(session, upload.seller_id, now, upload.sync_cycle_id)
-        elif outcome.fingerprint == NOTHING:
-            await withdraw(session, upload.seller_id, now)
         await sync_state.upload_finished(
             session,
             upload.seller_id,
@@ -133,6 +113,24 @@ async def finish(
     )
     if not reprice:
         await keep_figures(writer.database, upload.seller_id, now)
+
+
+def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> Ended:
+    """What the upload's pricing found. A run that follows prices for it, and tells the agent."""
+    changed = bool(outcome.report["changed"])
+    return Ended(
+        outcome.fingerprint,
+        completed=not in_review and not reprice,
+        pushes=changed and not reprice,
+        withdraws=outcome.fingerprint == NOTHING and not reprice,
+        cycle=upload.sync_cycle_id,
+        held=outcome.held,
+        lines=outcome.lines,
+        sold=outcome.sold,
+        reviews=outcome.reviews,
+        confirmed=outcome.confirmed,
+        uploaded=True,
+    )
 
 
 async def let_go(work: Work, lease: Lease) -> None:

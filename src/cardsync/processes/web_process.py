@@ -92,10 +92,12 @@ def web_app() -> object:
     setup_logging(settings.log_level, settings.log_format)
     # No other process would end it after its parent was killed.
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
+    gc.disable()
     app = create_app(settings)
     short_turns()
     # The garbage collector leaves out the objects that exist here: walking them took 0.2 s, and
     # every caller waited.
     gc.collect()
     gc.freeze()
+    gc.enable()
     return app

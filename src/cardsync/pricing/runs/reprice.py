@@ -13,7 +13,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -34,13 +34,11 @@ from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.receipts.archive import keep
-from cardsync.pricing.reviews.found import Found, found_in
-from cardsync.pricing.reviews.keep import keep_found
+from cardsync.pricing.reviews.found import found_in
 from cardsync.pricing.rules import rows as store
 from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
-from cardsync.pricing.runs.confirmed import must_stop, remember
-from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
-from cardsync.pricing.runs.push_task import push_prices, withdraw
+from cardsync.pricing.runs.confirmed import must_stop
+from cardsync.pricing.runs.ended import Ended, settle
 from cardsync.pricing.runs.run_reads import count_changes
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.lease import UnderLease, boundary
@@ -48,7 +46,7 @@ from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, own_state
 from cardsync.sync import cancel
 from cardsync.work import runner
-from cardsync.work.jobs import RECOMMENDATIONS, SALES, Work, enqueue, jobs, mark_due, mark_due_by
+from cardsync.work.jobs import SALES, Work, enqueue, jobs, mark_due, mark_due_by
 from cardsync.work.piece import CancelRequested
 from cardsync.work.setbacks import pause
 from cardsync.work.uploads import Upload
@@ -286,10 +284,15 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
             [priced],
             stock.run,
         )
-    held = engine.held(priced)
-    gated = engine.gated(priced)
     sold = on_sale.on_sale(priced)
-    reviews = found_in(priced, stock.run)
+    found = partial(
+        Ended,
+        held=engine.held(priced),
+        gated=engine.gated(priced),
+        sold=sold,
+        reviews=found_in(priced, stock.run),
+        confirmed=confirmed,
+    )
     await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     # While PostgreSQL writes.
@@ -307,19 +310,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         await write.write(writer, deque(write.retargets(rows, work.settings.slab_rows)))
     finally:
         exported = await exporting
-    await _end(
-        work,
-        lease,
-        run,
-        "completed",
-        counts,
-        exported,
-        held,
-        gated,
-        confirmed,
-        sold,
-        reviews,
-    )
+    await _end(work, lease, run, "completed", counts, found(exported, completed=True))
 
 
 async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFrame) -> bool:
@@ -395,14 +386,10 @@ async def _end(
     run: PriceRun,
     state: str,
     counts: dict[str, Any],
-    exported: str | None = None,
-    held: Sequence[int] = (),
-    gated: pl.DataFrame | None = None,
-    confirmed: pl.DataFrame | None = None,
-    sold: on_sale.OnSale | None = None,
-    reviews: Found | None = None,
+    ended: Ended | None = None,
 ) -> None:
-    """The run's last transaction: state, fingerprint of the export, the agent's task, lease.
+    """The run's last transaction: state, what follows from its prices, lease. One that set no prices
+    has not `ended` anything.
 
     Raises LeaseLost or CancelRequested.
     """
@@ -416,40 +403,35 @@ async def _end(
         await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
         if state in ("completed", "awaiting_review"):
             await _supersede(session, run, now)
-        own.export_fingerprint = exported or await fingerprint(session, lease.seller_id)
-        await session.flush()
         if state == "failed":
             await _let_sales_begin_another(session, own, run, now)
-        if state == "completed":
-            await mark_due(session, lease.seller_id, RECOMMENDATIONS)
-            await hold_prices(session, lease.seller_id, held)
-            await hold_gates(session, lease.seller_id, gated)
-        if sold is not None:
-            await on_sale.settle(session, lease.seller_id, sold, now)
-        if reviews is not None:
-            await keep_found(session, lease.seller_id, reviews, now)
-        if confirmed is not None:
-            await remember(session, lease.seller_id, confirmed, now)
-        # An upload that shows the old prices still: they are offered again, as after an import
-        # without a run.
-        unpushed = "follows" in run.summary and own.export_fingerprint != NOTHING
-        if state == "completed" and (changed or unpushed):
-            await push_prices(session, lease.seller_id, now, await _cycle_of(session, run))
-        elif state == "completed" and "follows" in run.summary:
-            await withdraw(session, lease.seller_id, now)
-        told = f"price run {run.id} {state}: {changed} price changes"
+        if ended is None:
+            ended = Ended(await fingerprint(session, lease.seller_id), completed=False)
+        else:
+            ended = await _told(session, run, ended, changed)
+        await settle(session, own, ended, now)
         session.add(
             Activity(
                 seller_id=lease.seller_id,
                 actor="pricing",
                 action="pricing.repriced",
-                summary=told,
+                summary=f"price run {run.id} {state}: {changed} price changes",
                 created_at=now,
             )
         )
         await session.flush()
         await sync_state.release_lease(session, lease)
     await keep_figures(work.database, lease.seller_id, now)
+
+
+async def _told(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:
+    """Whether the agent is told. An upload that shows the old prices still has them offered again,
+    as after an import without a run.
+    """
+    follows = "follows" in run.summary
+    pushes = bool(changed) or (follows and ended.fingerprint != NOTHING)
+    cycle = await _cycle_of(session, run) if pushes else None
+    return replace(ended, pushes=pushes, withdraws=follows, cycle=cycle)
 
 
 async def _let_sales_begin_another(

@@ -1,0 +1,70 @@
+"""The end of a pricing, of an upload or of the stored cards: what it found goes in; what follows from
+it is stored in its last transaction. The figures of the stock are kept after it (figures/keep.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.pricing.export import on_sale
+from cardsync.pricing.reviews.found import Found
+from cardsync.pricing.reviews.keep import keep_found
+from cardsync.pricing.runs.confirmed import remember
+from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
+from cardsync.pricing.runs.push_task import push_prices, withdraw
+from cardsync.seller_state.models import SyncState
+from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, mark_due
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a pricing found. What it did not look at is None, and stays as it is stored."""
+
+    # Of the export from now on.
+    fingerprint: str
+    # Every target is set, and no further run over the same cards follows at once.
+    completed: bool
+    # The export asks for prices that no agent was told of, or for nothing any more.
+    pushes: bool = False
+    withdraws: bool = False
+    # The agent's cycle that brought the cards.
+    cycle: str | None = None
+    # What was held back, in these product lines or in all.
+    held: Sequence[int] = ()
+    gated: pl.DataFrame | None = None
+    lines: Sequence[str] | None = None
+    sold: on_sale.OnSale | None = None
+    reviews: Found | None = None
+    # The leaps that the seller said yes to.
+    confirmed: pl.DataFrame | None = None
+    # An upload changed the cards themselves.
+    uploaded: bool = False
+
+
+async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datetime) -> None:
+    """Store what follows from the pricing. `own` is the seller's row, locked."""
+    seller_id = own.seller_id
+    own.export_fingerprint = ended.fingerprint
+    await session.flush()
+    if ended.completed:
+        await hold_prices(session, seller_id, ended.held, ended.lines)
+        await hold_gates(session, seller_id, ended.gated)
+        await mark_due(session, seller_id, RECOMMENDATIONS)
+    if ended.sold is not None:
+        await on_sale.settle(session, seller_id, ended.sold, now)
+    if ended.reviews is not None:
+        await keep_found(session, seller_id, ended.reviews, now)
+    if ended.confirmed is not None:
+        await remember(session, seller_id, ended.confirmed, now)
+    if ended.uploaded:
+        await mark_due(session, seller_id, NETWORK)
+        await mark_due(session, seller_id, NETWORK_CELLS)
+    if ended.pushes:
+        await push_prices(session, seller_id, now, ended.cycle)
+    elif ended.withdraws:
+        await withdraw(session, seller_id, now)
