@@ -236,9 +236,12 @@ class Server:
             name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")
         }
         self.env = clean | {f"CARDSYNC_{name}": value for name, value in given.items()}
-        # The first web process starts the others.
-        self.webs = 1 + int(settings.get("WEB_WORKERS", "1"))
         self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def webs(self) -> int:
+        """How many web processes it has; the first one starts the others."""
+        return 1 + int(self.env.get("CARDSYNC_WEB_WORKERS", "1"))
 
     def __enter__(self) -> Server:
         self.start()
