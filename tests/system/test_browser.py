@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium")
 PASSWORD = "correct horse battery"
-LOOKS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
+# `make test` looks at each width and at each scheme, the soak at all pairs of them.
+LOOKS = [
+    (390, "light"),
+    (1280, "dark"),
+    pytest.param(390, "dark", marks=pytest.mark.soak),
+    pytest.param(1280, "light", marks=pytest.mark.soak),
+]
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,5 +1,6 @@
-"""Label sheets as Debian's chromium prints them: in the PDF every label's outline lies where the
-layout says. Without chromium these are skipped.
+"""Two full sheets of labels as Debian's chromium prints them: in the PDF each label's outline is
+where the layout says, also on the second page. Without chromium these are skipped; the soak runs
+them, because test_printed_pages.py looks at one sheet of each kind every time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ OUTLINE = re.compile(rb"([\d.]+) ([\d.]+) [\d.]+ [\d.]+ re\nS")
 SHIFT = re.compile(rb"([\d.]+) 0 0 [\d.]+ (-?[\d.]+) (-?[\d.]+) cm\n0 0 0 RG")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.soak,
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
 ]
 

@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium")
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 AXE_TEXT = AXE.read_text() if AXE.exists() else ""
-LOOKS = [(width, scheme) for width in (360, 1440) for scheme in ("light", "dark")]
+# `make test` looks at each width and at each scheme, the soak at all pairs of them.
+LOOKS = [
+    (360, "light"),
+    (1440, "dark"),
+    pytest.param(360, "dark", marks=pytest.mark.soak),
+    pytest.param(1440, "light", marks=pytest.mark.soak),
+]
 # A refusal that the test asked for is told by its status; what a page still loads when it is left
 # is broken off.
 REFUSALS = [f"the server responded with a status of {status}" for status in (403, 404, 422)]
