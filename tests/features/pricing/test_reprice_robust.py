@@ -14,7 +14,7 @@ from cardsync import clock
 from cardsync.inventory import drain
 from cardsync.pricing.engine import engine
 from cardsync.pricing.receipts import columns
-from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs import ended
 from cardsync.pricing.runs.reprice import work_off_one
 from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
@@ -215,16 +215,15 @@ async def test_killed_after_the_last_slab_the_agent_still_hears_of_it(a_seller, 
     """All is written, and only the run's last transaction is missing."""
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
-    ended = reprice.push_prices
 
     async def dies(*arguments):
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(reprice, "push_prices", dies)
-    with pytest.raises(asyncio.CancelledError):
-        await work_off_one(seller.service.work, seller.id)
+    with monkeypatch.context() as patched:
+        patched.setattr(ended, "push_prices", dies)
+        with pytest.raises(asyncio.CancelledError):
+            await work_off_one(seller.service.work, seller.id)
     assert (all(await dearer(seller)), (await run_of(seller, run_id))["state"]) == (True, "running")
-    monkeypatch.setattr(reprice, "push_prices", ended)
     clock.shift(timedelta(minutes=1))
     await work_off_one(seller.service.work, seller.id)
     await is_whole(seller, run_id)
