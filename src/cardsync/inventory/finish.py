@@ -116,7 +116,7 @@ async def finish(
 
 
 def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> Ended:
-    """What the upload's pricing found. A run that follows prices for it, and tells the agent."""
+    """Return the findings of the upload's pricing; a run that follows it tells the agent."""
     changed = bool(outcome.report["changed"])
     return Ended(
         outcome.fingerprint,

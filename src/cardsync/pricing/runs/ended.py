@@ -23,7 +23,7 @@ from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, mark_due
 
 @dataclass(frozen=True)
 class Ended:
-    """What a pricing found. What it did not look at is None, and stays as it is stored."""
+    """The findings of a pricing. What it did not look at is None, and stays as it is stored."""
 
     # Of the export from now on.
     fingerprint: str
