@@ -78,7 +78,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
     "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),
-    "crowd": (crowd.measure, {"rounds": 60, "orders": 20_000, "crowd": 60}),
+    "crowd": (crowd.measure, {"rounds": 100, "orders": 20_000, "crowd": 60}),
     "phone_marks": (phone_marks.measure, {"rounds": 20, "phones": 16}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "reprice_by_evidence": (

@@ -66,7 +66,7 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # What is imported and collected lives to the end: the garbage collector leaves it out.
+    # The garbage collector leaves out all that is imported and collected, which lives to the end.
     gc.disable()
     soak.pytest_configure(config)
     config.pluginmanager.register(everyday)

@@ -16,7 +16,7 @@ import pytest
 TESTS = Path(__file__).parent
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
-# What starts real processes.
+# These folders start real processes.
 PROCESSES = ("kills", "system")
 # One file of real processes stays in `make check`: a first run from nothing, told in the terminal.
 DEMO = "test_demo.py"

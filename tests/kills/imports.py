@@ -181,7 +181,7 @@ class Cancel(Import):
         assert self.seller.finished(self.send(1))["state"] == "done"
 
     def taken(self) -> dict[str, Any]:
-        """What two sellers share that ended with the same file, whatever was cancelled before."""
+        """Leave out the runs and reports, which a cancelled upload adds to."""
         taken = everything(self.seller)
         return {name: taken[name] for name in ("cards", "observations", "lines", "export")}
 

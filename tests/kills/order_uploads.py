@@ -41,7 +41,7 @@ LATE = f"A-{ORDERS - 2:05}"
 
 
 def history() -> list[tuple[str, list[dict[str, Any]]]]:
-    """What an order says last, lines that replace each other, refunds that create."""
+    """Return uploads that change each other's orders, replace lines, and refund unknown orders."""
     numbers = [f"A-{number:05}" for number in range(ORDERS)]
     paid = {
         "buyer_name": "Some Buyer",

@@ -120,7 +120,7 @@ class Acceptance(Generation):
         if self._asking is not None:
             self._asking.join(60)
         until(self.answers, "the web process to be back")
-        # Whoever got no answer asks again; it was accepted before, or is accepted now.
+        # A client without an answer asks again: the first request was done, or this one is.
         before = len(self.seller.sql(CHANGES))
         answer = self.accept()
         assert answer.status_code == (409 if before else 200), answer.text

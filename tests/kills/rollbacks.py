@@ -28,7 +28,7 @@ HISTORY = """
     GROUP BY price ORDER BY price
 """
 STATE = """
-    SELECT lease_token, rollback_until, export_fingerprint IS NULL AS told FROM sync_state
+    SELECT lease_token, rollback_until, export_fingerprint IS NULL AS unknown FROM sync_state
      WHERE seller_id = %(seller)s
 """
 FIRST_OF_SLAB = (
@@ -143,8 +143,6 @@ class Preparation(Work):
 class MoveBack(Preparation):
     """The agent has imported the file: more cards move than the request moves by itself."""
 
-    moments = (NOTHING_TOLD, *EACH_SLAB)
-
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self.ask()
@@ -190,6 +188,6 @@ class MoveBack(Preparation):
             "moved": [{"moved": ROWS}],
             "history": [("1.2000", ROWS), ("1.3900", ROWS)],
             "tasks": [{"status": "completed"}],
-            "state": [{"lease_token": None, "rollback_until": None, "told": False}],
+            "state": [{"lease_token": None, "rollback_until": None, "unknown": False}],
             "served": [],
         }

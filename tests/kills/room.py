@@ -53,7 +53,7 @@ class Work(ABC):
 
     @abstractmethod
     def taken(self) -> dict[str, Any]:
-        """What the work leaves behind, in a form that two sellers share."""
+        """Return the stored result without ids, so that two sellers' results are equal."""
 
     @abstractmethod
     def is_right(self, taken: dict[str, Any]) -> None:

@@ -21,8 +21,8 @@ from cardsync.orders.models import BUYER_HASH
 
 # Whether anything is out of date, so that a reader must count all orders by itself.
 STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
-# A shop's first upload brings years of days, and each statement reads all orders of the shop anew:
-# few large parts, which memory can still hold.
+# A shop's first upload brings years of days, and each part reads all orders of the shop anew. So
+# the parts are few, and as large as memory can hold.
 ORDERS_AT_ONCE: Final = 20_000
 NAMES_AT_ONCE: Final = 20_000
 NAMELESS: Final = "hashtextextended('', 0)"
@@ -45,8 +45,7 @@ _FOUND: Final = f"""
 _ON_DAYS: Final = "orders.order_date = ANY (CAST(:days AS date[]))"
 _WITHOUT_DAY: Final = "orders.order_date IS NULL"
 _ORDERS: Final = f"""
-    SELECT coalesce(order_date, DATE '0001-01-01'), count(*) FROM orders
-     WHERE seller_id = :seller AND ({_ON_DAYS} OR (:undated AND {_WITHOUT_DAY})) GROUP BY 1
+    SELECT order_date, count(*) FROM orders WHERE seller_id = :seller AND {_ON_DAYS} GROUP BY 1
 """
 _NAME: Final = """
     INSERT INTO customer_order (seller_id, order_id, name)
@@ -102,7 +101,7 @@ async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[d
     An order that another transaction writes meanwhile leaves its day out of date, so only the
     names that were read here are renamed and summed.
     """
-    values = {"seller": seller_id, "days": list(days), "undated": UNDATED in days}
+    values = {"seller": seller_id, "days": list(days)}
     orders = {row[0]: row[1] for row in await session.execute(text(_ORDERS), values)}
     for part in _parts(days, orders):
         await _keep_some(session, seller_id, part)

@@ -25,7 +25,7 @@ from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, mark_due
 class Ended:
     """The findings of a pricing. What it did not look at is None, and stays as it is stored."""
 
-    # Of the export from now on.
+    # The export has this fingerprint from now on.
     fingerprint: str
     # Every target is set, and no further run over the same cards follows at once.
     completed: bool
@@ -34,7 +34,7 @@ class Ended:
     withdraws: bool = False
     # The agent's cycle that brought the cards.
     cycle: str | None = None
-    # What was held back, in these product lines or in all.
+    # These prices were held back; `lines` None means that all product lines were priced.
     held: Sequence[int] = ()
     gated: pl.DataFrame | None = None
     lines: Sequence[str] | None = None

@@ -425,7 +425,7 @@ async def _end(
 
 
 async def _told(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:
-    """Say whether the agent hears of it. An upload that shows the old prices has them offered again,
+    """Add whether the agent gets a task. An upload that shows the old prices has them offered again,
     as after an import without a run.
     """
     follows = "follows" in run.summary
