@@ -78,7 +78,7 @@ class Import(Work):
         self.seller.finished(self.send(0))
         with held(self.server, LAST_ABSENT, seller=self.seller.id, named=NAMED):
             self.send(1)
-            until(self.stands, "the import to meet the locked row")
+            until(self.waits, "the import to meet the locked row")
             assert not self.seller.sql(TOMBSTONES, named=NAMED)
             yield
 
@@ -147,7 +147,7 @@ class Cancel(Import):
         if moment.endswith("last transaction") or moment.startswith("in its last"):
             with held(self.server, LAST_ABSENT, seller=self.seller.id, named=NAMED):
                 self.send(1)
-                until(self.stands, "the import to meet the locked row")
+                until(self.waits, "the import to meet the locked row")
                 if moment.startswith("in its last"):
                     self.kill()
                 self.cancel()

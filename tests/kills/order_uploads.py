@@ -115,7 +115,7 @@ class OrderUploads(Work):
             self.send(written, len(UPLOADS))
             if written == 2:
                 # The transaction dies with its worker and leaves nothing of itself.
-                until(self.stands, "the worker to meet the locked row")
+                until(self.waits, "the worker to meet the locked row")
                 assert not self.seller.sql("SELECT 1 FROM order_item WHERE seller_id = %(seller)s")
                 yield
             else:
@@ -123,7 +123,7 @@ class OrderUploads(Work):
 
     def _between_halves(self) -> Iterator[None]:
         """The second half outlives its worker: nobody goes on before it has ended."""
-        until(lambda: self.half_sent() and self.stands(), "one half of the shipping rows")
+        until(lambda: self.half_sent() and self.waits(), "one half of the shipping rows")
         killed = self.server.children("worker")
         kill(*killed)
         until(
@@ -131,7 +131,7 @@ class OrderUploads(Work):
             "another worker",
         )
         assert self.half_sent()
-        assert self.stands(), "the second half's statement lives on"
+        assert self.waits(), "the second half's statement lives on"
         assert not self.seller.sql(REFUNDED)
         yield
 

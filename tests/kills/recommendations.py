@@ -68,7 +68,7 @@ class Generation(Work):
     def held_at(self, moment: str) -> Iterator[None]:
         with held(self.server, ROWS, seller=self.seller.id):
             self.start()
-            until(self.stands, "the generation to wait")
+            until(self.waits, "the generation to wait")
             yield
             assert {str(row["proposed_price"]) for row in self.seller.sql(FOUND)} == {"14.0000"}
             assert self.seller.sql(DUE)
@@ -110,7 +110,7 @@ class Acceptance(Generation):
     def held_at(self, moment: str) -> Iterator[None]:
         with held(self.server, CARD, seller=self.seller.id, card=self.one["card"]["id"]):
             self.start()
-            until(self.stands, "the acceptance to wait")
+            until(self.waits, "the acceptance to wait")
             yield
         assert self._asking is not None
         self._asking.join(60)

@@ -81,7 +81,7 @@ class Removal(Work):
         query = f"SELECT 1 FROM {table} WHERE {column} = %(seller)s FOR UPDATE"
         with held(self.server, query, seller=self.seller.id):
             self.start()
-            until(self.stands, "the removal to wait for the rows")
+            until(self.waits, "the removal to wait for the rows")
             yield
 
     def end(self) -> None:

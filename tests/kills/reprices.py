@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from tests.kills.room import SLAB, WAITING, Work, everything, held
+from tests.kills.room import SLAB, Work, everything, held
 from tests.system.inventories import FIRST, SECOND
 from tests.system.processes import Server, until
 
@@ -76,7 +76,7 @@ class Reprice(Work):
                 self.stopped_at(0)
                 outer.enter_context(held(self.server, RUNNING, seller=self.seller.id))
             until(
-                lambda: self.seller.sql(WRITTEN, rows=ROWS) and self.stands(), "the end of the run"
+                lambda: self.seller.sql(WRITTEN, rows=ROWS) and self.waits(), "the end of the run"
             )
             yield
 
@@ -89,10 +89,7 @@ class Reprice(Work):
 
     def stopped_at(self, slab: int) -> None:
         until(
-            lambda: (
-                self.seller.sql(WRITTEN, rows=slab * SLAB)
-                and len(self.server.sql(WAITING)) >= min(2, SLABS - slab)
-            ),
+            lambda: self.seller.sql(WRITTEN, rows=slab * SLAB) and self.waits(min(2, SLABS - slab)),
             f"the worker to stop behind {slab} slabs",
         )
 

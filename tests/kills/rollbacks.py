@@ -98,7 +98,7 @@ class Preparation(Work):
     def prepared_behind(self, slab: int) -> None:
         """Wait until that slab is committed and the preparation waits for a row."""
         card = self.card_of(slab) if slab >= 0 else 0
-        until(lambda: self.rollback()["prepared_to"] >= card and self.stands(), f"{slab + 1} slabs")
+        until(lambda: self.rollback()["prepared_to"] >= card and self.waits(), f"{slab + 1} slabs")
 
     def card_of(self, slab: int) -> int:
         return int(self.seller.sql(FIRST_OF_SLAB, rows=slab * SLAB)[0]["id"])
@@ -165,7 +165,7 @@ class MoveBack(Preparation):
             values["card"] = self.card_of(int(moment.split()[1]))
         with held(self.server, TASK if moment == NOTHING_TOLD else CARD, **values):
             self.start()
-            until(self.stands, moment)
+            until(self.waits, moment)
             assert self.rollback()["state"] == "served"
             yield
 

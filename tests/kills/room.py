@@ -18,9 +18,13 @@ from cardsync.processes import embedded
 SLAB = 20
 # Small pieces of work, and leases that end soon after their holder.
 SETTINGS = {"SLAB_ROWS": str(SLAB), "LEASE_SECONDS": "1", "ORDERS_HALVED_OVER": "200"}
-WAITING = (
-    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-)
+# Somebody else's short wait says nothing of the work.
+HOLDER = "holder of the kills"
+WAITING = """
+    SELECT 1 FROM pg_stat_activity held JOIN pg_stat_activity holder
+        ON holder.pid = ANY (pg_blocking_pids(held.pid))
+     WHERE held.datname = current_database() AND holder.application_name = %(holder)s
+"""
 LEASED = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NOT NULL"
 
 
@@ -62,9 +66,9 @@ class Work(ABC):
     def kill(self) -> None:
         kill(*self.server.children(self.killed))
 
-    def stands(self) -> bool:
-        """Whether a statement waits for rows."""
-        return bool(self.server.sql(WAITING))
+    def waits(self, statements: int = 1) -> bool:
+        """Whether so many statements wait for the rows that are held."""
+        return len(self.server.sql(WAITING, holder=HOLDER)) >= statements
 
 
 class Room:
@@ -97,7 +101,7 @@ def held(server: Server, query: str, **values: Any) -> Iterator[None]:
     """Make everybody who needs the same rows wait until the block ends."""
     with (
         embedded.running(server.data_dir) as database,
-        psycopg.connect(database.admin_url()) as holder,
+        psycopg.connect(database.admin_url(), application_name=HOLDER) as holder,
     ):
         # A statement that locks a table counts no rows: -1.
         assert holder.execute(query, values).rowcount, query
