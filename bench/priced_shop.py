@@ -26,7 +26,7 @@ from cardsync.database.copy import frame_of
 from cardsync.database.urls import libpq_url
 from cardsync.pricing.engine.rules import Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.rules.rule_file import read_rules
+from cardsync.pricing.inputs.rule_file import read_rules
 from engine import plain_target
 from ground import Client, Ground
 

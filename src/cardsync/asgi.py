@@ -53,8 +53,8 @@ from cardsync.orders import sales_summary_routes as sales_summary
 from cardsync.orders.pull_sessions import PULLS
 from cardsync.plans import pages as plan_pages
 from cardsync.plans import routes as plans
-from cardsync.pricing.export import routes as pricing
-from cardsync.pricing.reviews import routes as price_reviews
+from cardsync.pricing.decisions import routes as price_reviews
+from cardsync.pricing.files import routes as pricing
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rule_tests import routes as rule_tests

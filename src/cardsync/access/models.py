@@ -142,7 +142,7 @@ class Account(Base):
     # Writers without a member's click may take so much off the listed value in a week. Without a
     # budget it is a part of that value (pricing/loss/limits.py).
     loss_budget: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    # Larger moves of a price wait for the seller's word (pricing/reviews).
+    # Larger moves of a price wait for the seller's word (pricing/decisions).
     review_up_bp: Mapped[int | None]
     review_down_bp: Mapped[int | None]
     review_first_price: Mapped[bool] = mapped_column(server_default=FALSE)

@@ -32,7 +32,7 @@ from cardsync.errors import CommandError
 from cardsync.limits import PLANS, SHIP_WITHIN_MOST
 from cardsync.orders import shipping_type
 from cardsync.postage import postage_steps
-from cardsync.pricing.rules.rows import make_preset_rule
+from cardsync.pricing.inputs.rule_rows import make_preset_rule
 from cardsync.seller_state.models import SyncState
 from cardsync.work.jobs import ORDERS, SALES, mark_due
 from cardsync.work.streams import hold_still

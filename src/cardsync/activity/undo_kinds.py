@@ -19,7 +19,7 @@ from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
 from cardsync.orders import one_customer, returns
 from cardsync.orders import pull_marks as orders
-from cardsync.pricing.reviews import decide as reviews
+from cardsync.pricing.decisions import decide as reviews
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules

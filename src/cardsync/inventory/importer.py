@@ -37,14 +37,14 @@ from cardsync.inventory.outcome import Outcome, outcome_of
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.inventory.price import Prices, price_rows, prices_of, with_targets
 from cardsync.inventory.stored_cards import read_stored
+from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.export import on_sale
+from cardsync.pricing.inputs import rule_rows
+from cardsync.pricing.inputs.cards_to_price import ON_SALE
+from cardsync.pricing.inputs.decided import Decided, decided_of
+from cardsync.pricing.inputs.market_inputs import market_inputs
+from cardsync.pricing.inputs.price_history import Past, past_of
 from cardsync.pricing.receipts.archive import keep
-from cardsync.pricing.rules import rows as rule_rows
-from cardsync.pricing.rules.decided import Decided, decided_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE
-from cardsync.pricing.runs.market_inputs import market_inputs
-from cardsync.pricing.runs.price_history import Past, past_of
 from cardsync.seller_state.lease import boundary
 from cardsync.seller_state.state import Lease
 from cardsync.storage import ObjectMissing, Store

@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.inventory import diff
+from cardsync.pricing.decisions.confirmed import must_stop
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.runs.confirmed import must_stop
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.work.jobs import Work
 from cardsync.work.uploads import Upload

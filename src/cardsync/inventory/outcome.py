@@ -17,8 +17,8 @@ from cardsync.inventory import diff
 from cardsync.inventory.judge import Verdict
 from cardsync.inventory.parse import Parsed
 from cardsync.inventory.price import Prices
-from cardsync.pricing.export import on_sale
-from cardsync.pricing.reviews.found import Found
+from cardsync.pricing.decisions import on_sale
+from cardsync.pricing.decisions.found import Found
 
 
 @dataclass(frozen=True)

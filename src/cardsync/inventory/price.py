@@ -13,13 +13,13 @@ import polars as pl
 
 from cardsync.inventory.diff import current_price
 from cardsync.inventory.judge import Verdict
+from cardsync.pricing.decisions import on_sale
+from cardsync.pricing.decisions.found import Found, found_in
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.export import on_sale
+from cardsync.pricing.inputs.decided import Decided
+from cardsync.pricing.inputs.price_history import Past
 from cardsync.pricing.receipts.columns import filled
-from cardsync.pricing.reviews.found import Found, found_in
-from cardsync.pricing.rules.decided import Decided
-from cardsync.pricing.runs.price_history import Past
 
 MOVES: Final = ("held", "up", "down", "up_value", "down_value")
 

@@ -27,10 +27,10 @@ from cardsync.inventory.price_file import (
     write_whole,
 )
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.rule_file import RuleSet, told_rule_set
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts import terminal
 from cardsync.pricing.receipts.explain import explain_card
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.rules.rule_file import RuleSet, told_rule_set
 from cardsync.processes.command_line import ROW_ID, say, settings_with, with_database
 from cardsync.storage import open_store
 

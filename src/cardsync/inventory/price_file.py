@@ -27,10 +27,10 @@ from cardsync.money import dollars
 from cardsync.pricing.engine import breaker, engine, rules
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
+from cardsync.pricing.inputs.rule_file import RuleSet, read_rule_set
 from cardsync.pricing.receipts.explain import told_rules
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
 from cardsync.pricing.rules.file_queries import resolve, untold
-from cardsync.pricing.rules.rule_file import RuleSet, read_rule_set
 from cardsync.web import bodies
 
 Ask = Callable[[Callable[[Database], Any]], Any]

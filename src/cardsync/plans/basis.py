@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.money import dollars
 from cardsync.plans.actions import Actions
 from cardsync.plans.risk import Size, signed
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_rows import all_rows, pins_of, rule_of
 from cardsync.pricing.models import PricingRule
-from cardsync.pricing.rules import json
-from cardsync.pricing.rules.rows import all_rows, pins_of, rule_of
 from cardsync.search.list_names import name_key
 
 Basis = dict[str, Any]
@@ -48,7 +48,7 @@ async def basis_of(
     named = {change.rule_id for change in actions.rules}
     pins = await pins_of(session, seller_id, now) if actions.pins else {}
     return {
-        "rules": {str(row.id): json.told(rule_of(row)) for row in rows if row.id in named},
+        "rules": {str(row.id): rule_json.told(rule_of(row)) for row in rows if row.id in named},
         "order": [row.id for row in rows],
         "pins": {
             str(pin.marketplace_id): dollars(pins[pin.marketplace_id])

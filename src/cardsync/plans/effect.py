@@ -25,11 +25,7 @@ from cardsync.plans.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import ReviewLimits, Rule, Sale, Stale
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.loss.limits import SIDES, WHOLE_BP, sums_of
-from cardsync.pricing.rules.decided import decided_of
-from cardsync.pricing.rules.queries import selections
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import (
+from cardsync.pricing.inputs.cards_to_price import (
     ON_SALE,
     Stock,
     choices,
@@ -38,6 +34,10 @@ from cardsync.pricing.runs.cards_to_price import (
     integer_frame,
     read_stock,
 )
+from cardsync.pricing.inputs.decided import decided_of
+from cardsync.pricing.inputs.rule_queries import selections
+from cardsync.pricing.inputs.rule_rows import run_of
+from cardsync.pricing.loss.limits import SIDES, WHOLE_BP, sums_of
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500

@@ -23,7 +23,7 @@ from cardsync.plans.effect import reach_of
 from cardsync.plans.overlap import refuse_overlaps
 from cardsync.plans.risk import Risk, Size, risk_of
 from cardsync.plans.weigh import weigh
-from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.settings import Settings
 
 

@@ -14,8 +14,8 @@ from cardsync import errors
 from cardsync.plans.actions import Actions, RuleChange
 from cardsync.plans.effect import queries_of
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.rules.queries import need_readable, selections
-from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.rule_queries import need_readable, selections
 
 
 async def refuse_overlaps(

@@ -31,11 +31,11 @@ from cardsync.plans.effect import (
 from cardsync.plans.risk import Size
 from cardsync.pricing.engine.rules import Sale
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.cards_to_price import Stock
+from cardsync.pricing.inputs.rule_rows import sales_of
 from cardsync.pricing.loss.limits import summed
 from cardsync.pricing.loss.moves import past_moves
 from cardsync.pricing.rollback import scope as rollbacks
-from cardsync.pricing.rules.rows import sales_of
-from cardsync.pricing.runs.cards_to_price import Stock
 from cardsync.quick_add import serve as listings
 
 T = TypeVar("T")

@@ -21,9 +21,9 @@ from cardsync.plans.effect import Reach, reach_of
 from cardsync.plans.propose import propose_write
 from cardsync.plans.risk import broken_limit, confirmation_of, needs_confirmation, risk_of, signed
 from cardsync.plans.weigh import weigh
+from cardsync.pricing.inputs.cards_to_price import ON_SALE
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.moves import record
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 

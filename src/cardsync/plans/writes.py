@@ -17,8 +17,8 @@ from cardsync.lists.lists import ListRow
 from cardsync.plans import write_actions as actions
 from cardsync.plans.effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
+from cardsync.pricing.decisions import decide as reviews
 from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
-from cardsync.pricing.reviews import decide as reviews
 from cardsync.pricing.rollback import prepare
 from cardsync.pricing.rollback.scope import Scope
 from cardsync.pricing.rules import pin_many as pins

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from cardsync.access.caller import Caller
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
-from cardsync.pricing.export import content, price_updates
+from cardsync.pricing.files import content, price_updates
 from cardsync.pricing.rollback.serve import serve
 from cardsync.quick_add import serve as quick_add
 from cardsync.seller_state import state as sync_state

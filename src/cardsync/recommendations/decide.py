@@ -25,8 +25,13 @@ from cardsync.database.session import run
 from cardsync.money import dollars, from_units, to_units
 from cardsync.plans.effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
-from cardsync.pricing.runs.push_task import push_prices
-from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, must_be_free, review_waits
+from cardsync.pricing.decisions.push_task import push_prices
+from cardsync.pricing.decisions.set_targets import (
+    NewTarget,
+    apply_targets,
+    must_be_free,
+    review_waits,
+)
 from cardsync.recommendations.found import review_of
 from cardsync.recommendations.generate import note_events
 from cardsync.recommendations.models import Recommendation

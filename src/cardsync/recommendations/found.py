@@ -21,8 +21,8 @@ from cardsync.access.models import Account
 from cardsync.market.of_cards import COLUMNS
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import Stock, read_stock
+from cardsync.pricing.inputs.cards_to_price import Stock, read_stock
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.recommendations import generation
 from cardsync.recommendations.evidence import digest, evidence_of, key_of
 from cardsync.recommendations.own_history import histories

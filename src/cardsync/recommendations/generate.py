@@ -26,12 +26,12 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.money import to_units
+from cardsync.pricing.decisions.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.limits import SIDES, SPANS, is_beyond, summed
 from cardsync.pricing.loss.moves import past_moves, record
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.recommendations.found import Found, all_found
 from cardsync.recommendations.models import Recommendation, RecommendationScan
 from cardsync.seller_state.models import SyncState

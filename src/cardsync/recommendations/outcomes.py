@@ -25,7 +25,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.pricing.engine.fees import net, schedule_at
 from cardsync.pricing.engine.rules import WHOLE_BP
-from cardsync.pricing.rules.rows import seller_pricing
+from cardsync.pricing.inputs.rule_rows import seller_pricing
 from cardsync.recommendations.effect import Brought, Effect, Pair, effect_of, effect_of_draw
 
 WINDOW: Final = timedelta(days=30)

@@ -22,7 +22,7 @@ from cardsync.accounts import sellers
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.database.session import Database
 from cardsync.orders.sales_backfill import ask_for_missing_months
-from cardsync.pricing.export.price_updates import run_waits
+from cardsync.pricing.files.price_updates import run_waits
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
 from cardsync.seller_state.kinds import read_kind

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Reading
-from cardsync.pricing.export.price_updates import run_waits
+from cardsync.pricing.files.price_updates import run_waits
 from cardsync.settings import Settings
 from cardsync.sync.cooldown import meets, remaining_seconds
 from cardsync.sync.last_seen import LastSeen

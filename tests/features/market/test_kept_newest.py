@@ -13,7 +13,7 @@ from cardsync import clock
 from cardsync.database.urls import libpq_url
 from cardsync.market import evidence
 from cardsync.market.of_cards import market_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE
+from cardsync.pricing.inputs.cards_to_price import ON_SALE
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from cardsync import clock
 from cardsync.database.urls import libpq_url
 from cardsync.market import network
 from cardsync.market.of_cards import COLUMNS, market_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE
+from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from cardsync.work.jobs import NETWORK_CELLS, mark_due
 from discovery_builder import change
 from orders_builder import an_item, an_order

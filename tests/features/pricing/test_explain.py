@@ -18,9 +18,9 @@ from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.database.urls import libpq_url
 from cardsync.pricing.engine import engine, evidence
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import read_stock
-from cardsync.pricing.runs.market_inputs import INPUTS
+from cardsync.pricing.inputs.cards_to_price import read_stock
+from cardsync.pricing.inputs.market_inputs import INPUTS
+from cardsync.pricing.inputs.rule_rows import run_of
 
 RULES, SALES = "/api/pricing/rules", "/api/pricing/sales"
 CAP = {"up_bp": 1500, "down_bp": 1500, "period": "day", "mode": "clamp"}

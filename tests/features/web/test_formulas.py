@@ -73,7 +73,7 @@ FOR_THE_MARKETPLACE = {
 WRITERS = {
     "accounts/everything.py": "safe_texts",
     "pricing/preview/preview.py": "safe_texts",
-    "pricing/export/content.py": "the marketplace's",
+    "pricing/files/content.py": "the marketplace's",
     "inventory/csv_format.py": "the marketplace's",
     "inventory/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
     "quick_add/serve.py": "the marketplace's",

@@ -22,8 +22,8 @@ from cardsync.database.session import Database
 from cardsync.plans import reads as plans
 from cardsync.plans import writes
 from cardsync.plans.shown import plan_body
+from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.preview import presets, preview, rule_analysis
-from cardsync.pricing.preview.findings import Finding
 from cardsync.pricing.rules import rule_sets
 from cardsync.pricing.rules.faces import sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of

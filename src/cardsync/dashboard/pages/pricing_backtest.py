@@ -18,10 +18,11 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, sentence
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_rows import rule_of
 from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.shown import Backtest
-from cardsync.pricing.rules import json, rule_sets
-from cardsync.pricing.rules.rows import rule_of
+from cardsync.pricing.rules import rule_sets
 from cardsync.settings import Settings
 
 DAYS = 30
@@ -84,7 +85,7 @@ async def _tested(
     ) as session:
         rules = [rule_of(row) for row in await rule_sets.read_all(session, caller)]
         body: dict[str, Any] = days | {
-            "rules": [json.told(rule) for rule in rules if rule.state == "published" or drafts]
+            "rules": [rule_json.told(rule) for rule in rules if rule.state == "published" or drafts]
         }
         told = await backtest(
             session,

@@ -24,9 +24,9 @@ from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.plans import writes
 from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.inputs import rule_json as wire
 from cardsync.pricing.preview.draft import Draft, preview_draft
 from cardsync.pricing.rules import faces, rule_sets
-from cardsync.pricing.rules import json as wire
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
 from cardsync.pricing.rules.shown_changes import ChangedMeanwhile

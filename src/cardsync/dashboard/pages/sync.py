@@ -32,7 +32,7 @@ from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, reader_of, see, show
 from cardsync.database.session import Database
-from cardsync.pricing.export import price_updates
+from cardsync.pricing.files import price_updates
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import rollback_body
 from cardsync.quick_add import settle

@@ -26,15 +26,15 @@ from cardsync.market.of_cards import KEYS, NO_MARKET
 from cardsync.market.of_past import PastMarket, past_market
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.cards_to_price import Choices, choices, games_with_rules
+from cardsync.pricing.inputs.market_inputs import INPUTS
+from cardsync.pricing.inputs.price_history import unsold
+from cardsync.pricing.inputs.rule_rows import pins_of, run_of
 from cardsync.pricing.preview import snapshots
 from cardsync.pricing.preview.preview import asked
 from cardsync.pricing.preview.simulated_shop import Shop
 from cardsync.pricing.preview.snapshots import Snapshot
 from cardsync.pricing.receipts.sentences import money
-from cardsync.pricing.rules.rows import pins_of, run_of
-from cardsync.pricing.runs.cards_to_price import Choices, choices, games_with_rules
-from cardsync.pricing.runs.market_inputs import INPUTS
-from cardsync.pricing.runs.price_history import unsold
 
 
 @dataclass

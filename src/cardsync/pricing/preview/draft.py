@@ -24,11 +24,11 @@ from cardsync.access.models import Account
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of, read_stock
+from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selections
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import preview
-from cardsync.pricing.rules import json
-from cardsync.pricing.rules.queries import Selection, need_readable, selections
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of, read_stock
 
 LARGEST: Final = 10
 # With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.
@@ -160,8 +160,8 @@ def read_draft(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule |
     # A new rule stands where a posted one would: directly before the default rule.
     base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
     try:
-        values = json.read_body(given, json.RULE_FIELDS)
-        drafted = json.rule_from(values, base)
+        values = rule_json.read_body(given, rule_json.RULE_FIELDS)
+        drafted = rule_json.rule_from(values, base)
     except errors.InvalidRule as e:
         raise errors.InvalidRule(f"rule.{e}") from e
     return replace(drafted, state="published", enabled=True), former

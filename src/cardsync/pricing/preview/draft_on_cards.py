@@ -19,13 +19,13 @@ from cardsync.access.models import Account
 from cardsync.cards.models import Card
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.rule_queries import need_readable, selections
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview.draft import beside, read_draft
 from cardsync.pricing.preview.shown import DraftOnCard, DraftOnCards, PricedBy
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
 from cardsync.pricing.receipts.some_cards import priced_cards
-from cardsync.pricing.rules.queries import need_readable, selections
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of
 from cardsync.pricing.runs.shown import ExplainedBlocker, ExplainedCard, GoverningRule
 
 CARDS: Final = 50

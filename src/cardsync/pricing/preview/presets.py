@@ -16,10 +16,10 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.pricing.engine.rules import PRESETS
+from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.preview import preview
 from cardsync.pricing.preview.draft import UNSAVED
-from cardsync.pricing.rules.rows import all_rows, rule_of, run_of
 
 # The largest moves that stand as examples.
 EXAMPLES: Final = 10

@@ -29,12 +29,12 @@ from cardsync.database.session import Database
 from cardsync.pricing.engine import engine, evidence
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.pricing.inputs.market_inputs import observed_for
+from cardsync.pricing.inputs.rule_file import read_rules, read_sales
+from cardsync.pricing.inputs.rule_queries import need_readable, selections
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
-from cardsync.pricing.rules.queries import need_readable, selections
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.rules.rule_file import read_rules, read_sales
-from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
-from cardsync.pricing.runs.market_inputs import observed_for
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
 from cardsync.web.safe_texts import safe_texts

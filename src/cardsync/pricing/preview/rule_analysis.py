@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.pricing.preview.findings import Finding, RuleFacts, findings
-from cardsync.pricing.rules import rows as store
-from cardsync.pricing.rules.queries import selections
-from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs import rule_rows as store
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.rule_findings import Finding, RuleFacts, findings
+from cardsync.pricing.inputs.rule_queries import selections
 
 
 @dataclass(frozen=True, slots=True)

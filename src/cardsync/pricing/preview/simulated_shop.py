@@ -15,11 +15,11 @@ from typing import Final
 import polars as pl
 
 from cardsync.market.of_cards import KEYS
+from cardsync.pricing.decisions.found import ways_back
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.breaker import REMEMBERED
 from cardsync.pricing.engine.periods import day_start, week_start
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.reviews.found import ways_back
 
 _STALE: Final = ("listed_since", "last_sold_at", "last_moved_at")
 # The way back from a sale, which the seller accepted with it.

@@ -25,8 +25,8 @@ from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import driver
 from cardsync.market.of_cards import KEYS, NO_MARKET, Market
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.runs.cards_to_price import Choices, first_of, integer_frame
-from cardsync.pricing.runs.price_history import begins
+from cardsync.pricing.inputs.cards_to_price import Choices, first_of, integer_frame
+from cardsync.pricing.inputs.price_history import begins
 
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
 _PRICES: Final = (*_AMOUNTS, "day_start_price", "week_start_price")

@@ -23,11 +23,11 @@ from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
-from cardsync.pricing.export.price_updates import run_waits
+from cardsync.pricing.files.price_updates import run_waits
+from cardsync.pricing.inputs.cards_to_price import Choices, condition_of, read_stock
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.archive import breakdown, last_synced
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import Choices, condition_of, read_stock
 from cardsync.seller_state.models import SyncState
 from cardsync.storage import Store
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.runs.cards_to_price import read_stock, with_losing
+from cardsync.pricing.inputs.cards_to_price import read_stock, with_losing
 
 
 async def priced_cards(

@@ -17,15 +17,15 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.models import Card
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
 from cardsync.pricing.receipts.some_cards import priced_cards
-from cardsync.pricing.rules import json
-from cardsync.pricing.rules.rows import run_of
 
 # Another query or place would let another rule govern: that is a preview of all cards.
 _OF_SELECTION: Final = ("name", "priority", "enabled", "state", "query")
 FIELDS: Final = {
-    name: reader for name, reader in json.RULE_FIELDS.items() if name not in _OF_SELECTION
+    name: reader for name, reader in rule_json.RULE_FIELDS.items() if name not in _OF_SELECTION
 }
 
 
@@ -51,7 +51,7 @@ async def what_if(
 ) -> WhatIf:
     """Raises OwnerRequired, NotFound, also for a card that no rule prices, and InvalidRule."""
     caller.must_be_owner()
-    values = json.read_body(body, FIELDS)
+    values = rule_json.read_body(body, FIELDS)
     card = await session.scalar(
         select(Card).where(
             Card.seller_id == caller.seller_id,
@@ -68,7 +68,7 @@ async def what_if(
     rule = next((one for one in judged.rules if one.id == asked["rule_id"]), None)
     if rule is None or rule.broken:
         raise errors.NotFound("no rule prices this card")
-    changed = json.rule_from(values, rule)
+    changed = rule_json.rule_from(values, rule)
     rules = [changed if one.id == rule.id else one for one in live.rules]
     priced, run = await priced_cards(session, account, replace(live, rules=rules), [card.id])
     row = priced[card.id]

@@ -16,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.exported import IMPORTABLE
 from cardsync.database.copy import copy_bytes
 from cardsync.database.session import Database
-from cardsync.pricing.export.content import csv_of, export_sql
+from cardsync.pricing.files.content import csv_of, export_sql
 from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback.rollbacks import end, open_one
 from cardsync.seller_state.state import locked

@@ -17,11 +17,11 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.pricing.inputs.rule_queries import Selection, selections
 from cardsync.pricing.models import RuleTest
 from cardsync.pricing.preview.preview import names_of, reason_of
 from cardsync.pricing.rule_tests.expectations import read_expectation
-from cardsync.pricing.rules.queries import Selection, selections
-from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
 
 FIRST: Final = 5
 

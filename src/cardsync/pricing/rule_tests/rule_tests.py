@@ -18,12 +18,12 @@ from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.pricing.inputs.rule_json import read_name, read_query, read_text
+from cardsync.pricing.inputs.rule_queries import need_readable
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.models import RuleTest
 from cardsync.pricing.rule_tests.check import Verdict, judge
 from cardsync.pricing.rule_tests.expectations import BadExpectation, read_expectation
-from cardsync.pricing.rules.json import read_name, read_query, read_text
-from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.rules.rows import run_of
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rule_test"

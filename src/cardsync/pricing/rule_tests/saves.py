@@ -20,11 +20,11 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.pricing.engine.rules import Rule
+from cardsync.pricing.inputs.rule_rows import rule_of, run_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.receipts.sentences import money
 from cardsync.pricing.rule_tests.check import Verdict, judge
 from cardsync.pricing.rule_tests.rule_tests import tests_of
-from cardsync.pricing.rules.rows import rule_of, run_of
 
 _NAMED = 3
 

@@ -21,14 +21,14 @@ from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_
 from cardsync.database.session import Database
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.runs.cards_to_price import (
+from cardsync.pricing.inputs.cards_to_price import (
     candidates_read,
     choices,
     condition_of,
     first_of,
     losing_of,
 )
+from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import terms

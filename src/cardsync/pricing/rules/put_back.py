@@ -20,10 +20,10 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.clock import read_moment, rfc3339
 from cardsync.limits import RULES
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_queries import need_readable
+from cardsync.pricing.inputs.rule_rows import all_rows, rule_of
 from cardsync.pricing.models import PricingRule
-from cardsync.pricing.rules import json
-from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.rules.rows import all_rows, rule_of
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rules"
@@ -39,7 +39,7 @@ def kept(row: PricingRule) -> dict[str, Any]:
 
 def told(row: PricingRule) -> dict[str, Any]:
     """A rule as the API tells it, for `edit`."""
-    return json.told(rule_of(row))
+    return rule_json.told(rule_of(row))
 
 
 def differing(rule: Kept, other: Kept) -> dict[str, Any]:

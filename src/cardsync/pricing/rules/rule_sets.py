@@ -22,13 +22,13 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.pricing.engine.rules import InvalidRule, Rule, preset_rule
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_queries import need_readable
+from cardsync.pricing.inputs.rule_rows import all_rows, one_row, row_of, rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rule_tests.check import Verdict
 from cardsync.pricing.rule_tests.saves import governing, judge_save
-from cardsync.pricing.rules import json
 from cardsync.pricing.rules.put_back import differing, kept, told, undo_of
-from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.rules.rows import all_rows, one_row, row_of, rule_of
 from cardsync.seller_state import state as sync_state
 
 _STEP = 10
@@ -76,7 +76,7 @@ async def create(
 ) -> Saved:
     """Raises InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
-    values = json.read_body(body, json.RULE_FIELDS)
+    values = rule_json.read_body(body, rule_json.RULE_FIELDS)
     if "name" not in values:
         raise errors.InvalidRule("name: is missing")
     await sync_state.locked(session, caller.seller_id)
@@ -85,7 +85,7 @@ async def create(
         raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
     was = governing(rows)
     priority = values.get("priority") or await _before_default(session, rows, now)
-    rule = json.rule_from(values, Rule(id=0, name="", priority=priority))
+    rule = rule_json.rule_from(values, Rule(id=0, name="", priority=priority))
     _need_free(rule, rows)
     await need_readable(session, caller.seller_id, rule.query)
     row = row_of(caller.seller_id, rule)
@@ -124,12 +124,12 @@ async def change(
 ) -> Saved:
     """Raises NotFound, InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
-    values = json.read_body(body, json.RULE_FIELDS)
+    values = rule_json.read_body(body, rule_json.RULE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingRule, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     governed = governing(rows)
-    rule = json.rule_from(values, rule_of(row))
+    rule = rule_json.rule_from(values, rule_of(row))
     _need_free(rule, [other for other in rows if other.id != rule_id])
     # A rule whose query no longer reads can be switched off and renamed, also when the whole rule
     # is sent back; it cannot be published.

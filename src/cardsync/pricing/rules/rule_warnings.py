@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.pricing.engine.evidence import in_vain
+from cardsync.pricing.inputs.market_inputs import observed_for
+from cardsync.pricing.inputs.rule_queries import selections
+from cardsync.pricing.inputs.rule_rows import rule_of
 from cardsync.pricing.models import PricingRule, PricingSale
-from cardsync.pricing.rules.queries import selections
-from cardsync.pricing.rules.rows import rule_of
-from cardsync.pricing.runs.market_inputs import observed_for
 
 Warnings = list[list[str]]
 

@@ -17,11 +17,11 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import SALES
 from cardsync.money import dollars, to_units
-from cardsync.pricing.export.on_sale import note_until
+from cardsync.pricing.decisions.on_sale import note_until
+from cardsync.pricing.inputs.rule_file import MONEY_SETTINGS
+from cardsync.pricing.inputs.rule_queries import need_readable
+from cardsync.pricing.inputs.rule_rows import all_rows
 from cardsync.pricing.models import PricingSale
-from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.rules.rows import all_rows
-from cardsync.pricing.rules.rule_file import MONEY_SETTINGS
 from cardsync.pricing.runs.sale_runs import set_timer
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState

@@ -20,18 +20,18 @@ from cardsync.access.models import Account
 from cardsync.limits import RULE_PRIORITY, SALES
 from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing.engine.rules import InvalidRule, Sale
-from cardsync.pricing.models import PinnedPrice, PricingSale
-from cardsync.pricing.rules import json
-from cardsync.pricing.rules.pin_many import still_applied
-from cardsync.pricing.rules.put_back import differing
-from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
-from cardsync.pricing.rules.rule_file import (
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_file import (
     MONEY_SETTINGS,
     NO_PRICING,
     SETTING_FIELDS,
     RecommendationMode,
 )
+from cardsync.pricing.inputs.rule_queries import need_readable
+from cardsync.pricing.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
+from cardsync.pricing.models import PinnedPrice, PricingSale
+from cardsync.pricing.rules.pin_many import still_applied
+from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.sale_put_back import (
     SETTINGS,
     kept,
@@ -78,13 +78,13 @@ async def create_sale(
 ) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
-    values = json.read_body(body, json.SALE_FIELDS)
+    values = rule_json.read_body(body, rule_json.SALE_FIELDS)
     state = await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingSale, caller.seller_id)
     if len(rows) >= SALES:
         raise errors.InvalidRule(f"there are {SALES} sales already; that is the most")
     behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
-    sale = json.sale_from(values, None, behind)
+    sale = rule_json.sale_from(values, None, behind)
     await need_readable(session, caller.seller_id, sale.query)
     row = PricingSale(
         seller_id=caller.seller_id,
@@ -101,7 +101,7 @@ async def create_sale(
         "pricing.sale_created",
         f"sale {row.id} “{sale.name}” made",
         now,
-        after=json.told(sale_of(row)),
+        after=rule_json.told(sale_of(row)),
         undo=undo_of(row.id, None, kept(row)),
     )
     return row
@@ -116,14 +116,14 @@ async def change_sale(
 ) -> PricingSale:
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
-    values = json.read_body(body, json.SALE_FIELDS)
+    values = rule_json.read_body(body, rule_json.SALE_FIELDS)
     state = await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
-    sale = json.sale_from(values, sale_of(row), row.priority)
+    sale = rule_json.sale_from(values, sale_of(row), row.priority)
     if sale.query != row.query:
         await need_readable(session, caller.seller_id, sale.query)
     if sale != sale_of(row):
-        was, kept_before = json.told(sale_of(row)), kept(row)
+        was, kept_before = rule_json.told(sale_of(row)), kept(row)
         for name, value in _columns(sale).items():
             setattr(row, name, value)
         row.updated_at = now
@@ -135,8 +135,8 @@ async def change_sale(
             "pricing.sale_changed",
             f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}",
             now,
-            before=differing(was, json.told(sale)),
-            after=differing(json.told(sale), was),
+            before=differing(was, rule_json.told(sale)),
+            after=differing(rule_json.told(sale), was),
             undo=undo_of(sale_id, kept_before, kept(row)),
         )
     return row
@@ -156,7 +156,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
         "pricing.sale_deleted",
         f"sale {sale_id} “{row.name}” deleted",
         now,
-        before=json.told(sale_of(row)),
+        before=rule_json.told(sale_of(row)),
         undo=undo_of(sale_id, kept(row), None),
     )
 
@@ -180,7 +180,7 @@ async def change_settings(
 ) -> Account:
     """Raises InvalidRule."""
     caller.must_be_owner()
-    values = json.read_body(body, SETTING_FIELDS)
+    values = rule_json.read_body(body, SETTING_FIELDS)
     modes = get_args(RecommendationMode)
     if values.get("recommendations", modes[0]) not in modes:
         raise errors.InvalidRule(f"recommendations: must be one of {', '.join(modes)}")
@@ -224,7 +224,7 @@ async def pin(
     Raises NotFound for a card that is not the caller's, InvalidRule.
     """
     caller.must_be_owner()
-    values = json.read_body(body, {"price": json.read_money})
+    values = rule_json.read_body(body, {"price": rule_json.read_money})
     price = values.get("price")
     if price is None or price < UNITS_PER_CENT:
         raise errors.InvalidRule("price: must be at least 0.01")

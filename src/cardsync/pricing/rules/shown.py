@@ -20,12 +20,12 @@ from cardsync.pricing.engine.rules import (
     Rounding,
     RuleState,
 )
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_file import RecommendationMode
+from cardsync.pricing.inputs.rule_rows import rule_of, sale_of, seller_pricing
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rule_tests.check import Verdict
 from cardsync.pricing.rule_tests.shown import RuleTestVerdict, verdict_body
-from cardsync.pricing.rules import json
-from cardsync.pricing.rules.rows import rule_of, sale_of, seller_pricing
-from cardsync.pricing.rules.rule_file import RecommendationMode
 from cardsync.pricing.rules.rule_warnings import Warnings
 
 
@@ -152,7 +152,7 @@ def _times(row: PricingRule | PricingSale) -> dict[str, str]:
 
 def rule_bodies(rows: Sequence[PricingRule], warnings: Warnings) -> list[PricingRuleShown]:
     told = [
-        json.told(rule_of(row)) | _times(row) | {"warnings": warned}
+        rule_json.told(rule_of(row)) | _times(row) | {"warnings": warned}
         for row, warned in zip(rows, warnings, strict=True)
     ]
     return msgspec.convert(told, list[PricingRuleShown])
@@ -166,7 +166,7 @@ def saved_rule(row: PricingRule, warnings: Warnings, verdicts: Sequence[Verdict]
 
 def sale_bodies(rows: Sequence[PricingSale], warnings: Warnings) -> list[SaleShown]:
     told = [
-        json.told(sale_of(row)) | _times(row) | {"warnings": warned}
+        rule_json.told(sale_of(row)) | _times(row) | {"warnings": warned}
         for row, warned in zip(rows, warnings, strict=True)
     ]
     return msgspec.convert(told, list[SaleShown])

@@ -12,10 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
+from cardsync.pricing.inputs import rule_json
+from cardsync.pricing.inputs.rule_rows import all_rows, one_row, rule_of
 from cardsync.pricing.models import PricingRule
-from cardsync.pricing.rules import json, rule_sets, sale_sets
+from cardsync.pricing.rules import rule_sets, sale_sets
 from cardsync.pricing.rules.faces import own_fields, percent
-from cardsync.pricing.rules.rows import all_rows, one_row, rule_of
 from cardsync.pricing.rules.sale_put_back import plain_settings
 from cardsync.seller_state import state as sync_state
 
@@ -44,7 +45,7 @@ async def change_rule(
     await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     await session.refresh(row)
-    stands = json.told(rule_of(row))
+    stands = rule_json.told(rule_of(row))
     if own_fields(stands) != dict(shown):
         raise ChangedMeanwhile(stands)
     return await rule_sets.change(

@@ -11,12 +11,12 @@ from datetime import datetime
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.pricing.export import on_sale
-from cardsync.pricing.reviews.found import Found
-from cardsync.pricing.reviews.keep import keep_found
-from cardsync.pricing.runs.confirmed import remember
-from cardsync.pricing.runs.held_prices import hold_gates, hold_prices
-from cardsync.pricing.runs.push_task import push_prices, withdraw
+from cardsync.pricing.decisions import on_sale
+from cardsync.pricing.decisions.confirmed import remember
+from cardsync.pricing.decisions.found import Found
+from cardsync.pricing.decisions.held_prices import hold_gates, hold_prices
+from cardsync.pricing.decisions.keep import keep_found
+from cardsync.pricing.decisions.push_task import push_prices, withdraw
 from cardsync.seller_state.models import SyncState
 from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, mark_due
 

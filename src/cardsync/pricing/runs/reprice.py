@@ -30,14 +30,14 @@ from cardsync.access.models import Account
 from cardsync.cards import write
 from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, importable
 from cardsync.figures.keep import keep_figures
+from cardsync.pricing.decisions import on_sale
+from cardsync.pricing.decisions.confirmed import must_stop
+from cardsync.pricing.decisions.found import found_in
 from cardsync.pricing.engine import breaker, engine
-from cardsync.pricing.export import on_sale
+from cardsync.pricing.inputs import rule_rows as store
+from cardsync.pricing.inputs.cards_to_price import Stock, read_stock, with_losing
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.receipts.archive import keep
-from cardsync.pricing.reviews.found import found_in
-from cardsync.pricing.rules import rows as store
-from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
-from cardsync.pricing.runs.confirmed import must_stop
 from cardsync.pricing.runs.ended import Ended, settle
 from cardsync.pricing.runs.run_reads import count_changes
 from cardsync.seller_state import state as sync_state

@@ -25,7 +25,7 @@ from cardsync.inventory import reviews
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.pricing.export import price_updates
+from cardsync.pricing.files import price_updates
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.draft import Draft, preview_draft

@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access.models import Account
+from cardsync.pricing.decisions.on_sale import ended_sales
 from cardsync.pricing.engine.rules import Sale
-from cardsync.pricing.export.on_sale import ended_sales
-from cardsync.pricing.rules.rows import sales_of
+from cardsync.pricing.inputs.rule_rows import sales_of
 from cardsync.pricing.runs import reprice, sale_edges
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import locked

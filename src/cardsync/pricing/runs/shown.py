@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from cardsync import clock
+from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.models import PriceRun, RunState
-from cardsync.pricing.preview.findings import Finding
 from cardsync.pricing.receipts.sentences import money
 
 

@@ -34,8 +34,8 @@ from cardsync.operators import appointed
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.receipts import sentences
-from cardsync.pricing.rules import rows as store
 from cardsync.processes import bind_address
 from cardsync.processes.demo import cards, market, network, order_files
 from cardsync.processes.demo import order_texts as orders_of_the_day

@@ -16,8 +16,8 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.pricing.decisions.found import Found
 from cardsync.pricing.engine import breaker
-from cardsync.pricing.reviews.found import Found
 
 # Outcomes look back on the hold-outs of a year.
 _PARTS_KEPT: Final = 14

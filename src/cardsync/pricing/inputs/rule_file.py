@@ -18,7 +18,7 @@ from cardsync import errors
 from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.money import dollars
 from cardsync.pricing.engine.rules import InvalidRule, Rule, Sale, SellerPricing
-from cardsync.pricing.rules import json as wire
+from cardsync.pricing.inputs import rule_json as wire
 
 T = TypeVar("T")
 SETTING_FIELDS: Final[dict[str, wire.Reader]] = {

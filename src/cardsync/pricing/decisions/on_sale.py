@@ -19,8 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.database.session import Database
 from cardsync.database.transaction_settings import joined_as_planned, joined_by_hash
+from cardsync.pricing.decisions.confirmed import remember
 from cardsync.pricing.engine import breaker
-from cardsync.pricing.runs.confirmed import remember
 from cardsync.seller_state.state import Lease, hold_lease
 from cardsync.work.jobs import SALES, mark_due_by
 

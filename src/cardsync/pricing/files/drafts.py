@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule
-from cardsync.pricing.rules.rows import rules_of, run_of
-from cardsync.pricing.runs.cards_to_price import read_stock
+from cardsync.pricing.inputs.cards_to_price import read_stock
+from cardsync.pricing.inputs.rule_rows import rules_of, run_of
 
 
 async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> bool:

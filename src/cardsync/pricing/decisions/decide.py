@@ -24,12 +24,17 @@ from cardsync.access.models import Account
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, to_units
+from cardsync.pricing.decisions.on_sale import note_accepted
+from cardsync.pricing.decisions.push_task import push_prices
+from cardsync.pricing.decisions.set_targets import (
+    NewTarget,
+    apply_targets,
+    must_be_free,
+    review_waits,
+)
 from cardsync.pricing.engine import engine
-from cardsync.pricing.export.on_sale import note_accepted
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE, read_stock
-from cardsync.pricing.runs.push_task import push_prices
-from cardsync.pricing.runs.set_targets import NewTarget, apply_targets, must_be_free, review_waits
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, read_stock
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.seller_state.state import locked
 
 KIND: Final = "pricing.review_decided"

@@ -20,8 +20,8 @@ from cardsync import errors
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import from_units
+from cardsync.pricing.decisions.push_task import push_prices
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.runs.push_task import push_prices
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import lease_is_live
 

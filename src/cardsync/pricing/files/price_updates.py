@@ -21,7 +21,8 @@ from cardsync.catalog.marketplace_columns import HEADER_ONLY
 from cardsync.database.copy import copy_bytes
 from cardsync.database.session import Database
 from cardsync.database.transaction_settings import joined_by_hash
-from cardsync.pricing.export.content import (
+from cardsync.pricing.decisions.on_sale import ended_sales
+from cardsync.pricing.files.content import (
     REASONS,
     csv_of,
     export_sql,
@@ -30,8 +31,7 @@ from cardsync.pricing.export.content import (
     served,
     weak_etag,
 )
-from cardsync.pricing.export.drafts import would_change
-from cardsync.pricing.export.on_sale import ended_sales
+from cardsync.pricing.files.drafts import would_change
 from cardsync.seller_state.models import SyncState
 
 _APPLIED_NOW = """

@@ -12,7 +12,7 @@ from litestar.params import HeaderParameter
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.pricing.export.content import REASONS
+from cardsync.pricing.files.content import REASONS
 from cardsync.pricing.served_file import served_file
 from cardsync.quick_add.serve import Asker
 from cardsync.web.request import FOR_AGENTS, problems, storable

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.pricing.engine import breaker
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.rules.rows import pins_of
+from cardsync.pricing.inputs.rule_rows import pins_of
 
 _ACCEPTED: Final = """
     SELECT marketplace_id, (accepted_price * 10000)::bigint FROM price_review

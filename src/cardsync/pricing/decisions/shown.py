@@ -11,8 +11,8 @@ import msgspec
 
 from cardsync import clock
 from cardsync.money import dollars, to_units
-from cardsync.pricing.reviews.decide import Decided
-from cardsync.pricing.reviews.listing import Reviews, Waiting
+from cardsync.pricing.decisions.decide import Decided
+from cardsync.pricing.decisions.listing import Reviews, Waiting
 
 
 class PriceReviewShown(msgspec.Struct):

@@ -24,10 +24,10 @@ from cardsync.database.transaction_settings import grouped_by_all_processes
 from cardsync.market.of_cards import KEYS, NO_MARKET, evidence_of, the_market
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.rules.decided import Decided, decided_of
-from cardsync.pricing.rules.queries import Selection, selections
-from cardsync.pricing.runs.market_inputs import INPUTS
-from cardsync.pricing.runs.price_history import past_of
+from cardsync.pricing.inputs.decided import Decided, decided_of
+from cardsync.pricing.inputs.market_inputs import INPUTS
+from cardsync.pricing.inputs.price_history import past_of
+from cardsync.pricing.inputs.rule_queries import Selection, selections
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
 # When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash

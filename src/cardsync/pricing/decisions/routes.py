@@ -18,9 +18,9 @@ from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.pricing.reviews.decide import MOST, Answer, Asked
-from cardsync.pricing.reviews.listing import reviews_of
-from cardsync.pricing.reviews.shown import (
+from cardsync.pricing.decisions.decide import MOST, Answer, Asked
+from cardsync.pricing.decisions.listing import reviews_of
+from cardsync.pricing.decisions.shown import (
     DecidedReviews,
     PriceReviewsShown,
     decided_body,
