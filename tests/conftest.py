@@ -159,7 +159,7 @@ def _administer(admin: str, *statements: str) -> None:
 
 @pytest.fixture(scope="session")
 def settings(owner_url: str) -> Settings:
-    """Small slabs and halves, so that a few rows already cross their boundaries."""
+    """Small slabs, so that a few rows already cross their boundaries."""
     folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
     setup_logging("warning", "json")
     made = Settings(
@@ -168,7 +168,6 @@ def settings(owner_url: str) -> Settings:
         data_dir=folder,
         secret_key="test secret",
         slab_rows=50,
-        orders_halved_over=3,
         last_seen_flush_seconds=0.05,
         # Tests of limits make their own application; all others send as much as they like,
         # through the same code.

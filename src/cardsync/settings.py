@@ -291,11 +291,6 @@ class Settings(BaseSettings):
         le=20_000,
         description="Rows of one transaction of an import",
     )
-    orders_halved_over: int = Field(
-        10_000,
-        ge=1,
-        description="An order-data upload of more rows is written in two halves at once",
-    )
     rollback_seconds: int = Field(
         86_400,
         ge=1,

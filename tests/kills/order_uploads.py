@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.kills.room import Work, held
-from tests.system.processes import Server, kill, until
+from tests.system.processes import Server, until
 
 ORDERS = 600
 SNAPSHOT = {
@@ -30,13 +30,7 @@ SNAPSHOT = {
           FROM upload WHERE seller_id = %(seller)s ORDER BY id
     """,
 }
-SENT = (
-    "SELECT count(*) AS n FROM orders"
-    " WHERE seller_id = %(seller)s AND shipping_method = 'Expedited'"
-)
-REFUNDED = "SELECT 1 FROM orders WHERE seller_id = %(seller)s AND refund_amt IS NOT NULL"
 HOLD = "SELECT 1 FROM orders WHERE seller_id = %(seller)s AND order_number = %(number)s FOR UPDATE"
-# The last one but one stands in the second half of what is applied in two.
 LATE = f"A-{ORDERS - 2:05}"
 
 
@@ -78,9 +72,8 @@ UPLOADS = [(path, json.dumps(rows).encode()) for path, rows in history()]
 class OrderUploads(Work):
     rounds = 100
     moments = (
-        "between the commits of two halves",
-        "before anything is applied",
         "while rows are being written",
+        "before anything is applied",
     )
 
     def __init__(self, server: Server) -> None:
@@ -108,35 +101,14 @@ class OrderUploads(Work):
                 self.send(number, number + 1)
             yield
             return
-        written = 3 if moment == "between the commits of two halves" else 2
-        self.send(0, written)
+        self.send(0, 2)
         self.seller.finished(self.uploads[-1])
         with held(self.server, HOLD, seller=self.seller.id, number=LATE):
-            self.send(written, len(UPLOADS))
-            if written == 2:
-                # The transaction dies with its worker and leaves nothing of itself.
-                until(self.waits, "the worker to meet the locked row")
-                assert not self.seller.sql("SELECT 1 FROM order_item WHERE seller_id = %(seller)s")
-                yield
-            else:
-                yield from self._between_halves()
-
-    def _between_halves(self) -> Iterator[None]:
-        """The second half outlives its worker: nobody goes on before it has ended."""
-        until(lambda: self.half_sent() and self.waits(), "one half of the shipping rows")
-        killed = self.server.children("worker")
-        kill(*killed)
-        until(
-            lambda: [child for child in self.server.children("worker") if child not in killed],
-            "another worker",
-        )
-        assert self.half_sent()
-        assert self.waits(), "the second half's statement lives on"
-        assert not self.seller.sql(REFUNDED)
-        yield
-
-    def half_sent(self) -> bool:
-        return self.seller.sql(SENT) == [{"n": ORDERS // 4}]
+            self.send(2, len(UPLOADS))
+            # The transaction dies with its worker and leaves nothing of itself.
+            until(self.waits, "the worker to meet the locked row")
+            assert not self.seller.sql("SELECT 1 FROM order_item WHERE seller_id = %(seller)s")
+            yield
 
     def end(self) -> None:
         states = {self.seller.finished(upload)["state"] for upload in self.uploads}

@@ -17,7 +17,7 @@ from cardsync.processes import embedded
 
 SLAB = 20
 # Small pieces of work, and leases that end soon after their holder.
-SETTINGS = {"SLAB_ROWS": str(SLAB), "LEASE_SECONDS": "1", "ORDERS_HALVED_OVER": "200"}
+SETTINGS = {"SLAB_ROWS": str(SLAB), "LEASE_SECONDS": "1"}
 # Somebody else's short wait says nothing of the work.
 HOLDER = "holder of the kills"
 WAITING = """

@@ -1,5 +1,5 @@
 """The stream of a seller's order-data uploads, one per job, in order of acceptance, as
-`work/runner.py` runs it: a small one in one transaction, a large one in halves.
+`work/runner.py` runs it: each in one transaction.
 
 A writer holds the upload's own row: a worker that meets it locked leaves, and a killed one lets go
 of it when its last statement has ended. So no upload is applied before an earlier one, and what a
@@ -25,7 +25,7 @@ from cardsync.database.notify import notify
 from cardsync.database.session import Database
 from cardsync.figures.sales import keep_sales
 from cardsync.figures.sold import keep_sold
-from cardsync.orders import halves, rows
+from cardsync.orders import rows
 from cardsync.orders.apply import Applied, apply, as_indexed
 from cardsync.orders.customer_sums import keep_customers
 from cardsync.orders.pull_sessions import PULLS
@@ -53,7 +53,7 @@ class _ByItsRow:
     """
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Piece | None:
-        return await _mine(session, piece)
+        return await _mine(session, piece, wait=False)
 
     async def release(self, session: AsyncSession, hold: Piece) -> None:
         """The row was let go with the transaction that locked it."""
@@ -62,9 +62,12 @@ class _ByItsRow:
         return nullcontext()
 
 
-async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = False) -> Upload | None:
+async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = True) -> Upload | None:
     """The upload with its row locked; None if it is no longer open, or another holds it and
     nobody is to `wait`.
+
+    Whoever has read the body waits: one who only looks whether the upload is free holds the row
+    for a moment, and many of them at once would keep every writer from beginning.
     """
     statement = (
         select(Upload)
@@ -83,14 +86,8 @@ async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = False) -> 
 async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     body = await work.store.read(upload.storage_key)
     read = await asyncio.to_thread(_read, body, upload.kind)
-    # An upload that failed in halves is tried in one piece.
-    cut = (
-        read.frame.height > work.settings.orders_halved_over
-        and upload.kind in halves.KINDS
-        and not upload.failures
-    )
     now = clock.now()
-    applied = await (_write_in_halves if cut else _write)(work.database, upload, read, now)
+    applied = await _write(work.database, upload, read, now)
     if applied is None:
         raise LeaseLost
     UPLOADS_ENDED.labels("done").inc()
@@ -119,42 +116,10 @@ async def _write(
         if mine is None:
             return None
         applied = await apply(session, upload.seller_id, upload.kind, read, now)
-        await _done(session, mine, read, applied, now)
-    return applied
-
-
-async def _done(
-    session: AsyncSession,
-    mine: Upload,
-    read: rows.Rows,
-    applied: Applied,
-    now: datetime,
-) -> None:
-    """End the upload; pages of a pull learn that an order of theirs may have changed."""
-    mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
-    if applied.written:
-        await notify(session, PULLS, f"{mine.seller_id}:")
-
-
-async def _write_in_halves(
-    database: Database,
-    upload: Upload,
-    read: rows.Rows,
-    now: datetime,
-) -> Applied | None:
-    async with database.tenant(upload.seller_id) as session:
-        claimed = await _mine(session, upload)
-        if claimed is None:
-            return None
-        claimed.claims += 1
-    applied = await halves.write(database, claimed, read, now)
-    if applied is None:
-        return None
-    async with database.tenant(upload.seller_id) as session:
-        mine = await _mine(session, upload, wait=True)
-        if mine is None or mine.claims != claimed.claims:
-            return None
-        await _done(session, mine, read, applied, now)
+        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+        if applied.written:
+            # Pages of a pull learn that an order of theirs may have changed.
+            await notify(session, PULLS, f"{mine.seller_id}:")
     return applied
 
 

@@ -50,9 +50,6 @@ class Upload(Piece, Base):
     received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     begun_at: Mapped[datetime | None] = mapped_column(Moment)
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
-    # The number of times its writing in halves was begun: a writer of an earlier beginning writes
-    # nothing more.
-    claims: Mapped[int] = mapped_column(server_default="0")
     # The verdict is stored before the first row is written, so that a run that starts again decides
     # the same.
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)

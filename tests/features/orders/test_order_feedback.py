@@ -111,7 +111,7 @@ async def test_feedback_waits_only_so_long_for_what_another_is_applying(service,
     assert (await seller.report(upload))["state"] == "done"
 
 
-@pytest.mark.parametrize("callers", [8])
+@pytest.mark.parametrize("callers", [24])
 async def test_many_callers_at_once_all_see_the_orders(a_seller, callers):
     seller = await a_seller()
     await seller.send("/orders", [an_order(f"A-{n}") for n in range(200)])

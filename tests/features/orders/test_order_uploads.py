@@ -393,8 +393,7 @@ async def test_what_was_said_of_a_refund_stays_until_it_is_said_anew(a_seller):
         assert (again["applied"], (await refunded(seller))[0]) == (1, amount)
 
 
-async def test_rows_of_one_upload_and_halves_that_are_written_at_once_come_to_the_same(a_seller):
-    """More orders than one transaction writes: both halves know what a refund comes to."""
+async def test_repeated_rows_of_one_upload_come_to_the_same(a_seller):
     seller = await a_seller()
     numbers = [f"A-{n}" for n in range(8)]
     await seller.orders([an_order(number) for number in numbers])
