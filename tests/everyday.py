@@ -1,8 +1,10 @@
-"""The tests that `make check` leaves out and `make test` runs.
+"""The tests that `make check` leaves out and `make test` runs, and the cases that `make nightly`
+alone runs.
 
-Tests say themselves that they are slow. Beside them, two rules mark tests by where they stand: a
-test of real processes is slow, and where a test of a feature or a contract has parameters, its
-first cases are everyday and the others slow.
+Tests say themselves that they are slow, or of the soak. Beside them, rules mark tests by where they
+are: a test of real processes is slow. Where a test of a feature or a contract has parameters, its
+first cases are everyday and the next ones slow. Of a long list the rest is of the soak, except
+where sign-in, accounts, money, activity and the search language are tested.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ import pytest
 TESTS = Path(__file__).parent
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
+# `make test` runs this many of a test that talks to a database or to processes.
+DAILY = 4
+WHOLE = ("access", "accounts", "activity", "credits", "plans", "search")
 # These folders start real processes.
 PROCESSES = ("kills", "system")
 # One file of real processes stays in `make check`: a first run from nothing, told in the terminal.
@@ -26,14 +31,24 @@ DEMO = "test_demo.py"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
-        if folder in PROCESSES and item.path.name != DEMO:
+        folder, room, *_ = item.path.relative_to(TESTS).parts
+        test = item.nodeid.partition("[")[0]
+        seen[test] += item.get_closest_marker("soak") is None
+        if (folder in PROCESSES and item.path.name != DEMO) or (
+            folder in ("features", "contract") and seen[test] > CASES
+        ):
             item.add_marker(pytest.mark.slow)
-        elif folder in ("features", "contract"):
-            test = item.nodeid.partition("[")[0]
-            seen[test] += 1
-            if seen[test] > CASES:
-                item.add_marker(pytest.mark.slow)
+        if seen[test] > DAILY and _is_long(folder, room):
+            item.add_marker(pytest.mark.soak)
+
+
+def _is_long(folder: str, room: str) -> bool:
+    """Whether the rest of a long list waits for the night: it needs a database or processes."""
+    return (
+        folder == "system"
+        or (folder == "features" and room not in WHOLE)
+        or (folder == "contract" and room.startswith("test_agent_"))
+    )
 
 
 def spread(items: list[pytest.Item]) -> list[pytest.Item]:

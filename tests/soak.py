@@ -28,6 +28,11 @@ def count(name: str, whole: int, part: int) -> int:
     return int(os.environ.get(name) or (part if SECONDS else whole))
 
 
+def examples(day: int, night: int) -> int:
+    """Return the examples of a property in `make test`, or those of `make nightly`."""
+    return night if NIGHT else day
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if SECONDS or NIGHT:
         # The processes of one run inherit the seed, also across midnight.

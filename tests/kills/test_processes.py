@@ -135,6 +135,7 @@ def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     assert (state["lock_kind"], state["lease_token"], state["uploads_open"]) == (None, None, 0)
 
 
+@pytest.mark.soak
 def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_database(
     server: Server,
 ) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 import psycopg
+import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row, an_order
@@ -110,6 +111,7 @@ async def a_leaving_shop(a_seller):
     return seller
 
 
+@pytest.mark.soak
 async def test_every_admin_command_works_as_a_process_of_its_own(
     a_seller, settings, owner_url, tmp_path
 ):

@@ -503,6 +503,7 @@ def test_a_second_agent_in_the_same_folder_is_refused(a_shop: Callable[..., Shop
     ],
     ids=lambda e: e[0],
 )
+@pytest.mark.soak
 def test_the_server_restarts_in_the_middle_of_a_cycle(
     a_shop: Callable[..., Shop], event: tuple[str, dict[str, str]]
 ) -> None:
@@ -523,6 +524,7 @@ def test_the_server_restarts_in_the_middle_of_a_cycle(
 @pytest.mark.parametrize(
     "rounds", [1, pytest.param(soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3), marks=pytest.mark.soak)]
 )
+@pytest.mark.soak
 def test_the_web_process_is_killed_while_the_file_is_sent(
     a_shop: Callable[..., Shop], key_flow: bool, rounds: int
 ) -> None:

@@ -17,6 +17,7 @@ from cardsync_agent.loop import PLATFORM
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_what_the_operator_publishes_the_agent_verifies_and_hands_over(
     agents: Agents, tmp_path: Path
 ) -> None:

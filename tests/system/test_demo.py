@@ -132,6 +132,7 @@ def sign_in(place: Server, story: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     ground: tuple[Server, str, float],
 ) -> None:

@@ -577,6 +577,7 @@ def test_a_database_that_became_unreachable_is_not_replaced_by_an_empty_one(data
 
 
 @only_root
+@pytest.mark.soak
 def test_programs_that_the_database_user_cannot_reach_are_copied_once(
     data: Path, folder: Path, system_dir: Path, monkeypatch
 ):

@@ -87,6 +87,7 @@ def in_hand(link: str) -> int:
     return sum(line["pulled"] + line["surplus"] for line in queue(link)["lines"])
 
 
+@pytest.mark.soak
 def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: Shop) -> None:
     server = shop.seller.server
     _, link = a_link(shop)

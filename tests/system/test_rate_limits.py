@@ -76,6 +76,7 @@ def heartbeat(url: str, seller: Seller) -> int:
     return answer.status_code
 
 
+@pytest.mark.soak
 def test_processes_share_a_limit_and_a_killed_one_takes_next_to_nothing_along(
     server: Server,
 ) -> None:

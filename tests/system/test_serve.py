@@ -31,6 +31,7 @@ def server() -> Iterator[Server]:
         yield started
 
 
+@pytest.mark.soak
 def test_admin_commands_while_it_runs(server: Server) -> None:
     seller = server.admin_seller("running@example.invalid", "--plan", "founder", "--line", "magic")
     assert seller.get("/api/v1/status").json()["sync_mode"] == "full"
@@ -179,6 +180,7 @@ def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_t
         assert another.get("/api/v1/status").status_code == 200
 
 
+@pytest.mark.soak
 def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
     """A body that is on its way when SIGTERM comes is answered, or its connection is cut: never a
     202 that is lost.

@@ -155,6 +155,7 @@ def test_a_web_process_killed_in_the_middle_charges_nobody_twice(
         server.sql(NEXT_ROUND, seller=seller.id)
 
 
+@pytest.mark.soak
 def test_a_charge_is_replayed_after_a_restart_and_a_day_later(server: Server) -> None:
     seller = a_seller(server, 5)
     assert asyncio.run(all_at_once(seller, "once", 1))["charged"] == 1
@@ -252,6 +253,7 @@ def callers() -> Iterator[Callers]:
 
 
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak(first=True))])
+@pytest.mark.soak
 def test_one_charge_a_round_for_many_rounds(callers: Callers, rounds: int) -> None:
     for charges, keys in zip(range(1, rounds + 1), itertools.cycle((1, CALLERS, 8)), strict=False):
         callers.rows(NEXT_ROUND)

@@ -36,6 +36,7 @@ def test_a_process_that_is_killed_during_the_start_is_started_again(
     assert server.stop() == 0, server.said()
 
 
+@pytest.mark.soak
 def test_a_process_that_dies_again_and_again_during_the_start_is_given_up_and_why_is_said(
     server: Server,
 ) -> None:

@@ -58,6 +58,7 @@ async def make(url: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tasks", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+@pytest.mark.soak
 def test_no_task_is_handed_out_twice(tasks: int) -> None:
     with a_folder() as folder, embedded.running(folder / "data") as database:
         migrate(database.admin_url())

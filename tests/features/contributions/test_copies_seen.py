@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import soak
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row
 from cards_builder import a_list, card_ids
@@ -217,7 +218,7 @@ publications = st.tuples(st.just("publish"), st.sampled_from(CARDS), st.integers
 
 
 @settings(
-    max_examples=5,
+    max_examples=soak.examples(2, 5),
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

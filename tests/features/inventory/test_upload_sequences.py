@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import soak
 from builders import a_csv, a_row, read_csv
 
 pytestmark = pytest.mark.slow
@@ -161,7 +162,7 @@ async def history_of(seller) -> dict[int, list[tuple]]:
 
 
 @settings(
-    max_examples=8,
+    max_examples=soak.examples(3, 8),
     deadline=None,
     derandomize=True,
     database=None,

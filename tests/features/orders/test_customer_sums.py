@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import soak
 from builders import an_order
 from cardsync import clock
 from cardsync.figures.sold import keep_sold
@@ -125,7 +126,7 @@ async def out_of_date(seller):
 
 @pytest.mark.slow
 @settings(
-    max_examples=20,
+    max_examples=soak.examples(6, 20),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

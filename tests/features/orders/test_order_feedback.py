@@ -7,8 +7,6 @@ import gzip
 import json
 from dataclasses import replace
 
-import pytest
-
 from builders import an_order
 from cardsync.asgi import create_app
 from cardsync.work.jobs import ORDERS
@@ -111,8 +109,8 @@ async def test_feedback_waits_only_so_long_for_what_another_is_applying(service,
     assert (await seller.report(upload))["state"] == "done"
 
 
-@pytest.mark.parametrize("callers", [24])
-async def test_many_callers_at_once_all_see_the_orders(a_seller, callers):
+async def test_many_callers_at_once_all_see_the_orders(a_seller):
+    callers = 24
     seller = await a_seller()
     await seller.send("/orders", [an_order(f"A-{n}") for n in range(200)])
     rows = [{"order_number": f"A-{n}", "rating": 5} for n in range(200)]

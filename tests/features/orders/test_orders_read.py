@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+import soak
 from builders import Seller, SellerBuilder
 from cardsync import clock
 from cardsync.asgi import create_app
@@ -636,7 +637,9 @@ QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 # With all orders within the reach of the short ways, and with most of them beyond.
 @pytest.mark.slow
 @pytest.mark.parametrize("reach", [10_000, 12])
-@settings(max_examples=250, deadline=None, database=None, suppress_health_check=QUIET)
+@settings(
+    max_examples=soak.examples(80, 250), deadline=None, database=None, suppress_health_check=QUIET
+)
 @given(QUERIES, st.integers(0, 1))
 async def test_any_query_finds_what_the_model_finds(random_shops, monkeypatch, reach, query, which):
     monkeypatch.setattr(queries, "PROBED", reach)
@@ -703,7 +706,9 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, database=None, suppress_health_check=QUIET)
+@settings(
+    max_examples=soak.examples(8, 25), deadline=None, database=None, suppress_health_check=QUIET
+)
 @given(STEPS)
 async def test_the_tally_is_what_counting_gives_after_any_changes(a_seller, service, steps):
     seller = await a_seller()

@@ -143,6 +143,7 @@ async def spent(seller: Seller) -> dict[str, tuple[int, Decimal]]:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 async def test_months_of_a_shop(a_seller):
     await lives(await a_seller(), 1, days=50)
 

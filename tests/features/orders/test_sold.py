@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+import soak
 from builders import a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.figures.sold import keep_sold
@@ -199,7 +200,7 @@ UPLOADS = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=20,
+    max_examples=soak.examples(6, 20),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

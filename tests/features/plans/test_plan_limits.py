@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import soak
 from browsers import signed_in
 from builders import a_row
 from plans_builder import (
@@ -216,7 +217,12 @@ async def asked_value(seller):
 
 @pytest.mark.slow
 @pytest.mark.hypothesis
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(
+    max_examples=soak.examples(5, 15),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+)
 @given(plans=st.lists(steps, min_size=1, max_size=8))
 async def test_whatever_an_assistant_sends_the_listed_value_stays_within_the_limits(
     a_seller, plans

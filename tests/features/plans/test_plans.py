@@ -468,6 +468,7 @@ async def test_a_new_order_of_rules_waits_for_its_click_like_all_else(a_seller):
     assert [rule["id"] for rule in rules] == [two, one, rule_id]
 
 
+@pytest.mark.soak
 async def test_the_sweep_writes_expiry_once_and_drops_what_was_decided_long_ago(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1500))

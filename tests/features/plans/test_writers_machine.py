@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+import soak
 from browsers import signed_in
 from builders import a_csv, a_row
 from plans_builder import PLANS, PRICING, a_sale, allow, changes
@@ -146,7 +147,7 @@ def rows_of(market):
 @pytest.mark.slow
 @pytest.mark.hypothesis
 @settings(
-    max_examples=8,
+    max_examples=soak.examples(3, 8),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

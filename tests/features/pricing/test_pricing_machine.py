@@ -582,7 +582,7 @@ class Pricing(RuleBasedStateMachine):
 
 
 EVERYDAY = settings(
-    max_examples=4,
+    max_examples=soak.examples(2, 4),
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

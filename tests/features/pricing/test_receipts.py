@@ -129,6 +129,7 @@ async def test_without_attribution_logging_there_is_no_receipt(a_seller):
     assert (await breakdown(seller))["final_price"] == "2.97"
 
 
+@pytest.mark.soak
 async def test_receipts_past_their_time_are_deleted_and_an_explanation_says_so(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import soak
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 
@@ -251,7 +252,9 @@ SAVES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=soak.examples(5, 15), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.tuples(EXPECTATIONS, SEARCHES), min_size=1, max_size=3), SAVES)
 async def test_no_publish_passes_a_red_test_and_an_override_leaves_its_trace(
     a_seller, expected, saves
@@ -349,7 +352,7 @@ async def governing(seller):
 
 @pytest.mark.slow
 @settings(
-    max_examples=12,
+    max_examples=soak.examples(4, 12),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -397,7 +397,7 @@ class Protocol(RuleBasedStateMachine):
 
 
 EVERYDAY = settings(
-    max_examples=4,
+    max_examples=soak.examples(2, 4),
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -40,6 +40,7 @@ async def turns(seller):
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", ["inventory", "orders"])
 @pytest.mark.parametrize("uploads", [15, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.soak
 async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_for_one(
     a_seller, stream, uploads
 ):
