@@ -24,7 +24,7 @@ import import_inventory
 import orders
 import search
 from cardsync.access.caller import Caller
-from cardsync.cards import paging, queries
+from cardsync.cards import queries
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.database import packed_integers
 from cardsync.database import snapshot_reads as readings
@@ -156,15 +156,10 @@ async def searches(report: Report, database: Database, caller: Caller, rounds: i
         for words in search.SEARCHES:
             await ask({"search": [words]})
 
-    async def everything() -> None:
-        await ask({})
-
     name = "searched_by_all_processes"
     await compared(
         report, f"{name}, 60 searches", rounds, all_of_them, without(queries, name, all_of_them)
     )
-    no_sample = without(paging, "worth_a_look", everything, lambda *_: False)
-    await compared(report, "id_sample, the first page of all cards", rounds, everything, no_sample)
 
 
 async def order_reads(report: Report, database: Database, caller: Caller, rounds: int) -> None:

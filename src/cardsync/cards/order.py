@@ -13,13 +13,10 @@ from cardsync.search.words import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):
-    """`keys` are expressions over a card; `by` orders rows that have them as k0, k1, … and an id;
-    `not_after` is the sign between the first key of a card and that of a later one.
-    """
+    """`keys` are expressions over a card; `by` orders rows that have them as k0, k1, … and an id."""
 
     keys: tuple[str, ...]
     by: str
-    not_after: str
 
 
 def _part(begins: str, ends: str) -> str:
@@ -69,8 +66,4 @@ def page_order(page: CardPage) -> PageOrder:
     keys = _KEYS[page.sort]
     direction = "DESC" if page.direction == "desc" else "ASC"
     by = [f"k{number} {direction} NULLS LAST" for number in range(len(keys))]
-    return PageOrder(
-        keys,
-        ", ".join([*by, f"id {direction}"]),
-        ">=" if page.direction == "desc" else "<=",
-    )
+    return PageOrder(keys, ", ".join([*by, f"id {direction}"]))

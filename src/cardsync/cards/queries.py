@@ -6,16 +6,14 @@ One pass over the cards finds them, for every search: counting and ordering read
 
 from __future__ import annotations
 
-from typing import Any
-
 from psycopg.errors import QueryCanceled
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards import paging
 from cardsync.cards.filters import CardFilter, CardPage
-from cardsync.cards.order import PageOrder, page_order
-from cardsync.cards.selection import Selected, select_cards
+from cardsync.cards.order import page_order
+from cardsync.cards.selection import select_cards
 from cardsync.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
@@ -52,16 +50,10 @@ async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page:
     )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
-    cut = await _cut(reading, selected, order, page.offset + page.per_page)
-    found = (
-        paging.all_found(selected.where, order)
-        if cut is None
-        else paging.found_before(selected.where, order)
-    )
-    statement = paging.page_of(found, order, _COLUMNS, _FROM)
+    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM)
     _, rows = await reading.together(
         [searched_by_all_processes(), statement],
-        values | {"cut": cut},
+        values,
         last=True,
     )
     # A page beyond the last one has one row without a card.
@@ -135,19 +127,6 @@ async def cards_after(
     values = selected.values | {"after": after, "limit": limit}
     [rows] = await reading.together([statement], values, last=True)
     return [CardRow._make(row) for row in rows]
-
-
-async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
-    """Return a key before which at least as many cards stand as are needed, but few of all; None
-    if a sample of the cards gives no such key.
-    """
-    if not (selected.of_its_own and paging.worth_a_look(order, needed)):
-        return None
-    rows = await reading.rows(
-        paging.looked_at(selected.where, order),
-        selected.values | {"last": needed - 1},
-    )
-    return rows[0][0] if rows else None
 
 
 _SEEN = f"SELECT 1 FROM card c WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"

@@ -21,8 +21,6 @@ from cardsync.search.tree import Tree, asks_for_gone
 class Selected(NamedTuple):
     where: str
     values: dict[str, Any]
-    # The condition compares the cards' own values alone: it tests a few cards in no time.
-    of_its_own: bool
 
 
 async def select_cards(
@@ -43,12 +41,7 @@ async def select_cards(
     if wanted.ids is not None:
         conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
         values["ids"] = list(wanted.ids)
-    of_its_own = wanted.ids is None and "SELECT" not in found.sql
-    return Selected(
-        " AND ".join([*conditions, f"({found.sql})", VISIBLE]),
-        values,
-        of_its_own,
-    )
+    return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values)
 
 
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:
