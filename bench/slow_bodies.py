@@ -1,6 +1,7 @@
 """`python bench/slow_bodies.py [--rounds 3]`: 500 agents come by, each POST /heartbeat, then GET
 /sync/pending, alone and beside 200 uploads whose bodies come at 500 bytes a second. Each of those
-is ended after 30 s, and another takes its place.
+is ended after 30 s, and another takes its place. They begin one after the other, as computers do
+that know nothing of each other, so each part of a second has its share of them.
 
 The load is made on the cores that the servers run on. Latency counts from when a request was due.
 """
@@ -28,10 +29,12 @@ EVERY = 5
 SECONDS = 20
 SLOW_BODIES = 200
 DRIP_BYTES = 500
+BEGUN_WITHIN = 20
 
 
-async def slow_body(bind: str, agent: Agent) -> None:
+async def slow_body(bind: str, agent: Agent, after: float) -> None:
     """One upload after the other, as slow as can be."""
+    await asyncio.sleep(after)
     host, _, port = bind.rpartition(":")
     head = f"POST /api/v1/sync HTTP/1.1\r\nHost: {bind}\r\nAuthorization: Bearer {agent.key}\r\n"
     head += "Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\n"
@@ -74,9 +77,12 @@ async def polled(bind: str, callers: list[Agent]) -> list[float]:
 
 
 async def beside(bind: str, callers: list[Agent], slow: list[Agent]) -> list[float]:
-    # From their beginning on: the first are ended while we look.
-    bodies = [asyncio.create_task(slow_body(bind, agent)) for agent in slow]
-    await asyncio.sleep(15 if slow else 0)
+    # The first are ended while we look.
+    bodies = [
+        asyncio.create_task(slow_body(bind, agent, BEGUN_WITHIN * number / len(slow)))
+        for number, agent in enumerate(slow)
+    ]
+    await asyncio.sleep(BEGUN_WITHIN if slow else 0)
     took = await polled(bind, callers)
     for body in bodies:
         body.cancel()
