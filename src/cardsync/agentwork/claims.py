@@ -29,12 +29,13 @@ from cardsync.database.session import Database
 from cardsync.settings import Settings
 
 _LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
-# A claim that ran out counts as an attempt, and the last one is final.
+# A claim that ran out counts as an attempt. After the last one the task has failed at the moment
+# when it ran out, which is what readers were shown meanwhile.
 _TAKE_BACK = f"""
     UPDATE agent_task
        SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
            error = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:expired AS jsonb) ELSE error END,
-           finished_at = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:now AS timestamptz) END,
+           finished_at = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN claim_expires_at END,
            attempt = attempt + 1, token_hash = NULL, claimed_at = NULL, claim_expires_at = NULL
      WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
     RETURNING kind, status
