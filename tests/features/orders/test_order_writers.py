@@ -94,6 +94,21 @@ async def test_the_next_worker_waits_for_a_writer_that_outlived_its_own(a_seller
     assert await written(seller, second) == 6
 
 
+async def test_a_glance_at_an_upload_does_not_stop_its_writer(a_seller):
+    """Many who look for work at once lock its row one after the other, each for a moment."""
+    seller = await a_seller()
+    work = seller.service.work
+    upload_id = await sent(seller, orders())
+    mine = select(Upload).where(Upload.seller_id == seller.id, Upload.id == upload_id)
+    async with work.database.tenant(seller.id) as glance:
+        upload = (await glance.execute(mine.with_for_update())).scalar_one()
+        writing = asyncio.create_task(ingest.UPLOADS.work(work, upload, upload))
+        done, _ = await asyncio.wait([writing], timeout=0.5)
+        assert not done
+    await writing
+    assert await statuses(seller) == ["Paid"] * 6
+
+
 @asynccontextmanager
 async def an_upload_in_the_middle(seller, upload_rows):
     """Yield the task that applies the rows: it has the upload's row, and waits for an order's."""
