@@ -31,9 +31,9 @@ check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in two min
 
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m soak
 	@SOAK_SECONDS=$$((($${SOAK_SECONDS:-0} + 4) / 5)) SOAK_NIGHT=$$((($${SOAK_NIGHT:-0} + 4) / 5)) \
-	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
+	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
 nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on a stock PostgreSQL server, mutants
@@ -49,7 +49,7 @@ mutants: .venv/.dev .venv/.mutmut ## Change money, access and locks one place at
 	@"$(BIN)/python" tests/mutants.py --count $(or $(COUNT),400) --seconds $(NIGHT)
 
 explore: .venv/.dev ## The properties with random examples, other ones each time
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile explore tests/core
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile explore tests/core
 
 lint: .venv/.dev ## Format, lint, and the floors of the house
 	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check . && "$(BIN)/lint-imports"
