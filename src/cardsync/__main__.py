@@ -1,7 +1,7 @@
-"""`python -m cardsync`: the command line.
+"""Starts the command line, for `python -m cardsync`.
 
-The processes below the supervisor live long and are many: neither carries the command line along,
-nor what the other needs. What they load is no garbage, and looking for some is a fifth of a start.
+The supervisor's processes are many and live long, so none of them loads the command line or what
+another one needs. What they load is no garbage, and looking for some is a fifth of a start.
 """
 
 import gc

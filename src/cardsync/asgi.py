@@ -1,4 +1,4 @@
-"""The HTTP table of contents: every router by name, the failure handlers, what a web process
+"""Builds the web application: every router by name, the failure handlers, and what a web process
 opens and closes.
 """
 
@@ -204,7 +204,7 @@ def _for_any() -> Router:
 
 
 def _beside_api() -> Router:
-    """The routes of assistants that stand outside /api."""
+    """The routes of assistants outside /api."""
     return _known_callers(
         "/",
         market.analytics,

@@ -1,5 +1,5 @@
-"""The command line: arguments in, one function called, its result printed. Errors are one
-sentence that says what to do.
+"""The command line: each command calls one function and prints its result. An error is one sentence
+that says what to do.
 
 A command imports what it needs when it is called: all of them together take longer to import than
 most take to run.

@@ -1,4 +1,5 @@
-"""The only module that reads the time. Everything else takes `now` as an argument or calls these.
+"""Reads the time, which no other module does: everything else takes `now` as an argument or calls
+these functions.
 
 Tests move the clock with `shift` and `stop` it, which holds for this process only.
 """
@@ -30,7 +31,7 @@ def shift(delta: timedelta) -> None:
 
 
 def stop() -> None:
-    """Let this process's clock stand, so that only `shift` moves it (tests only)."""
+    """Stop this process's clock, so that only `shift` moves it (tests only)."""
     global _stopped_at
     _stopped_at = datetime.now(UTC)
 

@@ -1,6 +1,5 @@
-"""Work that goes on beside other work: `beside` runs a coroutine while a block runs, `flushing`
-writes what was noted in memory again and again, `at_once` runs two coroutines and returns what both
-return.
+"""Runs work beside other work: `beside` runs a coroutine while a block runs, `flushing` writes what
+was noted in memory again and again, `at_once` runs two coroutines and returns both results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Every refusal is a `Problem` with a status and a code; `asgi.py` renders them in one place.
+"""Defines every refusal as a `Problem` with a status and a code; `asgi.py` renders them in one
+place.
 
-Raise where the rule is broken, with a message that names field, row and reason. Bodies are
+Raise one where the rule is broken, with a message that names field, row and reason. Bodies are
 `{error, code}`; the few that the specification shapes otherwise have a struct of their own.
 """
 

@@ -1,5 +1,5 @@
-"""Every number of the specification's Limits table (and what decisions.md adds to it), one
-constant each. Sizes in bytes.
+"""Holds every number of the specification's Limits table (and what decisions.md adds to it), one
+constant each. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ ROLLBACKS_SHOWN = 100
 ROLLBACK_DIFF_SHOWN = 50
 
 
-# The seller's preset rule stands here; `default_rule_enabled` switches whatever rule has this
+# The seller's preset rule has this position; `default_rule_enabled` switches whatever rule has this
 # priority.
 DEFAULT_PRIORITY: Final = 1_000
 

@@ -1,4 +1,4 @@
-"""The service's structured logs. They hold no secret, key, name or address."""
+"""Sets up the service's structured logs. They hold no secret, key, name or address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 
 
 class Unfailing:
-    """A text stream that loses what finds no room: a log on a full disk ends nobody's request."""
+    """A text stream that loses what finds no room, so that a full disk does not end a request."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -66,7 +66,7 @@ _DETAIL = re.compile(
 
 
 def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
-    """PostgreSQL's DETAIL quotes values of the row; they are nobody's business here."""
+    """Drop PostgreSQL's DETAIL, which quotes values of the row."""
     if "exception" in event:
         event["exception"] = _DETAIL.sub("", str(event["exception"]))
     return event

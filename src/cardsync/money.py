@@ -1,5 +1,5 @@
-"""Money: USD as `Decimal` at the edges, integer ten-thousandths of a dollar inside the pricing
-engine. Never a float.
+"""Converts money: USD is `Decimal` at the edges and integer ten-thousandths of a dollar inside the
+pricing engine, never a float.
 """
 
 from __future__ import annotations

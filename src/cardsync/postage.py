@@ -1,6 +1,6 @@
-"""Postage of a parcel by its value: the text `0:1.27,12:3.20` comes in, steps go out. Pure.
+"""Reads the postage of a parcel by its value from a text such as `0:1.27,12:3.20`. Pure.
 
-A parcel of 11.99 costs 1.27, one of 12.00 costs 3.20.
+By that text a parcel of 11.99 costs 1.27, one of 12.00 costs 3.20.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The installation's secret: settings go in; its bytes, and keys that follow from it, come out.
+"""Reads or makes the installation's secret, and derives keys from it.
 
-Whoever knows the secret signs in as anybody: it stays out of the database, of logs and of answers.
+Whoever knows the secret can sign in as anybody: it stays out of the database, of logs and of
+answers.
 """
 
 from __future__ import annotations

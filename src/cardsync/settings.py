@@ -1,5 +1,5 @@
-"""Every setting: its default and one line of help. `docs/settings.md` is printed from this table
-and compared by a test.
+"""Defines every setting, with its default and one line of help. `docs/settings.md` is printed from
+this table and compared by a test.
 
 Sources, strongest first: arguments, environment `CARDSYNC_<NAME>`, a secret file named by
 `CARDSYNC_<NAME>_FILE`, the TOML file named by `CARDSYNC_CONFIG`, the default.
@@ -129,7 +129,7 @@ DatabaseUrl = Annotated[str, AfterValidator(_database)]
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """`CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` stands for the text of that file."""
+    """`CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` means the text of that file."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")

@@ -1,5 +1,5 @@
-"""The object store: bytes in under a key, bytes out. `open_store(settings)` gives the local
-folder or a cloud bucket.
+"""Stores and reads objects by key, in a local folder or a cloud bucket, as `open_store(settings)`
+finds.
 
 Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT; acceptance copies them to a
 private key that no URL reaches. The local store fsyncs before it answers, because an accepted

@@ -1,4 +1,5 @@
-"""All tables in one metadata, for migrations, the tenancy test and the erasure of a seller.
+"""Collects all tables in one metadata, for migrations, the tenancy test and the erasure of a
+seller.
 
 Importing this imports every model.
 """

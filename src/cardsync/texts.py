@@ -1,7 +1,7 @@
-"""Many texts of ASCII at once, as one run of bytes: a few passes over it take a twentieth of what
-expressions take. Pure.
+"""Works on many ASCII texts at once, joined as one run of bytes: a few passes over it take a
+twentieth of what expressions take. Pure.
 
-In and out: texts parted by one byte that none of them has.
+A byte that none of the texts has separates them.
 """
 
 from __future__ import annotations

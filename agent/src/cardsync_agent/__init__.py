@@ -1,4 +1,4 @@
-"""The seller's side of cardsync: it carries inventory exports up and price updates down.
+"""The seller's side of cardsync: it carries inventory exports up and price files down.
 
 It imports nothing of the server.
 """

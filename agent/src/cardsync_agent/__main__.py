@@ -1,4 +1,4 @@
-"""`python -m cardsync_agent` does the same as the `cardsync-agent` command."""
+"""Runs the `cardsync-agent` command, for `python -m cardsync_agent`."""
 
 from cardsync_agent.cli import main
 

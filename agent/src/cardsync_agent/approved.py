@@ -1,10 +1,10 @@
-"""The one upload that a seller approves in the dashboard: the newest saved price file goes to the
-marketplace, once, whatever the sync mode.
+"""Delivers the one upload that a seller approves in the dashboard: the newest saved price file goes
+to the marketplace, once, whatever the sync mode.
 
-The heartbeat's `upload_approved` comes in; the file is delivered, then the flag is cleared. Each
-stage is journaled, so that a kill -9 anywhere neither loses nor repeats it. Two installations of
-one seller that see the flag in the same moments may each deliver their own newest file: the
-protocol has no claim, and the first DELETE only ends it for installations that have not begun.
+The file is delivered, then the heartbeat's flag `upload_approved` is cleared. Each stage is
+journaled, so that a kill -9 anywhere neither loses nor repeats it. Two installations of one seller
+that see the flag in the same moments may each deliver their own newest file: the protocol has no
+claim, and the first DELETE only ends it for installations that have not begun.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ApprovedUpload:
             raise
         except Refused as refused:
             # The upload is remembered as placed, so it is not repeated however long the flag
-            # stands.
+            # stays.
             text = (
                 f"{begun.file} is uploaded, but the server does not let its approval be cleared:"
                 f" {refused}"

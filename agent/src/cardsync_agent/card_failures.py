@@ -1,5 +1,5 @@
-"""The cards that the marketplace refused: a report of an import comes in; the cards that wait for
-the seller, because they were refused three times, go out.
+"""Counts the cards that the marketplace refused, and pauses those that it refused three times,
+until the seller resumes them.
 
 The record is a small file beside the journal with a lock of its own, as the seller's report runs
 beside the agent. A card that the marketplace takes again begins anew.

@@ -1,7 +1,6 @@
 """The command line: `cardsync-agent run`, `cardsync-agent imported` and `cardsync-agent cards`.
 
-Arguments and the environment come in; an exit code goes out (0: done, or the server asks to wait;
-1: the command failed; 2: wrong usage).
+Exit codes are 0 (done, or the server asks to wait), 1 (the command failed) and 2 (wrong usage).
 """
 
 from __future__ import annotations

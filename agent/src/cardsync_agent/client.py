@@ -1,9 +1,9 @@
-"""The server's HTTP interface as the agent uses it: each call is one method, and each method tries
+"""Calls the server's HTTP interface for the agent: each call is one method, and each method tries
 once (pace.persist repeats).
 
-The server's address and the API key come in; small typed answers go out, or one of three
-exceptions: TryAgain (network, 5xx, 429), KeyRefused (401, or a 403 of the account), Refused (any
-other answer that is no success; Cooldown is one of them).
+A call returns a small typed answer or raises one of three exceptions: TryAgain (network, 5xx, 429),
+KeyRefused (401, or a 403 of the account), Refused (any other answer that is no success; Cooldown is
+one of them).
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class Client:
     def put_object(self, upload_url: str, content: bytes, between: Callable[[], None]) -> None:
         """Send the object; `between` is called between the parts of a long upload."""
         url = self._base.join(upload_url)
-        # httpx would call it a transport error, and we would try for ever.
+        # httpx would call it a transport error, and we would try forever.
         if url.scheme not in ("http", "https"):
             raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
         # The length is given, because S3 takes no chunked upload.

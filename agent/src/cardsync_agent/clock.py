@@ -1,4 +1,4 @@
-"""Time: only this module of the agent reads the clock or sleeps.
+"""Reads the clock and sleeps, which no other module of the agent does.
 
 It returns moments in UTC, and their texts.
 """
@@ -22,7 +22,7 @@ def monotonic() -> float:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment on both clocks, because neither gives an age alone: `monotonic` may stand still
+    """A moment on both clocks, because neither gives an age alone: `monotonic` may stop
     while the computer sleeps, and `now` may be set back.
     """
 

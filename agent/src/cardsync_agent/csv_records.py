@@ -1,8 +1,8 @@
-"""A CSV file, damaged or not, as records with their physical line numbers: its bytes come in; the
-header, and each record's cells or its problem, go out. Pure.
+"""Reads a CSV file, damaged or not, as records with their physical line numbers: each record's
+cells, or its problem. Pure.
 
 A quote that never closes spoils its own line, not those that follow. The description of a problem
-never quotes the line: a name or a street may stand in any column of a damaged one.
+never quotes the line: any column of a damaged one may hold a name or a street.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Files that a kill -9 or a power cut leaves either absent or whole: bytes and a place come in;
-the file is there after fsync and rename.
+"""Writes files so that a kill -9 or a power cut leaves them either absent or whole, by fsync and
+rename.
 """
 
 from __future__ import annotations

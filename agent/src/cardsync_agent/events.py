@@ -1,4 +1,4 @@
-"""The agent's output: a line for people, or one JSON object per event for programs
+"""Prints the agent's output: a line for people, or one JSON object per event for programs
 (--json-events). The events are listed in loop.py.
 """
 

@@ -1,9 +1,8 @@
-"""The steps that carry orders up, and the rows that belong to orders: a file of the marketplace
-becomes rows, rows become uploads, in order.
+"""The steps that carry orders, and the rows that belong to orders, to the server: a file of the
+marketplace becomes rows, and rows become uploads, in order.
 
-A Job comes in; rows that the server has applied go out, journaled part by part. Every upload is
-an upsert, so a part that is sent again after a kill -9 changes nothing. No cell of a file gets
-into the journal, a log or an error text.
+The uploads are journaled part by part. Every upload is an upsert, so a part that is sent again
+after a kill -9 changes nothing. No cell of a file gets into the journal, a log or an error text.
 """
 
 from __future__ import annotations

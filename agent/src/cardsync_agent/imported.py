@@ -1,8 +1,8 @@
-"""`cardsync-agent imported FILE`: the seller imported a price file of exports/ or outbox/ into the
-marketplace, or could not.
+"""The command `cardsync-agent imported FILE`: the seller reports that a price file of exports/ or
+outbox/ was imported into the marketplace, or could not be.
 
-The file comes in; the server's record of it goes out. It moves the cards' current prices and ends
-the task or the rollback that the file was for.
+The server's record of it moves the cards' prices and ends the task or the rollback that the file
+was for.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Finding the files to upload: DIR/inbox comes in; a private copy of the newest pricing export and
-its facts, or the contents of order files of a kind, go out, or NoExport with the reason.
+"""Finds the files to upload in DIR/inbox: a private copy of the newest pricing export and its
+facts, or the contents of order files of a kind. Without one it raises NoExport with the reason.
 
 A file is usable if it is `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), and has the
 marketplace's header; its name means nothing. The copy of a pricing export is uploaded, so that a
 file that is replaced meanwhile cannot change the upload of a resumed cycle. Order files are not
-copied: they may hold streets, and their rows may come twice.
+copied: they may hold streets, and their rows may be sent twice.
 """
 
 from __future__ import annotations

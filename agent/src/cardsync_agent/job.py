@@ -1,8 +1,5 @@
-"""A cycle at work: a Job is what every step gets; with it a step reports a failure or that it had
-nothing to do, and checks whether the server still wants the cycle.
-
-The journaled cycle and the doors to server, folder and people come in; calls that survive outages,
-and StepFailed, StepSkipped and CycleOver, go out.
+"""Gives every step of a cycle its Job: with it a step reports a failure or that it had nothing to
+do, makes calls that survive outages, and checks whether the server still wants the cycle.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The agent's life: it sends a heartbeat, polls, runs the cycle that the server wants, reports it,
-and begins again. The Agent's parts come in; an exit code goes out.
+"""Runs the agent: it sends a heartbeat, polls, runs the cycle that the server wants, reports it,
+and begins again.
 
 `--json-events` prints these events, one object a line; each has `event`, `at` (RFC 3339) and
 `text` (the line for people):
@@ -165,7 +165,7 @@ class Agent:
 
     def _contact(self) -> Heartbeat:
         heartbeat = self._call("heartbeat", self._beat)
-        # The outcomes of repairs are told as soon as the server answers, before the next cycle.
+        # The outcomes of repairs are reported as soon as the server answers, before the next cycle.
         self._repairs.send_waiting()
         if heartbeat.force_update:
             text = "this version of the agent must be updated before it may sync again"
@@ -356,7 +356,7 @@ class Agent:
             job.call("reporting the cycle", self._report_call(cycle), aging=False)
         except KeyRefused:
             raise
-        except Refused as refused:  # the server would refuse it for ever
+        except Refused as refused:  # the server would refuse it forever
             what = "cycle" if cycle.task is None else "task"
             self._say(
                 "problem",

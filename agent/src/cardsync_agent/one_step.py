@@ -1,5 +1,5 @@
-"""One step of a cycle: a Job and the step's name come in; the step is run or left out, and its
-record, with a picture of a failure, goes out.
+"""Runs one step of a cycle, or leaves it out, and records the result, with a picture of a
+failure.
 """
 
 from __future__ import annotations

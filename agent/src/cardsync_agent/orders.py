@@ -1,7 +1,7 @@
-"""The marketplace's order files as the rows of the order uploads: a file's bytes come in; rows, and
-every line that could not be read, go out. Pure.
+"""Reads the marketplace's order files as the rows of the order uploads, and lists every line that
+could not be read. Pure.
 
-The header tells the kinds of files apart. No name and no street of the shipping export is ever
+The header distinguishes the kinds of files. No name and no street of the shipping export is ever
 read. A cell that cannot be read is left out and reported; the report names line and column, never
 the content: columns may have shifted.
 """
@@ -80,7 +80,7 @@ DEPENDENTS = (PULL_SHEET, SHIPPING, REFUNDS, FEEDBACK)
 
 @dataclass
 class Parsed:
-    """`taken` lines became rows, `older` ones lie before the window; `problems` list lost lines
+    """`taken` lines became rows, `older` ones are before the window; `problems` list lost lines
     and omitted cells.
     """
 
@@ -215,7 +215,7 @@ def _shipping(record: Record, say: Say) -> Row | None:
     # The text may be the rest of a name, after a line break in it.
     if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):
         shifted.append("Order #")
-    if shifted:  # a street might stand under City: nothing of the row is sent
+    if shifted:  # a street might be under City: nothing of the row is sent
         say(f"{shifted[0]} is not what it should be; the columns have shifted")
         return None
     if _nothing_speaks_for(record):

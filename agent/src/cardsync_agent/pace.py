@@ -1,7 +1,7 @@
-"""The agent's waiting: how long it waits, and how a signal ends the wait.
+"""Paces the agent: how long it waits, how a signal ends the wait, and how a call is repeated until
+the server answers it.
 
-Defaults come in, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (tests); Pace,
-Stop and persist, which repeats a call until the server answers it, go out.
+Environment variables CARDSYNC_AGENT_PACE_<NAME> override the defaults (tests).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Stop:
 
 def spread(seconds: float, chance: Random = _random) -> float:
     """Return a rest that is never shorter, and up to a tenth longer, so that agents that began
-    together do not send heartbeats together for ever.
+    together do not send heartbeats together forever.
     """
     return seconds + chance.uniform(0.0, seconds * 0.1)
 

@@ -1,4 +1,4 @@
-"""Rows as the bodies of uploads: rows come in; bodies go out, none larger than the server takes.
+"""Divides rows into the bodies of uploads, none larger than the server takes.
 
 A body is JSON, with gzip where it pays; the same rows give the same bytes. Pure.
 """
@@ -22,7 +22,7 @@ GZIP_FROM_BYTES = 4_096
 def parts(
     rows: Sequence[Row], most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES
 ) -> Iterator[bytes]:
-    """Divide rows into bodies. Rows of one order that stand side by side stay in one part, unless
+    """Divide rows into bodies. Rows of one order that are side by side stay in one part, unless
     they fill more than one.
     """
     part: list[bytes] = []

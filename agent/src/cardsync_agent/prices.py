@@ -1,7 +1,7 @@
-"""The steps that carry prices down: they save price files in exports/ and deliver them to the
-marketplace.
+"""The steps that bring prices to the marketplace: they save price files in exports/ and deliver
+them.
 
-A Job comes in; files go out, each written once, however often a step is run again after a kill -9.
+Each file is written once, however often a step is run again after a kill -9.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Repairs, for adapters that work on a marketplace's pages: a step whose selector finds nothing asks
-the server for another one, tries it once, and tells how that went. The agent gives them to its
-adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with NotFound's sentence.
+"""Repairs selectors for adapters that work on a marketplace's pages: a step whose selector finds
+nothing asks the server for another one, tries it once, and reports the result. The agent gives them
+to its adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with NotFound's
+sentence.
 
-What a try came to is written down first and sent then, so that a kill -9 or an outage loses none;
+The result of a try is written down first and sent then, so that a kill -9 or an outage loses none;
 `send_waiting` sends what is left. The server counts a repeated confirmation once.
 """
 
@@ -82,7 +83,7 @@ class Repairs:
             except KeyRefused:
                 raise
             except Refused:
-                # The server dropped the correction: there is nothing to tell of it any more.
+                # The server dropped the correction: there is nothing left to report.
                 pass
             waiting = waiting[1:]
             durable.write(self._file, json.dumps(waiting).encode())

@@ -1,5 +1,5 @@
-"""The result of a cycle: its journal comes in; its status, the body of POST /sync/log and the
-line for people go out. Pure.
+"""Reports the result of a cycle from its journal: its status, the body of POST /sync/log and the
+line for people. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def verdict(cycle: Cycle) -> str:
     )
     if cycle.failure is not None:
         return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
-    # A success without steps would tell the server that the whole history was fetched.
+    # A success without steps would say that the whole history was fetched.
     if not cycle.steps:
         return "failed"
     if (cycle.unable or cycle.lacking) and not any(

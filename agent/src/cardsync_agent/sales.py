@@ -1,8 +1,7 @@
-"""Sales summaries as monthly sales reports: files' bytes and the months that the server misses
-come in; the reports of a cycle go out. Pure.
+"""Reads sales summaries as monthly sales reports, and chooses those that the server misses. Pure.
 
-No public sample of such a file exists: its columns are named like the upload's fields, and each
-row is one month.
+No public sample of such a file exists: its columns are named like the upload's fields, and each row
+is one month.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The trust in an update: an offer and the pinned keys come in; a Release for which a key vouches
-goes out, or Untrusted with the reason. Pure.
+"""Checks an offered update against the pinned keys: it returns a Release for which a key vouches,
+or raises Untrusted with the reason. Pure.
 
 There are two signatures, because with one over the bytes alone, a person who controls the server
 could serve an old signed build: the record binds version, platform, expiry and the bytes' SHA-256

@@ -1,8 +1,7 @@
 """The agent's memory in DIR/.cardsync-agent: its identity, the cycle under way, the approved
 upload, and the hashes of the files that it sent.
 
-The folder comes in; a Memory goes out, which `Store.save` writes whole (temp, fsync, rename), and
-the lock that keeps a second agent out.
+`Store.save` writes it whole (temp, fsync, rename), and a lock keeps a second agent out.
 """
 
 from __future__ import annotations

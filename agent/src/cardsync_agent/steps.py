@@ -1,10 +1,9 @@
-"""The steps of a cycle: this module turns a decision into steps, and holds the table of the steps
-that this agent can do.
+"""Turns the server's decision into the steps of a cycle, and holds the table of the steps that this
+agent can do.
 
-The server's decision comes in; a cycle's journal goes out. A step is a function of a Job: it
-returns when done, raises StepSkipped or StepFailed, or lets Refused and OSError through as its
-failure. Every step may run again from its beginning after a kill -9. When a step fails, the steps
-that need it fail too, and no others.
+A step is a function of a Job: it returns when done, raises StepSkipped or StepFailed, or lets
+Refused and OSError through as its failure. Every step may run again from its beginning after a kill
+-9. When a step fails, the steps that need it fail too, and no others.
 """
 
 from __future__ import annotations

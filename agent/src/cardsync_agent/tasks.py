@@ -1,9 +1,7 @@
-"""The server's tasks: a claimed task comes in; its cycle of steps, and the outcome that the server
-gets for it, go out.
+"""Works off the server's tasks, each as a cycle of steps, and reports the outcome.
 
-A task is worked off as a cycle of its own: its steps are journaled one by one, so that a kill -9
-leaves nothing undone and nothing done twice. Unlike a sync it holds no lock; it ends with
-PATCH /tasks/{id} instead of a log.
+The steps are journaled one by one, so that a kill -9 leaves nothing undone and nothing done twice.
+Unlike a sync a task holds no lock; it ends with PATCH /tasks/{id} instead of a log.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Updates of the agent itself: the heartbeat's offer comes in; DIR/updates/VERSION-HASH/ with the
-verified file and its record goes out, reported by `update_ready`, and the update command is started
-once. The installer replaces the agent; without pinned keys nothing is fetched.
+"""Fetches updates of the agent itself that the heartbeat offers: it puts the verified file and its
+record into DIR/updates/VERSION-HASH/, reports `update_ready`, and starts the update command once.
+The installer replaces the agent; without pinned keys nothing is fetched.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The steps that carry the inventory up: they take it, send it, and wait until the server has
-priced it.
+"""The steps that bring the inventory to the server: they take it, send it, and wait until the
+server has priced it.
 
-A Job comes in; its cycle's upload goes out, journaled wherever repeating would do harm. Each step
-may run again from its beginning after a kill -9.
+Uploads are journaled wherever repeating would do harm. Each step may run again from its beginning
+after a kill -9.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Tokens of assistants and scripts: text in, a `Caller` with its scopes out; minting, revoking,
-listing. The token itself is shown once and never stored.
+"""Finds the caller of a token that an assistant or a script sends, and mints, revokes and lists
+tokens. A token is shown once and never stored.
 
-Its form is a key's with another prefix. As with keys, a process remembers only whose a token is;
-whether it is still good is read on every request.
+A token looks like a key with another prefix. As with keys, a process remembers only whose token it
+is; each request reads whether the token is still valid.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def mint(
     now: datetime,
     days: int | None = None,
 ) -> MintedToken:
-    """A token that is good for `days`, or until it is revoked. Raises for an unknown seller."""
+    """A token that is valid for `days`, or until it is revoked. Raises for an unknown seller."""
     await known_seller(session, seller_id)
     token = keys.new_secret(PREFIX)
     expires_at = None if days is None else now + timedelta(days=days)

@@ -1,4 +1,4 @@
-"""Changes of one seller that must not overlap take turns at the account's row."""
+"""Locks the account's row, so that changes of one seller that must not overlap take turns."""
 
 from __future__ import annotations
 

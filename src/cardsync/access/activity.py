@@ -1,7 +1,7 @@
-"""The activity feed: what a caller did, written in the transaction that did it. (It is read, and
-its entries are undone, in `activity/`.)
+"""Writes the activity feed: what a caller did, in the transaction that did it. (`activity/` reads
+the feed and undoes its entries.)
 
-A summary names no buyer. `before` and `after` are small; what an undo needs stands in `undo`,
+A summary names no buyer. `before` and `after` are small; an undo finds what it needs in `undo`,
 whose `kind` names an entry of `activity/undo_kinds.py`.
 """
 

@@ -1,11 +1,11 @@
-"""Middleware of the routes that know their caller: an API key, a token or a member's session in,
-`scope["caller"]` out, before the body is read.
+"""Middleware that finds the caller of a request by its API key, token or session, and puts it into
+`scope["caller"]` before the body is read.
 
 A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`), sessions and
 tokens (`BY_ANY`), or sessions alone (`BY_SESSION`); a session or a token on any other is refused
-(`key_required`). A token needs `mcp:read` where nothing is changed, else `mcp:write`. A request
-with an Authorization header is judged by it. Middleware and not a guard: a guard is handed a fresh copy of the route's whole
-description with every request.
+(`key_required`). A token needs `mcp:read` where nothing is changed, else `mcp:write`. If there is
+an Authorization header, it alone decides. This is middleware because a guard would get a fresh copy
+of the route's whole description with every request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BY_SESSION = {_OPTION: Callers.SESSION}
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.
 READS: dict[str, Any] = {_READS: True}
-# How OpenAPI tells it. The scopes of a token are those of the method, unless the route names them.
+# The form in OpenAPI. A token's scopes are those of the method, unless the route names them.
 A_TOKEN = {"token": list[str]()}
 A_READING_TOKEN = {"token": [access_tokens.READ]}
 A_KEY = {"api_key": list[str]()}

@@ -1,12 +1,12 @@
-"""The caller of a request: the Authorization header in, a `Caller` out. (Members with a session:
-`access/sessions.py`.)
+"""Finds who calls by the Authorization header, and returns a `Caller`. (For members with a session,
+see `access/sessions.py`.)
 
 A caller is an identity, an account and the seller's state. The fields of the last two are the
 columns that are read, so the order of the struct and the order of the query cannot differ.
 
-One round trip reads the key, the account and the sync state together. Which seller a key belongs
-to never changes, so that much is remembered per process; whether the key and the account are
-still good is read on every request, on every process.
+One round trip reads the key, the account and the sync state together. A key never changes its
+seller, so each process remembers that; every request, on every process, reads whether the key and
+the account are still valid.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""An account's permissions: plan and switches go in; permissions come out. Pure, and the only place
-that decides them.
+"""Decides what an account may do, by its plan and its switches. Pure, and the only place that
+decides it.
 
-Losing the paid entitlement holds an account read-only whatever is stored and cancels its waiting
-price tasks; missing consent, being past due, a pause or a suspension only holds prices back: the
-export is empty, and price tasks stay queued, unadvertised.
+Losing the paid entitlement makes an account read-only, whatever is stored, and cancels its waiting
+price tasks. Missing consent, an overdue payment, a pause or a suspension only holds prices back:
+the export is empty, and price tasks stay queued without being offered.
 """
 
 from __future__ import annotations

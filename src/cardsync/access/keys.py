@@ -1,8 +1,7 @@
-"""API keys: text in, checked and hashed; minting, revoking, listing. The key itself is shown once
-and never stored.
+"""Makes, checks, revokes and lists API keys. A key is shown once; only its hash is stored.
 
-`csk_` + 32 random base62 characters + the base62 CRC-32 of everything before it: a typo is
-refused without a query.
+`csk_` + 32 random base62 characters + the base62 CRC-32 of everything before it: a typo is refused
+without a query.
 """
 
 from __future__ import annotations

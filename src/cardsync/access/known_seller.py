@@ -1,4 +1,4 @@
-"""Whom an operator means: a seller's id in, the seller out, or a sentence that there is none."""
+"""Finds the seller that an operator's command names, or refuses the id in one sentence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Tables of members beside `member` itself: `member_session`, `invitation`, `passkey` with its
 challenges, `installation_operator`, `identity_seal`, and `account_deletion`.
 
-Global: a request is looked up in them by its token or its credential, a deletion by sweeps.
+They are global: a request is looked up in them by its token or its credential, and sweeps look up
+deletions.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Passkey(Base):
 
 
 class PasskeyChallenge(Base):
-    """Random bytes that a device shall sign, once and soon; of a sign-in it names no member."""
+    """Random bytes for a device to sign, once and soon; for a sign-in it names no member."""
 
     __tablename__ = "passkey_challenge"
     challenge: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
@@ -96,7 +97,7 @@ class PasskeyChallenge(Base):
 
 
 class InstallationOperator(Base):
-    """A member who runs this installation, too: the page Operator opens for nobody else."""
+    """A member who also runs this installation; the page Operator opens for no other."""
 
     __tablename__ = "installation_operator"
     member_id: Mapped[int] = mapped_column(

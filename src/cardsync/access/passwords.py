@@ -1,4 +1,4 @@
-"""Passwords: checked and hashed with Argon2, in threads, two at a time, so that a flood of
+"""Checks and hashes passwords with Argon2, in threads and two at a time, so that a flood of
 sign-ins takes neither the loop nor the memory.
 """
 

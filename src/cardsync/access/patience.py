@@ -1,8 +1,8 @@
-"""Every request has an end: 503 when its answer does not begin in time, 400 when its body ends too
-early or hardly comes.
+"""Limits how long a request takes: 503 if its answer does not begin in time, 400 if its body ends
+too early or arrives too slowly.
 
-What its caller takes for the body is not ours: the time for the answer stands still meanwhile, and
-the body has times of its own.
+The time that the caller takes to send the body does not count for the answer; the body has limits
+of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def longest(settings: Settings) -> float:
 
 
 POLLED: dict[str, Any] = {_OPTION: _polled}
-"""`opt` of the routes that agents poll: who is told in good time comes again soon."""
+"""`opt` of the routes that agents poll: an agent that hears in good time polls again soon."""
 BACKTEST: dict[str, Any] = {_OPTION: longest}
 """`opt` of the route that prices many days in one request."""
 

@@ -1,5 +1,5 @@
-"""Functions that make a member or a credential: a session and the new row's values go in; the
-row's id comes out. Here is the one way to sign in as somebody else than before.
+"""Makes members and credentials by functions of the database, in a session. This is the only way to
+sign in as somebody else.
 
 The application's role has no right to write these rows: functions of the role that owns the tables
 do, and each wants a proof that only a process with the installation's seal can make (`secret.py`).

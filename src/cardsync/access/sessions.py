@@ -1,9 +1,8 @@
-"""Sessions of members: email and password in, a session's token out; then the token in, a
-`Caller` out.
+"""Signs members in by email and password, and finds the `Caller` of a session's token.
 
-As with keys, only whose session a token names is remembered by a process; whether it is still
-good is read on every request, in the same round trip as the account and the sync state. So
-signing out, removing a member or suspending a seller works on the next request.
+As with keys, a process remembers only whose session a token names; whether the session is still
+valid is read on every request, in the same round trip as the account and the sync state. So signing
+out, removing a member or suspending a seller works on the next request.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The secrets of sessions and invitations, and the cookie that carries a session. Pure, save that
-new tokens are random.
+"""Makes and checks the secrets of sessions and invitations, and the cookie that carries a session.
+Pure, except that new tokens are random.
 
-A session's CSRF token is derived from its cookie: who can't read the one can't know the other,
-and nothing more is stored. It is masked by random bytes each time that it is told, so that its
-bytes can't be guessed from the length of a compressed page.
+A session's CSRF token is derived from its cookie: a page that can't read the one can't know the
+other, and nothing more is stored. Random bytes mask it each time that it is sent, so that nobody
+can guess its bytes from the length of a compressed page.
 """
 
 from __future__ import annotations

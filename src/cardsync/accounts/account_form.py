@@ -1,5 +1,5 @@
-"""The account's settings as a form writes them: the texts that it showed and those that it brings
-go in; the fields that its reader changed are set, unless somebody else changed one meanwhile.
+"""Saves the account's settings from a form: it sets only the fields that the reader changed, unless
+somebody else changed one of them meanwhile.
 
 A field that the reader left alone is never written, so that two tabs with the same form undo
 nothing of each other.
@@ -38,7 +38,7 @@ class Conflict(NamedTuple):
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing was written; `stands` holds the fields as they are now."""
+    """Nothing was written; `stands` holds the current values of the fields."""
 
     def __init__(self, conflicts: list[Conflict], stands: Mapping[str, str]) -> None:
         super().__init__("settings have changed meanwhile")

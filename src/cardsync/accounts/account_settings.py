@@ -1,8 +1,8 @@
-"""The settings of an account: what the owner changes in, the account as it is then out.
+"""Reads and changes the settings of an account, for its owner.
 
-A product line that is switched off keeps its cards: they are readable and blocked, no file of
-prices holds them, and rows of them are rejected. A run begins in the same transaction, which
-takes their targets away, or prices them anew.
+A product line that is switched off keeps its cards: they are readable and blocked, no price file
+holds them, and rows of them are rejected. A run begins in the same transaction, which takes their
+targets away, or prices them again.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def switched(
 ) -> tuple[list[str], list[str]]:
     """The lines that are on, the default still first, and those that are off. Pure.
 
-    Raises InvalidPayload for one that nobody knows.
+    Raises InvalidPayload for an unknown one.
     """
     for name in lines:
         if name not in (*NAMES, *enabled, *disabled):

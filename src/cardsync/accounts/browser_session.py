@@ -1,5 +1,5 @@
-"""A browser's session, for the JSON routes and the pages alike: a request in, the member signed in
-or out, and the cookie that tells the browser so.
+"""Signs a member in or out in the browser, for the JSON routes and the pages alike, and makes the
+cookie.
 
 `cookie_of` makes every cookie that cardsync sets.
 """

@@ -1,8 +1,8 @@
-"""The challenges that devices sign for passkeys: one is made, taken out once, and dropped when it
-is past.
+"""Makes the challenges that devices sign for passkeys, takes each out once, and drops the expired
+ones.
 
-A challenge is in the database, is good for five minutes, and one for a new passkey is good for its
-member alone. Workers drop them, and need no more than this of passkeys.
+A challenge is kept in the database for five minutes. One for a new passkey is valid for its member
+alone. Workers drop challenges, and need no more than this module of passkeys.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ async def taken(
 
 
 async def drop_past(database: Database, now: datetime) -> int:
-    """Delete the challenges that nobody answered; return how many."""
+    """Delete the challenges without an answer; return how many."""
     over = delete(PasskeyChallenge).where(PasskeyChallenge.expires_at <= now)
     async with database.shared() as session:
         gone = await session.execute(over.returning(PasskeyChallenge.expires_at))

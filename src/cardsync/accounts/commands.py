@@ -1,5 +1,5 @@
-"""`cardsync admin seller …` and `cardsync admin key …`: arguments in, one operation called, its
-result printed.
+"""The commands `cardsync admin seller …` and `cardsync admin key …`: each calls one operation and
+prints its result.
 """
 
 from __future__ import annotations

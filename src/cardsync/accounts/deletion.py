@@ -1,4 +1,4 @@
-"""Deletion of an account: the owner's word goes in; sessions and keys end at once, and after seven
+"""Deletes an account when its owner asks for it: sessions and keys end at once, and after seven
 days a worker removes every row and every stored object of the seller.
 
 Until the removal begins the owner, who may still sign in, or the operator can take it back. The

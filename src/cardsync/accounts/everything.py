@@ -1,8 +1,8 @@
-"""All data of an account as one zip, each table as CSV and as Parquet: an owner goes in; the
-archive's bytes come out while the tables are read.
+"""Exports all data of an account as one zip, each table as CSV and as Parquet, while the tables are
+read.
 
-Each part of a table is a short transaction of its own, so that who downloads slowly holds no
-connection: what changes meanwhile may stand in one file and not yet in another.
+Each part of a table is a short transaction of its own, so that a slow download holds no connection:
+a change meanwhile may appear in one file and not yet in another.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Pipe(io.RawIOBase):
         return len(part)
 
     def close(self) -> None:
-        """Take what the archive writes at its end, whoever clears the two away, in what order."""
+        """Take what the archive writes at its end, in whatever order the two are cleared away."""
 
     def taken(self) -> bytes:
         parts, self._parts = self._parts, []

@@ -1,7 +1,7 @@
-"""The first run: while the installation has no seller, whoever is let in by the page names its
-owner and store; a seller in Review Mode, its owner signed in, comes out.
+"""Sets up the first seller of an installation: whoever has the set-up link names the owner and the
+store, and is signed in as the owner. The seller begins in Review Mode.
 
-Of two at once one makes the seller, and the other finds that it is made.
+If two do so at once, one makes the seller, and the other finds that it exists.
 """
 
 from __future__ import annotations

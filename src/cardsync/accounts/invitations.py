@@ -1,8 +1,8 @@
-"""Invitations: an address and a role in, a link out that is good once; then the link with name
-and password in, a session out.
+"""Invites a person by email address and role, and lets the person join by the link with a name and
+a password. A link works once.
 
-The same link serves who has forgotten the password. Only its newest form is good, and using it
-ends the member's sessions.
+A member who has forgotten the password gets such a link, too. Only the newest link works, and using
+it ends the member's sessions.
 """
 
 from __future__ import annotations

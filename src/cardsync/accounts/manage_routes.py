@@ -1,5 +1,5 @@
-"""The people and the keys of an account over HTTP, and a copy of all its data: for its owner, by
-session.
+"""HTTP routes for the owner, by session: the account's members and keys, and a copy of all its
+data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`cardsync admin member …`: arguments in, one operation called, its result printed."""
+"""The commands `cardsync admin member …`: each calls one operation and prints its result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An account's API keys, as its owner manages them: they are listed, made by name, and revoked.
+"""Lists, makes and revokes an account's API keys, for its owner.
 
-A key is told once, when it is made. The command line does the same for every account.
+A key is shown once, when it is made. The command line does the same for every account.
 """
 
 from __future__ import annotations

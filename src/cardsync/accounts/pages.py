@@ -1,6 +1,6 @@
-"""The pages of those who are not signed in: sign in, accept an invitation, and signing out.
+"""Pages for people who are not signed in: signing in, accepting an invitation, and signing out.
 
-Forms without scripts; the same operations as JSON.
+They are forms without scripts, and call the same operations as the JSON routes.
 """
 
 from __future__ import annotations

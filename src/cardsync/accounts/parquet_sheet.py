@@ -1,5 +1,4 @@
-"""A table as Parquet beside its CSV: the parts of the CSV and the types of its columns go in; one
-file comes out.
+"""Writes a table as one Parquet file from the parts of its CSV and the types of its columns.
 
 Each part becomes a file of its own, and the files are joined by streaming, so that memory holds a
 part and never a table. Amounts are decimals, times are UTC; a type that Parquet lacks is text.
@@ -38,7 +37,7 @@ class ParquetSheet:
 
     @property
     def texts(self) -> list[str]:
-        """Return the columns that hold texts, whoever wrote them."""
+        """Return the columns that hold texts of any author."""
         return [name for name, (kind, _) in self._columns.items() if kind not in _FIGURES]
 
     def add(self, part: bytes, *, head: bool) -> pl.DataFrame:

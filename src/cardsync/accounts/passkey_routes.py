@@ -1,5 +1,5 @@
-"""Passkeys over HTTP: a member's own by session, and signing in with one. The browser's part of both
-is `dashboard/static/js/passkey.js`.
+"""HTTP routes of passkeys: a member's own by session, and signing in with one. The browser's part
+of both is `dashboard/static/js/passkey.js`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Passkeys, a second way to sign in: a device's signature over our challenge goes in; a passkey of
-the member, or a session, comes out.
+"""Adds passkeys and signs members in with them: a device signs our challenge, and gets a session.
 
-The device must have verified its user. A device whose count of signatures does not grow is
-refused, because it may be a copy.
+The device must have verified its user. A device whose count of signatures does not grow is refused,
+because it may be a copy.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The people of an account, as their owner manages them: an owner and a member's id go in; the
-change, with its entry in the activity feed, or a link to hand over comes out.
+"""Manages the people of an account, for its owner: each change has an entry in the activity feed,
+and an invitation gives a link to hand over.
 
 The command line does the same for every account (`roster.py`, `invitations.py`).
 """

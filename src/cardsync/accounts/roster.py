@@ -1,4 +1,4 @@
-"""The members of a seller account: they are listed, given another role, or removed.
+"""Lists the members of a seller account, changes their roles, and removes them.
 
 An account keeps at least one owner who has joined.
 """

@@ -1,4 +1,4 @@
-"""The settings of an account over HTTP: for its owner, and with a key to read."""
+"""HTTP routes of an account's settings: its owner reads and changes them, a key reads them."""
 
 from __future__ import annotations
 

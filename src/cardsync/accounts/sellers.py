@@ -1,7 +1,4 @@
-"""Sellers: create, change, show and delete.
-
-What `cardsync admin seller …` calls; dashboards will call the same.
-"""
+"""Creates, changes, shows and deletes sellers, for `cardsync admin seller …`."""
 
 from __future__ import annotations
 

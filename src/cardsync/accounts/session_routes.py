@@ -1,4 +1,4 @@
-"""Signing in and out over JSON, and accepting an invitation.
+"""JSON routes for signing in and out, and for accepting an invitation.
 
 The pages of `pages.py` call the same operations.
 """

@@ -1,5 +1,5 @@
-"""The link of the first run: settings go in; the address of the set-up page with its token comes
-out, the same on every process and host that shares the installation's secret.
+"""Makes the link of the set-up page with its token. It is the same on every process and host that
+shares the installation's secret.
 """
 
 from __future__ import annotations

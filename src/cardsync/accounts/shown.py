@@ -1,4 +1,6 @@
-"""Settings and sessions as the API shows them: rows in, the JSON's structs out. Pure."""
+"""The JSON structs of settings, members, keys and sessions, and the functions that fill them from
+rows. Pure.
+"""
 
 from __future__ import annotations
 

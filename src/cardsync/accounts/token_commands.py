@@ -1,4 +1,4 @@
-"""`cardsync admin token …`: arguments in, one operation called, its result printed."""
+"""The commands `cardsync admin token …`: each calls one operation and prints its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The activity feed as a CSV that streams: a filter comes in, encoded parts of the file go out."""
+"""Streams the entries of the activity feed that a filter finds, as a CSV."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The activity feed as it is read: a filter goes in; a page of entries, newest first, and how many
-there are, come out.
-"""
+"""Reads a page of the activity feed, newest first, and counts the entries."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
 
 
 async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
-    """Return the names of the seller's members, API keys and tokens that texts tell of, such as
+    """Return the names of the seller's members, API keys and tokens that texts name, such as
     `member 3`.
     """
     told = {found.groups() for text in texts for found in WHO.finditer(text)}

@@ -1,4 +1,4 @@
-"""The activity feed's query: texts in, a filter out. Pure.
+"""Reads the activity feed's query into a filter. Pure.
 
 Numbers are clamped; any other wrong value is refused with 422, naming the parameter.
 """

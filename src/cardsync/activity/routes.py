@@ -1,4 +1,4 @@
-"""The activity feed over HTTP: read a page of it, and undo an entry."""
+"""HTTP routes of the activity feed: read a page of it, download it, and undo an entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The activity feed as the API shows it: rows in, the JSON's structs out. Pure."""
+"""The JSON structs of the activity feed, and the functions that fill them from rows. Pure."""
 
 from __future__ import annotations
 

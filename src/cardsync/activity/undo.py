@@ -1,5 +1,5 @@
-"""Undoing one entry of the activity feed: its id goes in; the new entry that tells of the undo
-comes out, and the same one again for whoever asks twice.
+"""Undoes an entry of the activity feed, and returns the new entry of the undo. A second undo of the
+same entry returns the same one.
 
 The entry's row is locked first, so that of two undos at once the second finds the first one's.
 """
@@ -21,7 +21,7 @@ from cardsync.plans.writer import Waiting, Writer, write
 
 
 def is_undoable(entry: Activity) -> bool:
-    """Whether the entry did something that a kind of undo takes back, and nobody did so yet."""
+    """Whether the entry did something that a kind of undo takes back, and was not undone yet."""
     return (
         entry.undo is not None
         and entry.undo.get("kind") in (*KINDS, PLAN)

@@ -1,7 +1,7 @@
-"""The kinds of undo: what an entry of the feed holds in `undo` goes in, and the thing is as it was
-before the entry. A kind raises ChangedSince if the thing no longer stands as the entry left it.
+"""The kinds of undo: each takes an entry's `undo` and puts things back as they were before the
+entry. A kind raises ChangedSince if something has changed since the entry.
 
-Whoever adds a kind writes `undo={"kind": …}` with `access.activity.note`, and one line here.
+To add a kind, write `undo={"kind": …}` with `access.activity.note`, and one line here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The activity feed in words for people: an entry's actor, action and summary come in; text goes
-out. Pure.
+"""Writes an entry's actor, action and summary in words for people. Pure.
 
 Entries keep the words of the API (`member 1`, `account.changed`, `sync_mode=full`), so that old
 entries read as well as new ones.
@@ -221,7 +220,7 @@ def actor_words(actor: str, names: Names) -> str:
 
 
 def summary_words(summary: str, names: Names) -> str:
-    """Return a summary without the API's words; what stands in quotes is a name and is kept."""
+    """Return a summary without the API's words; text in quotes is a name and is kept."""
     parts = _QUOTED.split(summary)
     parts[::2] = [_plain(part, names) for part in parts[::2]]
     return _sentence("".join(parts))

@@ -1,8 +1,8 @@
-"""Claims: an agent's words in, the tasks that it has in hand out; and how a claim ends.
+"""Hands waiting tasks to an agent as claims, and ends the claims.
 
-Whoever claims or ends a claim takes the seller's state row first, so the order of locks is that of
-all who change tasks. A claim hands out a token of which only the hash is kept. A claim that has run
-out is taken back by whoever comes by next (`_TAKE_BACK`).
+A claim or its end takes the seller's state row first, so the order of locks is the same for all
+changes of tasks. A claim hands out a token of which only the hash is kept. The next request that
+meets an expired claim takes it back (`_TAKE_BACK`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TAKE_BACK = f"""
      WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
     RETURNING kind, status
 """
-# A routine task that came back where a newer one of its kind waits: that one stands for both.
+# A routine task that came back where a newer one of its kind waits: the newer one does for both.
 _GIVE_UP_DOUBLES = f"""
     UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
      WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
@@ -78,7 +78,7 @@ _END = f"""
      WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now
     RETURNING id
 """
-# It stands before the end, which is what it looks for; the seller's row is locked.
+# It runs before the end, which is what it looks for; the seller's row is locked.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
     SELECT t.seller_id, CAST(:actor AS text), 'task.' || CAST(:told AS text),
@@ -201,7 +201,7 @@ async def end_claim(
     outcome: Outcome,
     now: datetime,
 ) -> AgentTask:
-    """The task as it is now. The same outcome told again changes nothing.
+    """The task as it is now. The same outcome reported again changes nothing.
 
     Raises NotFound, ClaimExpired.
     """
@@ -237,7 +237,7 @@ async def _ended_before(
     hashed: bytes,
     now: datetime,
 ) -> AgentTask:
-    """The task, of a claim that is over: told again, or ended by what the agent reported besides.
+    """The task of a claim that is over: reported again, or ended by another report of the agent.
 
     Raises ClaimExpired.
     """

@@ -1,7 +1,7 @@
-"""The kinds of task, what is handed out first, and which kinds an agent says it can do. Pure.
+"""The kinds of task, their priorities, and the kinds that an agent can do. Pure.
 
-An agent's words come in, as `capabilities` (`kind@version`, beside the steps of its registry) or
-`kinds`; the kinds that we know come out.
+An agent reports what it can do as `capabilities` (`kind@version`, beside the steps of its registry)
+or as `kinds`; unknown kinds are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ALSO_A_STEP = "refresh_account"
 
 
 def priority_of(kind: str) -> int:
-    """The priority of a task for which nobody names another."""
+    """The priority of a task of that kind, unless another is given."""
     return _PRIORITY.get(kind, ROUTINE)
 
 

@@ -1,7 +1,6 @@
-"""A seller's tasks as pages and support see them: a filter comes in; a page of tasks, newest first,
-and their number go out.
+"""Lists a seller's tasks for pages and support, newest first.
 
-A claim that has run out shows as what it comes to, though nobody has taken it back yet.
+An expired claim shows as its outcome, even before a request takes it back.
 """
 
 from __future__ import annotations

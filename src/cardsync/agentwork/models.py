@@ -37,7 +37,7 @@ class AgentTask(Base):
     # Lower priorities are handed out first; agentwork/kinds.py names them.
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
     # SHA-256 of the token of the claim that is live, and of the one that was ended last, with the
-    # status that its agent told: told again, it is answered again.
+    # status that its agent reported: a repeated report gets the same answer.
     token_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     ended_as: Mapped[str | None] = mapped_column(Text)

@@ -1,4 +1,4 @@
-"""Work for the agent over HTTP: asked for, looked at, claimed and ended."""
+"""HTTP routes of work for the agent: ask for it, list it, claim it and end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks as the API shows them: rows and claims in, the JSON's structs out. Pure."""
+"""The JSON structs of tasks and claims, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

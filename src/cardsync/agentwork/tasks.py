@@ -1,8 +1,8 @@
-"""Work that waits for a seller's agent: which of it the heartbeat tells of, queueing and cancelling.
+"""Queues and cancels work for a seller's agent, and decides what the heartbeat announces.
 
-A task waits while it is pending, and again once its claim has run out. From when on some task
-waits stands on the seller's state row, which every heartbeat reads anyway: whoever changes tasks
-takes that row first and ends with `note_due`.
+A task waits while it is pending, and again once its claim has run out. The seller's state row,
+which every heartbeat reads anyway, holds since when some task waits: each change of tasks locks
+that row first and ends with `note_due`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def waits(due_at: datetime | None, now: datetime) -> bool:
 
 
 def has_run_out(task: AgentTask, now: datetime) -> bool:
-    """Whether the task's claim is over, though nobody has come by yet to take it back. Pure."""
+    """Whether the task's claim is over, even if no request has taken it back yet. Pure."""
     return (
         task.status == "claimed"
         and task.claim_expires_at is not None
@@ -119,7 +119,7 @@ _FOR_THE_UNPAID = """
 
 async def wait_for_the_unpaid(session: AsyncSession, caller: Caller, now: datetime) -> bool:
     """Whether anything waits that an unpaid account may have: its published listings wait for the
-    entitlement, and `tasks_due_at` tells them from nothing else.
+    entitlement, and `tasks_due_at` cannot show which tasks wait.
     """
     state = caller.state
     kinds = handed_out(
@@ -238,7 +238,7 @@ async def request_task(
     kind: str,
     now: datetime,
 ) -> tuple[AgentTask, bool]:
-    """The task that the seller asked for, and whether it is new: one that waits is told again.
+    """The task that the seller asked for, and whether it is new: a waiting one is returned again.
 
     Raises OwnerRequired.
     """

@@ -1,7 +1,7 @@
-"""Selected cards as a CSV that streams: a filter comes in, encoded parts of the file go out.
+"""Streams the cards that a filter selects, as a CSV.
 
 Each part is a reading of its own, so that a slow reader keeps no connection: a card that changes
-meanwhile stands there once, as it was or as it is.
+meanwhile appears once, as it was or as it is.
 """
 
 from __future__ import annotations

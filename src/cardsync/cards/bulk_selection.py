@@ -1,5 +1,5 @@
-"""The cards that a caller picks for a write: ids of listings, ids of rows, or a search with
-filters come in; a query of their ids goes out.
+"""Selects the cards that a caller picks for a write, by ids of listings, ids of rows, or a search
+with filters, and returns a query of their ids.
 
 The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not
 the seller's select no card and are skipped.

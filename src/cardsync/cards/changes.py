@@ -1,5 +1,5 @@
-"""The rows of cards that an upload writes: this module holds a frame, and the places of its rows
-by the kind of change. Pure.
+"""Holds the rows of cards that an upload writes: a frame, and the places of its rows by the kind of
+change. Pure.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Columns of the cards' table: the names in an address or a form come in; the columns that are
-shown, in their order, go out. A member's own choice counts before the shop's.
+"""Reads and keeps the columns of the cards' table. A member's own choice counts before the
+shop's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Completing a search while it is typed: the text up to the cursor comes in; the terms that may
-stand at its end go out, with the seller's own sets, product lines, lists and rules.
+"""Completes a search while it is typed, with the seller's own sets, product lines, lists
+and rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The cards that the export holds: this module has the condition, in SQL and on frames, and the
-fingerprint of their set.
+"""The condition for a card to be in the export, in SQL and on frames, and the fingerprint of the
+exported set.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The filters of a reader of cards: the query of GET /api/cards comes in, a typed filter goes
-out. Pure.
+"""Reads the query of GET /api/cards into a typed filter. Pure.
 
-Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that
-is empty or holds anything else selects nothing.
+Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that is
+empty or holds anything else selects nothing.
 """
 
 from __future__ import annotations

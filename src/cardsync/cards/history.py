@@ -1,8 +1,8 @@
-"""Partitions of the price history: each holds a month; it is made before an observation is moved
-into it, and dropped when it is too old.
+"""Makes and drops the partitions of the price history, one a month: each is made before an
+observation is moved into it, and dropped when it is too old.
 
-A card's newest observation stands on the card; `price_observation` takes it when a newer one
-replaces it.
+The newest observation of a card is kept on the card; it moves to `price_observation` when a newer
+one replaces it.
 """
 
 from __future__ import annotations

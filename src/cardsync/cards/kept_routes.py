@@ -1,4 +1,4 @@
-"""Saved searches, columns of choice and settled matches over HTTP."""
+"""HTTP routes of saved searches, chosen columns and settled matches."""
 
 from __future__ import annotations
 

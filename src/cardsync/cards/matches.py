@@ -1,5 +1,5 @@
-"""The match of a card: its id comes in; how its product was found, how certain that is and why,
-which parts of the card and of the product agree, and what else the card could be, go out.
+"""Reads the match of a card: how its product was found, how certain that is and why, which parts of
+the card and of the product agree, and what else the card could be.
 
 A provisional product is made of a seller's own line, so it is no evidence and is not shown.
 """

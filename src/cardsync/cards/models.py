@@ -1,4 +1,4 @@
-"""Tables of cards: `card`, `custom_listing` and `price_observation`; and what their pages keep:
+"""Tables of cards: `card`, `custom_listing` and `price_observation`; and those of the cards' pages:
 `saved_search`, `card_columns`, `seller_set` and `settled_match`.
 """
 
@@ -31,7 +31,7 @@ class Card(Base):
             postgresql_where=text("contribution IS NOT NULL"),
         ),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
-        # The index says where in the table a seller's cards lie: searches read all of them, and
+        # The index says where in the table a seller's cards are: searches read all of them, and
         # no other seller's.
         Index(
             "ix_card_seller",
@@ -90,7 +90,7 @@ class Card(Base):
 
 
 class CustomListing(Base):
-    """A custom listing has a negative marketplace_id, which is stored for ever once minted."""
+    """A custom listing has a negative marketplace_id, which is kept forever once minted."""
 
     __tablename__ = "custom_listing"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""The seller's own names in a search: a tree and a way to read come in, `Known` goes out.
+"""Reads the seller's own names that a search uses, such as lists and rules.
 
 One round of reading is enough, and a search without such names needs none.
 """

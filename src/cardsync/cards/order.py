@@ -1,7 +1,6 @@
-"""The order of a page of cards: sort and direction come in; the keys in SQL over `card c` and
-their ORDER BY go out. Pure.
+"""Writes the order of a page of cards as SQL over `card c`: the keys and their ORDER BY. Pure.
 
-Cards without the value come last in both directions; cards with equal values are ordered by id.
+Cards without the value are last in both directions; cards with equal values are ordered by id.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _KEYS: dict[Sort, tuple[str, ...]] = {
 
 
 def behind(order: PageOrder, direction: str) -> str:
-    """Return the condition that a row of keys stands behind the row `at` in the order: both have
+    """Return the condition that a row of keys follows the row `at` in the order: both have
     k0, k1, … and an id, and a missing value is the last.
     """
     sign = "<" if direction == "desc" else ">"

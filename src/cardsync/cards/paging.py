@@ -1,6 +1,4 @@
-"""A page of the cards that a condition selects, with their total: a condition of SQL over
-`card c` and an order come in, statements go out. Pure.
-"""
+"""Writes the statements that read a page of the cards under a condition, and their total. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retired contributions: a selection that names one directly is refused, because its stock was
+"""Refuses a selection that names a retired contribution directly, because its stock was
 promoted.
 """
 

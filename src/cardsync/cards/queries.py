@@ -1,5 +1,4 @@
-"""Reading a seller's cards: a filter and a page come in; the page's rows with their lists and
-places, and the total, go out.
+"""Reads a page of a seller's cards with their lists and places, and the total.
 
 One pass over the cards finds them, for every search: counting and ordering read its result.
 """

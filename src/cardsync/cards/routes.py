@@ -1,5 +1,5 @@
-"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, what completes its search,
-and a card with its price history.
+"""HTTP routes by which sellers and assistants read cards: GET /api/cards, the completion of its
+search, and a card with its price history.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Saved searches of a shop: a caller, a name and a query come in; a `SavedSearch` row goes out.
+"""Saves, changes and deletes the searches that a shop keeps.
 
 Writes of a seller go one at a time, so that names, number and order hold.
 """

@@ -1,5 +1,4 @@
-"""The cards of a seller that a filter selects: a filter and a way to read come in, a condition of
-SQL over `card c` goes out.
+"""Writes a filter's selection of a seller's cards as a condition of SQL over `card c`.
 
 All selections are made here: reads, lists, shelves and prices use this module, so that a search
 means the same in all of them.

@@ -1,9 +1,8 @@
-"""Settling a match: a card and a product of the catalog come in; from now on that SKU is that
-product for this seller, whatever later imports find. Lists, places and history stay, because they
-hang on the card.
+"""Settles a match: the seller chooses the product of a card, and later imports keep it for that
+SKU. Lists, places and history stay, because they belong to the card.
 
-The choice stands beside the card: an import that runs meanwhile may write the product that it
-found, and its last transaction puts the chosen one back.
+The choice is a row of its own: an import that runs meanwhile may write the product that it found,
+and its last transaction puts the chosen one back.
 """
 
 from __future__ import annotations

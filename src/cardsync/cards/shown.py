@@ -1,4 +1,5 @@
-"""A card as GET /api/cards shows it: a row in, the JSON's struct out. Pure.
+"""The JSON structs of a card as GET /api/cards shows it, and the functions that fill them from
+rows. Pure.
 
 Amounts are text with at least two decimals.
 """

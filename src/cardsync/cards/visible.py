@@ -1,8 +1,7 @@
-"""The visibility of cards, in SQL over `card c`. Pure: no other module decides which cards a
-caller may see.
+"""Decides which cards a caller may see, in SQL over `card c`; no other module does. Pure.
 
-A member's own contribution is visible to that member alone until it is published; a retired one
-has become live stock and is visible there.
+A member's own contribution is visible to that member alone until it is published; a retired one has
+become live stock and is visible there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Writing an import: frames of changed rows come in, committed slabs go out. One slab is one
-transaction that ends by renewing the lease.
+"""Writes the changed rows of an import in slabs. A slab is one transaction that ends by renewing
+the lease.
 
 A slab commits only while the lease is ours and no cancel came, so a worker that seemed dead can't
-overwrite its successor's work. It also commits only after the slabs that it follows: commits that
-did not wait for the disk may be gone after the database crashed.
+overwrite its successor's work. It also commits only after the slabs before it: commits that did not
+wait for the disk may be gone after the database crashed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cardsync.seller_state.state import Lease, hold_lease, look
 from cardsync.work.piece import LeaseLost
 
 WRITERS = 2
-# A slab's cards lie between its first id and its last, and slabs lie one behind the other: with
+# A slab's cards are between its first id and its last, and slabs follow one another: with
 # any statistics, all slabs together read a seller's cards once. A plain join may read all cards
 # for every slab, and PostgreSQL may search an array of the ids for each card: for a seller who is
 # newer than the statistics, the planner expects one row.

@@ -1,9 +1,9 @@
-"""Collector numbers: this module turns printed forms (`006/165`, `TG05/TG30`, `SWSH099`) into a
-comparable `key` and `total`. Pure.
+"""Reads printed collector numbers (`006/165`, `TG05/TG30`, `SWSH099`) into a comparable `key` and
+`total`. Pure.
 
-The key ignores case, spaces and the leading zeros of every run of digits; the text behind a
-single "/" is the total. Two numbers are the same if their keys are equal and, where both sides
-give a total, their totals are equal too.
+The key ignores case, spaces and the leading zeros of every run of digits; the text behind a single
+"/" is the total. Two numbers are the same if their keys are equal and, where both sides give a
+total, their totals are equal too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import polars as pl
 _ZEROS = r"(^|[^0-9])0+([0-9])"
 _SPACES = r"[ \t\r\n]+"
 # Magic's star is "★" in one source and "*" in another; a tcgdex row writes Unown's "?" as it
-# stood in a URL.
+# was in a URL.
 _SAME = {"★": "*", "☆": "*", "%3F": "?"}
 # The pattern allows one slash only: "2 // 4" is the number of a double-sided token, not the
 # second of four.

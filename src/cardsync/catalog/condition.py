@@ -1,9 +1,9 @@
-"""The marketplace's `Condition` labels: this module turns a label into a condition code, a
-printing and a language. Pure.
+"""Reads the marketplace's `Condition` labels into a condition code, a printing and a language.
+Pure.
 
-The grammar is `<condition>[ <edition>][ <finish>][ - <language>]`, in any case and spacing. A
-label that does not follow it to the last word is unreadable: its code is None and its printing
-empty, because half a label is not evidence for a whole one.
+The grammar is `<condition>[ <edition>][ <finish>][ - <language>]`, in any case and spacing. A label
+that does not follow it to the last word is unreadable: its code is None and its printing empty,
+because half a label is not evidence for a whole one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The evidence for a match: how it was found, the keys of a listing and those of its product come
-in; how certain it is, and why it is no more than that, go out. Pure.
+"""Weighs the evidence for a match, by how it was found and by the keys of the listing and of its
+product. It returns how certain the match is, and why it is no more than that. Pure.
 
-Certain is what a member chose, or what agrees in every part. Probable is the only product that
-contradicts nothing, where one side leaves a part untold. Possible are several products that fit
+A match is certain if a member chose it, or if every part agrees; probable if the product is the
+only one that contradicts nothing, but one side leaves a part out; possible if several products fit
 equally: a tie is never decided.
 """
 

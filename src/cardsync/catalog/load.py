@@ -1,9 +1,10 @@
-"""Loading a catalog: a file or folder of any source that `sources/` reads comes in; products go
-into the database, and a report of it comes out.
+"""Loads a catalog from a file or folder of any source that `sources/` reads into the table of
+products, and reports the result.
 
-A product keeps its id for ever, so cards that point to it stay right. Loading the same file again
-writes nothing; what a newer edition no longer names is kept and marked. A provisional product that
-the file describes is adopted. A printing that another source described before is that product.
+A product keeps its id forever, so cards that point to it stay right. Loading the same file again
+writes nothing; a product that a newer edition no longer names is kept and marked. A provisional
+product that the file describes is adopted. A printing that another source described before is that
+product.
 """
 
 from __future__ import annotations
@@ -277,7 +278,7 @@ async def _told_by_others(session: AsyncSession, source: str) -> int:
 
 
 async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str) -> int:
-    """Mark the products of this source that stand in none of its rows any more, in the sets that
+    """Mark the products of this source that none of its rows names any more, in the sets that
     it names: a file may hold some sets only.
     """
     named = keyed.select("game", "set_key", "identity")

@@ -1,4 +1,4 @@
-"""The columns of the marketplace's pricing file, in its order."""
+"""Names the columns of the marketplace's pricing file, in its order."""
 
 from __future__ import annotations
 

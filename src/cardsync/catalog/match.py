@@ -1,10 +1,9 @@
-"""Matching inventory rows to catalog products: keyed rows and keyed products come in, one verdict
-per row goes out. Pure.
+"""Matches inventory rows to catalog products by their keys, with one verdict a row. Pure.
 
 `catalog_keys` runs once when a catalog is loaded, and its columns are stored with the product;
-`row_keys` runs per upload; `match` joins the two; `explained` adds the reason of each failure,
-for the examination of a catalog. A product is named only where every part of the identity agrees
-and exactly one product is left.
+`row_keys` runs per upload; `match` joins the two; `explained` adds the reason of each failure, for
+the examination of a catalog. A product is named only where every part of the identity agrees and
+exactly one product is left.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "alias_key": pl.String,
 }
 
-# In these games the collector number alone tells treatments (Borderless, Showcase, ...) apart,
+# In these games only the collector number distinguishes treatments (Borderless, Showcase, ...),
 # and catalogs do not name them.
 _NUMBER_TELLS_VARIANTS = ("magic",)
 # Rows are judged one by one, so slabs give the same verdicts, and memory holds the pairs of one
@@ -90,7 +89,7 @@ def _blank(column: str) -> pl.Expr:
 
 
 def _finish_key(finish: pl.Expr) -> pl.Expr:
-    """Return the finish as a key. Null means that a catalog does not tell finishes apart, or that
+    """Return the finish as a key. Null means that a catalog does not distinguish finishes, or that
     a row's finish could not be read.
     """
     lower = finish.str.strip_chars().str.to_lowercase()

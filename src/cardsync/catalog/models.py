@@ -1,5 +1,6 @@
-"""Tables of the catalog: `product` (shared by all sellers; provisional ones come from inventory
-rows), `catalog_import`, and what is derived for searches: names, sets, words and their deletes.
+"""Tables of the catalog: `product` (shared by all sellers; provisional ones are made from inventory
+rows), `catalog_import`, and what is derived for searches: names, sets, words and their shortened
+forms for typos.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Product(Base):
     finish_key: Mapped[str | None] = mapped_column(Text)
     language_key: Mapped[str | None] = mapped_column(Text)
     sealed: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The catalog that told of it first, and since when that catalog does not name it any more.
+    # The catalog that named it first, and since when that catalog no longer names it.
     source: Mapped[str | None] = mapped_column(Text)
     vanished_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
@@ -99,7 +100,7 @@ class CatalogWord(Base):
 
 
 class CatalogTypo(Base):
-    """A word's deletes (`typos.py`), by which a mistyped word finds it."""
+    """A word with letters taken away (`typos.py`), so that a typo of it is found."""
 
     __tablename__ = "catalog_typo"
     deleted: Mapped[str] = mapped_column(Text, primary_key=True)

@@ -1,8 +1,7 @@
-"""The catalog as it is searched by name: products that were written come in; their names, sets and
-words go into the tables that discovery reads.
+"""Keeps the names, sets and words of the catalog's products in the tables that discovery searches.
 
 A name's row has the words of all its products, faces and variants included, and how many printings
-it has. All of it is derived: `renew` computes the named rows anew.
+it has. All of it is derived: `renew` computes the named rows again.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _AT_ONCE = 20_000
 
 async def renew(session: AsyncSession, rows: pl.DataFrame) -> None:
     """Renew the names and sets of these products; `rows` has game, set_name, name_key, back_key
-    and variant_key. Nothing is written that stands there already.
+    and variant_key. Rows that are there already are not written again.
     """
     named = rows.select("game", "name_key").filter(pl.col("name_key").fill_null("") != "").unique()
     if named.is_empty():

@@ -1,5 +1,4 @@
-"""Product names and their comparable parts: a name and a collector number come in; the front
-face, the back face and the variant go out. Pure.
+"""Splits product names into comparable parts: the front face, the back face and the variant. Pure.
 
 `Snivy - 001/086 (Master Ball Pattern)`, number `001/086` → name_key "snivy", variant_key "master
 ball pattern". The work is done on distinct strings: an export of 300,000 rows holds some ten
@@ -18,7 +17,7 @@ from cardsync.texts import apart, is_ascii, spaced, together, words_table
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"
 _PLAIN_NUMBER = r"#?([A-Za-z]*[0-9][A-Za-z0-9]*[*★+]?)"
-# A number stands behind a dash; without its total it counts only where the dash stands free
+# A number follows a dash; without its total it counts only where the dash has spaces around it
 # ("Porygon-2" is a name).
 _SUFFIX = rf"(?:\s*-\s*{_NUMBER}|\s+-\s+{_PLAIN_NUMBER})\s*($|{_OPENS}|\[)"
 _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"

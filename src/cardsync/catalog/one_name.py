@@ -1,5 +1,5 @@
-"""The comparable parts of a single name: `names.py` does the same for columns of them, and a request
-with a few names waits for this one much less. Pure.
+"""Splits a single name into its comparable parts, for requests with a few names: `names.py` does
+the same for columns and takes much longer for one. Pure.
 """
 
 from __future__ import annotations

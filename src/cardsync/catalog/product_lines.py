@@ -1,5 +1,4 @@
-"""Product lines: this table gives the marketplace's labels, our internal names and its category
-ids.
+"""Lists the product lines, with the marketplace's labels, our internal names and the category ids.
 
 It is reference data; the database holds a copy.
 """

@@ -1,5 +1,5 @@
-"""Products for inventory rows: keyed rows come in; each row's product and the way it was found go
-out. A card that the catalog lacks becomes a provisional product.
+"""Finds the product of each inventory row, and makes a provisional product of a card that the
+catalog lacks.
 
 Two sellers with the same card that the catalog lacks share its provisional product; a custom
 listing's title never enters it.
@@ -55,7 +55,7 @@ OFFERED_SQL = f"""
 
 
 class Printings(NamedTuple):
-    """Rows are grouped by what the catalog can tell apart: a seller lists a printing in several
+    """Rows grouped by what the catalog can distinguish: a seller lists a printing in several
     conditions.
 
     `keyed` has each printing once, with its own number as `row`, its texts, `listed_name` as the

@@ -1,4 +1,6 @@
-"""The skipped records of a catalog's import: lines for a person, and a CSV file of all of them."""
+"""Reports the skipped records of a catalog's import: lines for a person, and a CSV file of all of
+them.
+"""
 
 from __future__ import annotations
 

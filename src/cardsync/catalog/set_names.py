@@ -1,5 +1,4 @@
-"""Set names as the marketplace and catalogs write them: a name comes in, one comparable `set_key`
-per set goes out. Pure.
+"""Makes one comparable `set_key` of the names that the marketplace and catalogs give a set. Pure.
 
 The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy
 Commander"), without the series code in front of them ("ME05: Pitch Black"). Names that differ by

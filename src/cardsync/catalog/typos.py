@@ -1,8 +1,9 @@
-"""Typos: words that differ in a letter or two share what is left when letters are taken away. Pure.
+"""Finds words that differ in a letter or two, because they share a form with those letters taken
+away. Pure.
 
-Every known word is stored under its deletes; a mistyped word is looked up by its own. Short words
-may differ in one letter, words from six letters in two. Only the beginning of a long word counts,
-which bounds the deletes of a word to about thirty.
+Every known word is stored under such shortened forms, its deletes; a mistyped word is looked up by
+its own. Short words may differ in one letter, words from six letters in two. Only the beginning of
+a long word counts, which limits the deletes of a word to about thirty.
 """
 
 from __future__ import annotations

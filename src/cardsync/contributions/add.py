@@ -1,9 +1,9 @@
-"""Contributions: a member adds a card that is in hand and that no marketplace lists yet. The
-card's description comes in, a row of the inventory goes out.
+"""Adds a card that a member has in hand and that no marketplace lists yet, as a row of the
+inventory.
 
-While private, a contribution is visible to its member alone; once published, to everybody; when
-the marketplace lists its copies, it is retired (promote.py). It has no target and stands in no
-export. Its marketplace_id is a negative number of its own, beyond those of custom listings.
+While private, a contribution is visible to its member alone; once published, to everybody; when the
+marketplace lists its copies, it is retired (promote.py). It has no target and is in no export. Its
+marketplace_id is a negative number of its own, beyond those of custom listings.
 """
 
 from __future__ import annotations

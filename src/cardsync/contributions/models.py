@@ -1,5 +1,5 @@
-"""`published_contribution` (tenant): what the marketplace listed of a card when a member published
-a contribution of it. The row is deleted when the contribution is retired.
+"""`published_contribution` (tenant): how many copies of a card the marketplace listed when a member
+published a contribution of it. The row is deleted when the contribution is retired.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Published contributions and what the marketplace lists, and the private ones of a member who
-leaves. Each function runs inside the transaction that causes it.
+"""Turns published contributions into live cards once the marketplace lists them, and retires the
+private ones of a member who leaves. Each function runs inside the transaction that causes it.
 
-When a contribution is published, it is noted how many of the card are listed (`note_listed`). When
-an upload shows more of it, the live card takes over the copies that are new, with the lists and
-their places (`promote`; `seen.py` says which copies). A contribution of which no copy is left is
-retired.
+`note_listed` records how many of the card are listed when a contribution is published. When an
+upload shows more of it, the live card takes over the copies that are new, with the lists and their
+places (`promote`; `seen.py` says which copies). A contribution of which no copy is left is retired.
 """
 
 from __future__ import annotations
@@ -162,8 +161,8 @@ async def _note_most(session: AsyncSession, seller_id: int, groups: list[_Group]
 
 
 async def retire_private(session: AsyncSession, seller_id: int, member_id: int) -> None:
-    """Retire the private contributions of a member who leaves: nobody else could see them, and
-    from now on nobody can.
+    """Retire the private contributions of a member who leaves, because no other member can see
+    them.
     """
     await one_at_a_time(session, seller_id)
     await _hold_lists(session, seller_id)

@@ -1,4 +1,4 @@
-"""Contributions over HTTP, for members who are signed in: added, and published."""
+"""HTTP routes by which members who are signed in add contributions and publish them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The contributed copies that an upload shows. Published contributions of one card and the live
-cards that are the same go in; what each live card takes over goes out. Pure.
+"""Decides how many contributed copies of a card each live card takes over after an upload. Pure.
 
 A copy counts as a contributed one if the marketplace lists more of the card than it ever did since
 the contribution was published. Each copy counts for one contribution: for the one before which the

@@ -1,4 +1,4 @@
-"""`cardsync admin credits …`: arguments come in, one operation is called, its result is printed."""
+"""The commands `cardsync admin credits …`: each calls one operation and prints its result."""
 
 from __future__ import annotations
 

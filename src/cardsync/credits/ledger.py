@@ -1,6 +1,5 @@
-"""The ledger of credits: every grant and charge appends one row. `account.credit_balance` moves
-in the same statement, so that balance and sum can't come apart. Sessions are in the seller's
-scope.
+"""Appends every grant and charge of credits to the ledger. `account.credit_balance` moves in the
+same statement, so that balance and sum can't differ. Sessions are in the seller's scope.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ async def grant(
 
 
 async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
-    """Charge one skipped wait, and store its idempotency key for ever.
+    """Charge one skipped wait, and store its idempotency key forever.
 
     The caller has checked, under the sync row's lock, that the charge is due.
     """

@@ -1,4 +1,4 @@
-"""POST /sync/skip_wait: an idempotency key in, what it bought out."""
+"""POST /sync/skip_wait: spends a credit to sync inside the cooldown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome of a skipped wait, as the API shows it. Pure."""
+"""The JSON struct of a skipped wait, and the function that fills it. Pure."""
 
 from __future__ import annotations
 

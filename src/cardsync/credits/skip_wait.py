@@ -1,9 +1,9 @@
-"""Spending a credit to sync again inside the cooldown: an idempotency key comes in; the answer is
-a charge, a replay, or the reason why nothing was charged.
+"""Spends a credit to sync again inside the cooldown. An idempotency key is charged once, and the
+answer says why where nothing was charged.
 
-`decide` is pure. Most callers are not charged: their answer comes from the facts that were read
-with their API key, without a lock. Only where a credit may be spent are the facts read again,
-under the seller's sync row, where callers go one after the other.
+`decide` is pure. Most callers are not charged: their answer follows from the facts that were read
+with their API key, without a lock. Only where a credit may be spent are the facts read again, under
+the seller's sync row, where callers go one after the other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The files that pages link: everything under `static` comes in; an address that names its
-content, and the bytes with their type, go out.
+"""Serves the files under `static` that pages link, each at an address that names its content.
 
-A file's address changes with its content, so browsers keep it for ever. `static/vendor` is filled
-by `make setup`; without it pages work, but without scripts of others and without icons.
+A file's address changes with its content, so browsers keep it forever. `static/vendor` is filled by
+`make setup`; without it pages work, but without scripts of others and without icons.
 """
 
 from __future__ import annotations

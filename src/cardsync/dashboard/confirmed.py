@@ -1,5 +1,5 @@
-"""Writers of pages: a form goes in; a `Writer` comes out, confirmed if the form was sent again after
-the figures of a large change were shown (`shell.refused` shows them).
+"""Makes the `Writer` of a form, confirmed if the form was sent again after the page showed the
+figures of a large change (`shell.refused` shows them).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of signed-in members, by name: a page's module is imported here and nowhere else."""
+"""Names the pages of signed-in members: only this module imports a page's module."""
 
 from __future__ import annotations
 

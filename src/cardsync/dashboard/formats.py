@@ -1,5 +1,4 @@
-"""How figures and times read on a page: a value, the reader's locale and the account's zone come
-in; text goes out. Pure.
+"""Formats figures and times for a page in the reader's language and the account's zone. Pure.
 
 An amount is text or Decimal and never a float. A value that is not known is a dash, never zero.
 """

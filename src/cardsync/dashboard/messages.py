@@ -1,5 +1,4 @@
-"""Messages of a page about the form that led to it: a code with its values comes in by the address,
-and a sentence of ours goes out. Pure.
+"""Turns the codes in a page's address into sentences about the form that led to it. Pure.
 
 An address can be made by anybody, so no text of it is shown: only sentences of this table, with
 numbers and places in them. In a sentence `#` is a number, `@` is a place like 3-12, and

@@ -1,7 +1,7 @@
-"""Every page's frame: a request, its caller and the page's own values come in; HTML goes out.
+"""Renders the frame of every page: the navigation, the token that forms carry, and the reader's
+language and zone.
 
-The frame holds the navigation, the token that forms carry, and the reader's language and zone. A
-form of a page is read here too: its token is checked before any field is used.
+A form of a page is read here too: its token is checked before any field is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections whose waits end: a request's deadline goes in; each wait for the database ends at it.
+"""Opens connections whose waits for the database end at the deadline of a request.
 
 A server that hangs sends nothing, so we must end the wait from our side. Cancelling the statement
 does not help: the driver asks the server to end it, and waits for that. So we shut the socket down:

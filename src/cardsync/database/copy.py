@@ -1,4 +1,4 @@
-"""COPY: frames go in as text, the bytes of queries come out, and frames are read from them."""
+"""Copies frames into the database and reads queries out of it by COPY."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The polled reads: a seller and a query of ours go in; its first row comes out. A read costs one
-round trip, one implicit transaction and no planning.
+"""Reads the first row of a polled query for a seller, in one round trip, one implicit transaction
+and without planning.
 
-Reads that arrive while all connections are busy go out together with the next message, each part in
-its own seller's scope. So a burst of polls waits for one round trip and not for a queue of them.
+Reads that arrive while all connections are busy are sent together with the next message, each part
+in its own seller's scope. So a burst of polls waits for one round trip and not for a queue of them.
 """
 
 from __future__ import annotations

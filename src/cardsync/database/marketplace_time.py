@@ -1,4 +1,4 @@
-"""The time of an order in the marketplace's zone: columns go in; expressions of SQL come out."""
+"""Writes the time of an order in the marketplace's zone as expressions of SQL."""
 
 from __future__ import annotations
 

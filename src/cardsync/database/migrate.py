@@ -1,5 +1,4 @@
-"""Migrations of a database to the current schema: a URL of the owning role goes in; Alembic's
-migrations run.
+"""Migrates a database to the current schema, as the role that owns it.
 
 Two processes may migrate at once: an advisory lock lets one go first, and the other finds nothing
 left to do. A start that finds nothing to do, as nearly every one, loads neither Alembic nor

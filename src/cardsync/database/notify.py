@@ -1,5 +1,5 @@
-"""Notices between processes by PostgreSQL's LISTEN and NOTIFY: a topic goes in; its callbacks run
-within about a second on every process.
+"""Sends notices between processes by PostgreSQL's LISTEN and NOTIFY: a topic's callbacks run within
+about a second on every process.
 
 `notify` runs in the session's own transaction, so a notice exists if and only if the change does. A
 notice is a hint and may be missed while the connection is away: callbacks also run, with no

@@ -1,5 +1,4 @@
-"""Several statements of one transaction in one round trip: statements with their values come in, the
-rows of each go out.
+"""Runs several statements of one transaction in one round trip, and returns the rows of each.
 
 Each statement still sees what was committed before it began, so one that follows a row's lock sees
 what the lock's last holder did. The values are named as in all our statements (`:seller`).

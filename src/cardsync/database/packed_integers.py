@@ -1,4 +1,4 @@
-"""Large reads of integers: expressions of SQL go in; one array for each comes out.
+"""Reads many integers at once, as one array for each expression of SQL.
 
 PostgreSQL sends arrays of integers in blocks and in binary, and numpy reads them without a loop.
 Small values share one integer, because each array takes as long as any other.
@@ -96,7 +96,7 @@ async def packed_records(
     is a sequence of records, and a record a number of bigints as `int8send` writes them. `source`
     holds no outside text, and `key` is an integer of its rows.
 
-    The blocks lie in the bytes of the answer, most significant byte first: a column is copied when
+    The blocks are in the bytes of the answer, most significant byte first: a column is copied when
     it is taken.
     """
     statement = (

@@ -1,5 +1,5 @@
-"""The connections of a process, divided among sellers: a seller's id goes in; a slot comes out. A
-request holds a slot while it holds a connection.
+"""Divides the connections of a process among sellers: a request holds one of its seller's slots
+while it holds a connection.
 
 A seller has few slots, so that its simultaneous requests leave connections for all others. Long
 reads, work that prices all cards, and parts of files have fewer still, each kind its own, so that a
@@ -20,7 +20,7 @@ from cardsync import errors
 from cardsync.database.connections import answer_has_begun
 
 WAIT_SECONDS = 10
-# Two lines without a seller: requests of nobody yet, such as a sign-in, and a look at the health.
+# Two lines without a seller: requests of no seller yet, such as a sign-in, and health checks.
 NOBODY = 0
 HEALTH = -1
 

@@ -1,4 +1,4 @@
-"""The database: engine and pools go in; tenant-scoped sessions come out.
+"""Opens the database's pools, and sessions that see one seller's rows.
 
 Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role
 cannot bypass it. `polled` reads an agent's poll in one round trip; everything else takes a session.

@@ -1,5 +1,4 @@
-"""Reads that may be long: statements with their values go in; the rows of each come out. All
-statements of a message cost one round trip.
+"""Runs reads that may be long, in a snapshot. All statements of a message cost one round trip.
 
 These reads have connections of their own, so that however many wait for an answer, other work finds
 the pool as it was. A reading is one snapshot of one seller's tables, writes nothing, and limits the
@@ -87,7 +86,7 @@ class Reading:
         self._ahead.append(statement)
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
-        """Return the rows of a statement; values stand in it as `:name`."""
+        """Return the rows of a statement, whose values are named as `:name`."""
         [rows] = await self.together([statement], values)
         return rows
 

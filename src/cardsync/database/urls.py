@@ -1,5 +1,4 @@
-"""URLs of the database: an operator's URL goes in; the forms that psycopg and SQLAlchemy take come
-out.
+"""Turns an operator's URL of the database into the forms that psycopg and SQLAlchemy take.
 
 The module imports little, because every command needs it.
 """

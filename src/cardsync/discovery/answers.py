@@ -1,5 +1,5 @@
-"""Offers of resolved printings, printings near a miss, and words near those that no name has: one
-round trip for all references.
+"""Reads the offers of resolved printings, the printings near a miss, and the known words near a
+mistyped one, in one round trip for all references.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Offer(NamedTuple):
 
 
 class Availability(NamedTuple):
-    """Offers of one product; `least` is None where nobody exposed offers it."""
+    """Offers of one product; `least` is None where no exposed seller offers it."""
 
     least: Decimal | None
     copies: int

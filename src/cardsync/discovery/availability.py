@@ -1,5 +1,5 @@
-"""`POST /api/discovery/availability`: references come in; for each the printing that is meant with
-the network's offers, or an honest list of candidates, goes out.
+"""Answers `POST /api/discovery/availability`: for each reference the printing that is meant with
+the network's offers, or an honest list of candidates.
 
 One statement finds the printings, one their offers. Only a name that nothing matches costs a third:
 it is looked up by words that differ in a letter or two, and then gives candidates, never an answer.
@@ -59,7 +59,7 @@ async def find(
 
 
 def missed(answers: Iterable[Answer]) -> list[int]:
-    """Return the printings that are meant and that nobody exposed offers."""
+    """Return the printings that are meant and that no exposed seller offers."""
     return [
         answer.resolved.meant
         for answer in answers

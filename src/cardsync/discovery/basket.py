@@ -1,5 +1,5 @@
-"""`POST /api/discovery/basket`: wanted copies come in; which to buy of which seller, so that cards and
-postage cost least, and what cannot be had and why, go out.
+"""Answers `POST /api/discovery/basket`: which copies to buy of which seller, so that cards and
+postage cost least, and which cannot be had and why.
 
 One statement finds the printings and one their offers. The solver has a process and a time of its
 own, and the database's connection is given back before it begins.
@@ -58,7 +58,7 @@ class Parcel(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Amounts are ten-thousandths. `missed` are the products that nobody exposed offers."""
+    """Amounts are ten-thousandths. `missed` are the products that no exposed seller offers."""
 
     parcels: list[Parcel]
     total: int

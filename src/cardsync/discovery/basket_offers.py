@@ -1,5 +1,5 @@
-"""Offers for a basket: its lines with the printing that is meant come in; what exposed sellers offer
-for each, cheapest first, goes out. One statement reads all of them.
+"""Reads the offers of exposed sellers for each line of a basket, cheapest first, in one
+statement.
 """
 
 from __future__ import annotations

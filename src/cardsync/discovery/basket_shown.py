@@ -1,4 +1,4 @@
-"""A basket's split as the API shows it. Amounts are JSON numbers with their exact digits."""
+"""The JSON structs of a basket's split. Amounts are JSON numbers with their exact digits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A seller's place in the network: an account that changed comes in, its row in `network_seller`
-follows in the same transaction, so the next answer obeys it.
+"""Keeps a seller's row in `network_seller` in step with the account, in the transaction that
+changes the account, so that the next answer obeys it.
 """
 
 from __future__ import annotations

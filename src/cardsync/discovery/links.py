@@ -1,4 +1,5 @@
-"""A buyer's link to a listing: templates and a product come in, the address goes out. Pure.
+"""Makes a buyer's link to a listing from the templates of the seller, the marketplace and the
+operator. Pure.
 
 A seller's own link is wrapped by the operator's affiliate template, and is never changed again.
 """

@@ -1,9 +1,9 @@
-"""Unmet demand: a product that was asked for and that nobody exposed offered comes in; once a few
-callers asked for it lately, it goes out with their number.
+"""Counts unmet demand: the products that callers asked for and that no exposed seller offered. Once
+a few callers asked for a product lately, sellers see it with their number.
 
 A miss is noted in memory, and one set-wise statement after another writes them. A caller is kept as
-a keyed hash of the product and the seller: it can be counted, and neither read nor followed from
-one product to another. The table has an end in size and in time.
+a keyed hash of the product and the seller, which can be counted, but neither read nor followed from
+one product to another. The table is limited in size and in time.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Misses:
 
 
 async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[Unmet]:
-    """Return what nobody exposed offers although enough callers asked for it lately."""
+    """Return what no exposed seller offers although enough callers asked for it lately."""
     since = (now - timedelta(days=limits.MISS_DAYS)).date()
     rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
     return [Unmet(*row) for row in rows]

@@ -23,7 +23,7 @@ class NetworkSeller(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     exposed: Mapped[bool] = mapped_column(server_default=FALSE)
     suspended: Mapped[bool] = mapped_column(server_default=FALSE)
-    # Null stands for a plan without an end; a plan that is not paid ended when it was set.
+    # Null means a plan without an end; a plan that is not paid ended when it was set.
     paid_until: Mapped[datetime | None] = mapped_column(Moment)
     store_name: Mapped[str | None] = mapped_column(Text)
     listing_url_template: Mapped[str | None] = mapped_column(Text)
@@ -48,8 +48,8 @@ class NetworkOffer(Base):
 
 
 class NetworkMiss(Base):
-    """A caller asked for a product that nobody exposed offered. `caller` is a keyed hash that is
-    another one for each product, so that it tells nobody and joins nothing.
+    """A caller asked for a product that no exposed seller offered. `caller` is a keyed hash that
+    differs for each product, so that it names no one and joins nothing.
     """
 
     __tablename__ = "network_miss"

@@ -1,5 +1,5 @@
-"""`GET /api/network`: the seller's account comes in; its switches, what a buyer sees of it, and what
-nobody in the network had go out.
+"""Answers `GET /api/network` for the seller: the network's switches, the shop as a buyer sees it,
+and the cards that nobody in the network had.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A seller's place in the network as the API and the page show it."""
+"""The JSON structs of a seller's place in the network, for the API and the page."""
 
 from __future__ import annotations
 

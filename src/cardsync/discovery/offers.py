@@ -1,8 +1,8 @@
-"""Offers by product: a seller's cards come in after a sync; the rows of `network_offer` that differ
-go out, and nothing else is written.
+"""Renews a seller's offers by product after a sync, and writes only the rows of `network_offer`
+that differ.
 
 Every seller's stock is kept, exposed or not: an answer must be able to say that somebody holds a
-card without saying who. Gone, custom, private and contributed rows are nobody's offer.
+card without saying who. Gone, custom, private and contributed rows make no offer.
 """
 
 from __future__ import annotations

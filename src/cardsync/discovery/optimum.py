@@ -1,8 +1,9 @@
-"""The best split of a basket: a wish comes in; the cheapest split found in its time, how far from
-the best it may be, and the prices of fewer parcels go out. Pure.
+"""Finds the cheapest split of a basket in a given time, how far from the best it may be, and the
+prices of fewer parcels. Pure.
 
 It is a small integer program for HiGHS. `solver.py` runs it in a process of its own, because HiGHS
-neither yields nor can be stopped inside ours: a wish on standard input, answers on the output.
+neither yields nor can be stopped inside ours: it reads a wish from standard input and writes
+answers to the output.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ def _of_some(
     most_sellers: int | None,
     start: Sequence[int] | None,
 ) -> Split | None:
-    """Solve with these offers alone, and tell it in all of them."""
+    """Solve with these offers alone, and return the result for all offers."""
     smaller = Basket(basket.wanted, [basket.offers[at] for at in some], basket.postage)
     begin = None if start is None else [start[at] for at in some]
     found = _exact(smaller, seconds, most_sellers, begin)
@@ -258,7 +259,7 @@ def _parcel(
     buys: list[int],
     opens: dict[int, tuple[int, int]],
 ) -> list[int]:
-    """Add one seller's steps: at most one is open, and the parcel's value lies within it."""
+    """Add one seller's steps: at most one is open, and the parcel's value is within it."""
     steps = basket.postage[seller]
     most = sum(
         basket.offers[at].price
@@ -299,7 +300,7 @@ def _parcel(
     return columns
 
 
-# The price is told for this many numbers of sellers, from the fewest that can serve the basket.
+# The price is shown for this many numbers of sellers, from the fewest that can serve the basket.
 _STEPS = 6
 _SHORTEST = 0.05
 

@@ -1,6 +1,4 @@
-"""References to cards as buyers and assistants write them: a body comes in, comparable parts go
-out. Pure.
-"""
+"""Reads references to cards, as buyers and assistants write them, into comparable parts. Pure."""
 
 from __future__ import annotations
 
@@ -160,7 +158,7 @@ def _comparable(card: dict[str, Any]) -> Asked:
 
 
 def _apart(card: dict[str, Any]) -> tuple[str, str]:
-    """Return a reference's name and number; the number may stand behind the name."""
+    """Return a reference's name and number; the number may follow the name."""
     name, number = card["name"], card.get("number") or ""
     if not number.strip() and (found := _BEHIND.match(name)):
         return found["name"], found["number"]

@@ -1,9 +1,9 @@
-"""Printings that references mean: comparable references come in; the printings of each, best first,
-how many there are, and whether one of them is meant go out.
+"""Finds the printings that references may mean, best first, how many there are, and whether one of
+them is meant.
 
-All references are looked up in one statement. A name is found by the beginnings of its words;
-names are few beside printings, so they are searched first. A provisional product is only found
-while an exposed seller offers it: nobody else's stock may change an answer.
+All references are looked up in one statement. A name is found by the beginnings of its words; names
+are few beside printings, so they are searched first. A provisional product is only found while an
+exposed seller offers it: no other seller's stock may change an answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Discovery over HTTP: stock of consenting sellers by reference, and the cheapest split of a basket."""
+"""HTTP routes of discovery: stock of consenting sellers by reference, and the cheapest split of a
+basket.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discovery's answer as the API shows it. Prices are JSON numbers with their exact digits."""
+"""The JSON structs of discovery's answer. Prices are JSON numbers with their exact digits."""
 
 from __future__ import annotations
 

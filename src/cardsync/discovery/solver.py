@@ -1,8 +1,8 @@
-"""The solver's process: a wish comes in, and the last answer that `optimum.py` writes in its time goes
-out.
+"""Runs `optimum.py` in a process of its own, and returns the last answer that it writes in its
+time.
 
-The solver neither yields nor can be stopped inside ours, so it has a process of its own. A simple
-answer comes at once: on a busy machine it stands, with the gap that it has.
+The solver neither yields nor can be stopped inside ours. It writes a simple answer at once: on a
+busy machine that answer is used, with the gap that it has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A split of a basket over sellers: lines and offers come in; copies per offer and the cost go out.
-Amounts are integer ten-thousandths. Pure.
+"""Computes the cost of a split of a basket over sellers, and finds a simple one. Amounts are
+integer ten-thousandths. Pure.
 
 A parcel's postage depends on its value by steps, so the cheapest card is not always the cheapest
-buy. This module knows what a split costs and finds a simple one; `optimum.py` finds the best.
+buy. `optimum.py` finds the best split.
 """
 
 from __future__ import annotations

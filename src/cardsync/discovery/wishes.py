@@ -1,5 +1,5 @@
-"""A buyer's basket as it is sent: a body comes in; references with the copies, conditions and
-printings that will do go out. Pure.
+"""Reads a buyer's basket into references with the copies, conditions and printings that will do.
+Pure.
 """
 
 from __future__ import annotations

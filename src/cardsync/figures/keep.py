@@ -1,5 +1,5 @@
-"""Keeping the figures of a seller's stock: an import or a price run that has ended comes in; the
-rows of `listed_value` and `shop_figures` are written anew.
+"""Writes the figures of a seller's stock into `listed_value` and `shop_figures` after each import
+and pricing run.
 
 It runs after the work's own transaction, so that no agent waits for it. Figures of a later moment
 are never replaced by those of an earlier one. If they cannot be kept, the log says so, and the next
@@ -98,7 +98,7 @@ _MOVES = """
            coalesce(max(CAST(r.summary->>'down_value' AS numeric)), 0) / 10000 AS falls_value
       FROM price_run r WHERE r.seller_id = :seller AND r.id = :run_id
 """
-# The price that a card had at a moment stands in its newest observation before it; a card that
+# A card's price at a moment is in its newest observation before it; a card that
 # was seen last before that moment has it still.
 _MOVED = f"""
     WITH moved AS (

@@ -1,7 +1,7 @@
-"""Tables of figures that take a scan, kept so that reading them scans nothing:
-`listed_value` (a row for each product line and day) and `shop_figures` (a row for each seller);
-`sales_day`, the sums of a day's orders; and the sums of `sold.py`: `sales_sum`, `sales_game` and
-`sales_pace`, with the days that are kept and those that are out of date.
+"""Tables of figures that take a scan, kept so that reading them scans nothing: `listed_value` (a
+row for each product line and day) and `shop_figures` (a row for each seller); `sales_day`, the sums
+of a day's orders; and the sums of `sold.py`: `sales_sum`, `sales_game` and `sales_pace`, with the
+days that are kept and those that are out of date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sum = Numeric(20, 4)
 
 class ListedValue(Base):
     """A row holds what a product line's stock asked for on a day of the account's zone, as it
-    stood last on that day.
+    was last on that day.
     """
 
     __tablename__ = "listed_value"
@@ -37,7 +37,7 @@ class ListedValue(Base):
 
 
 class ShopFigures(Base):
-    """The figures of the stock as they stood after the last import or price run."""
+    """The figures of the stock after the last import or price run."""
 
     __tablename__ = "shop_figures"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -1,5 +1,4 @@
-"""Keeping the sales of the newest days: an upload of orders that was applied comes in; the rows of
-`sales_day` are written anew.
+"""Writes the sales of the newest days into `sales_day` after an upload of orders was applied.
 
 It runs after the upload's own transaction, and obeys the rules of `keep.py`.
 """

@@ -1,7 +1,7 @@
-"""Sums of sales, kept for each day of orders: what an upload changed comes in as days that are out of
-date; their rows are written anew, beside the SQL that reads them.
+"""Keeps sums of sales for each day of orders, and renews the days that an upload changed. The SQL
+that reads the sums is here, too.
 
-A day is out of date from the transaction on that changes its orders or items (`mark_changed`) until
+A day is out of date from the transaction that changes its orders or items (`mark_changed`) until
 the transaction that keeps it again. A reader takes the kept rows of all other days, and counts the
 days that are out of date by itself, so its sums are exact at each moment. `ordered` is the date of
 the order, by which uploads find a day; `day` is the account's own, in the zone that the row names.
@@ -23,7 +23,7 @@ from cardsync.database.transaction_settings import planned_each_time
 log = structlog.get_logger(__name__)
 
 DAYS_AT_ONCE: Final = 400
-# It stands for orders without a date.
+# The day of orders without a date.
 UNDATED: Final = date.min
 Beside = Callable[[AsyncSession, int, Sequence[date]], Awaitable[None]]
 # A time's day is at most a day away from the order's date.

@@ -1,10 +1,10 @@
-"""The marketplace's pricing CSV in both directions: bytes become a header and blocks of text cells;
-a frame becomes price-updates bytes. Pure.
+"""Reads the marketplace's pricing CSV into a header and blocks of text cells, and writes the price
+file. Pure.
 
 Reading rests on one definition. A line that is by itself a well-formed record of the header's width
-is *certain*: it is a record whatever stands around it. The certain lines (nearly all of any file)
-go to polars in one piece; only the lines between them are read record by record with the csv
-module, so that a quote that never closes cannot swallow a good row.
+is *certain*: it is a record whatever surrounds it. The certain lines (nearly all of any file) go to
+polars in one piece; only the lines between them are read record by record with the csv module, so
+that a quote that never closes cannot swallow a good row.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The changes of an upload: the parsed, identified frame and the stored cards go in; the rows to
-write come out. Pure.
+"""Compares an upload's identified rows with the stored cards, and finds the rows to write. Pure.
 
 Amounts are integer ten-thousandths. A run that starts again after a crash diffs against the rows
 that it already wrote, and so goes on where it stopped.

@@ -1,7 +1,7 @@
 """The stream of a seller's accepted inventory uploads, one per job, in order of acceptance:
 `work/runner.py` runs it.
 
-A job may come twice, late or never. It takes the price-mutation lease or leaves, imports the oldest
+A job may run twice, late or never. It takes the price-mutation lease or leaves, imports the oldest
 open upload if there is one, and queues the next nudge itself, so that one seller's many uploads do
 not delay other sellers.
 """

@@ -1,5 +1,5 @@
-"""The end of an import: finished, failed or cancelled, each in one transaction under the seller's
-row; the lease ends with it.
+"""Ends an import as finished, failed or cancelled, in one transaction under the seller's row, which
+also ends the lease.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ async def finish(
 
 
 def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> Ended:
-    """Return the findings of the upload's pricing; a run that follows it tells the agent."""
+    """Return the findings of the upload's pricing; a run after it leaves the agent's task."""
     changed = bool(outcome.report["changed"])
     return Ended(
         outcome.fingerprint,

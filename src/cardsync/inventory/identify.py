@@ -1,7 +1,6 @@
-"""The identity of each row: parsed rows and stored cards go in; the rows with ids, product and
-match come out.
+"""Identifies each row of an upload: its card, its product and how that was matched.
 
-A known SKU decides first: for ever where it was matched, otherwise while its texts stay the same.
+A known SKU decides first: forever where it was matched, otherwise while its texts stay the same.
 The catalog decides next; without a match there, a provisional product is made from the row itself.
 New cards leave here without a product: `new_products` finds it while other cards are written.
 """

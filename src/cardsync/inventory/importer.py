@@ -1,9 +1,8 @@
-"""Importing one upload: its bytes in, cards, history, targets and price changes out, in slabs
-under the seller's lease.
+"""Imports one upload: it writes cards, history, targets and price changes in slabs under the
+seller's lease.
 
-parse → identify (SKU, else catalog) → price → judge (short inventory) → diff → write → finish.
-Nothing is remembered between runs but what stands in the database, so a run that was killed is
-simply run again.
+parse → identify (SKU, else catalog) → price → judge (short inventory) → diff → write → finish. Only
+the database is remembered between runs, so a run that was killed is simply run again.
 
 Reading and working overlap in three places, each an `at_once` or a task of `NewProducts`: stored
 cards are read while the file is parsed, the products of new cards are found while others are
@@ -207,7 +206,7 @@ async def write_slabs(
     slabs: deque[write.Slab],
     sold: on_sale.OnSale | None,
 ) -> None:
-    """Write the cards; which targets are a sale's price stands there before the first of them."""
+    """Write the cards; before the first of them it writes which targets are a sale's price."""
     if sold is not None:
         await on_sale.note(work.database, writer.lease, sold, work.settings.slab_rows)
     await write.write(writer, slabs)

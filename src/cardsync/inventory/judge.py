@@ -1,5 +1,5 @@
-"""The credibility of a whole upload: rows, stored cards and targets go in; a verdict comes out, and
-is stored before the first row is written.
+"""Decides whether a whole upload is believable, by its rows, the stored cards and the targets. The
+verdict is stored before the first row is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`cardsync catalog match`: a pricing export comes in; the number of matched rows and a file of the
-other ones, each with its reason, come out. Nothing else is written.
+"""The command `cardsync catalog match`: counts the rows of a pricing export that match the catalog,
+and writes a file of the others, each with its reason. It writes nothing else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Mending an upload: its rejected rows come out as a CSV; the same rows, mended, come in and make a
-new upload of the whole file.
+"""Corrects an upload: a person downloads its rejected rows as a CSV, corrects them and sends them
+back, which makes a new upload of the whole file.
 
-The whole file is sent again because an upload that holds a few rows only would count all other
-cards as absent.
+The whole file is sent again because an upload of a few rows would count all other cards as absent.
 """
 
 from __future__ import annotations

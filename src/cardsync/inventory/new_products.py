@@ -1,9 +1,8 @@
-"""Products of new cards, found while the first of them are already being written: slabs go in; the
-same slabs come out, each with its products.
+"""Finds the products of new cards while the first of them are already being written.
 
-The catalog's offer is read once, as soon as the file is parsed. The rows are matched a few slabs at
-a time, in the order of writing. Neither the database nor the worker waits for the whole file, and
-only a few slabs are in memory in parts at the same time.
+The catalog's part that fits is read once, as soon as the file is parsed. The rows are matched a few
+slabs at a time, in the order of writing. Neither the database nor the worker waits for the whole
+file, and only a few slabs are in memory in parts at the same time.
 """
 
 from __future__ import annotations

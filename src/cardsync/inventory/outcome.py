@@ -1,6 +1,4 @@
-"""The outcome of an import: its rows, prices and verdict come in; what its last transaction keeps
-goes out. Pure.
-"""
+"""Puts together what the last transaction of an import keeps: report, run and figures. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ class Outcome:
     new_lines: list[str]
     sets: list[str]
     moves: dict[str, int]
-    # Where the run's receipts lie, and whose prices it held.
+    # Where the run's receipts are, and whose prices it held.
     receipts: str | None = None
     held: Sequence[int] = ()
     # The leaps that the seller said yes to, where that is why the upload waited.

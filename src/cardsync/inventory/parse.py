@@ -1,5 +1,5 @@
-"""Parsing an inventory upload: the CSV's bytes and the account's product lines go in; a typed frame
-and the faults come out. Pure.
+"""Parses an inventory upload into a typed frame and its faults, by the account's product lines.
+Pure.
 
 Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole
 columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and its
@@ -109,7 +109,7 @@ class Parsed:
 
     frame: pl.DataFrame
     read_as: ProductLines
-    # As many of the rejected rows are told one by one.
+    # So many of the rejected rows are listed one by one.
     listed: int = limits.REJECTED_LISTED
     rows: int = 0
     rejected: list[Rejected] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""An upload to a presigned address: the body comes in; the object in the local store goes out.
+"""Takes an upload to a presigned address into the local store.
 
 Every other store takes such uploads itself.
 """
@@ -19,7 +19,7 @@ def local(store: Store) -> LocalStore:
 
 
 async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> None:
-    """Store the body; an address is good for one upload. Raises AlreadyUsed, PayloadTooLarge."""
+    """Store the body; an address takes one upload. Raises AlreadyUsed, PayloadTooLarge."""
     if await store.exists(key):
         raise errors.AlreadyUsed
     with store.spool() as (path, file):

@@ -1,6 +1,4 @@
-"""Pricing the rows of an import: rows, rules and the past of the cards come in; targets and all
-that the run says of them go out.
-"""
+"""Prices the rows of an import, and reports the run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""`cardsync price …` prices a file, explains a price, and writes a set of rules to a file.
-
-Arguments come in; one operation is called; its lines are printed.
+"""The commands `cardsync price …`: they price a file, explain a price, and write a set of rules to
+a file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The whole flow on one file: a pricing export and a set of rules go in; a price-updates CSV or one
-card's explanation comes out.
+"""Prices one pricing export by a set of rules without a server, and writes the price file or
+explains one card.
 
-It needs no server. It needs a database only where a rule or a sale has a query, because PostgreSQL
-alone answers the search language.
+It needs a database only where a rule or a sale has a query, because PostgreSQL alone answers the
+search language.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     changed = rows.filter(
         pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
     )
-    # The marketplace would refuse the whole file if one id stood in it twice.
+    # The marketplace would refuse the whole file if it had one id twice.
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
     changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))

@@ -1,8 +1,9 @@
-"""The rejected rows of an upload as a CSV that people mend, and the whole file with the mended rows
-in their place. Pure.
+"""Writes the rejected rows of an upload as a CSV for people to correct, and the whole file with the
+corrected rows in their place. Pure.
 
 The rows keep the file's own columns; `Line` says which line each one was, and `Reason` why it was
-rejected. A rejected row that is not in the mended file stays as it was, so that its card is kept.
+rejected. A rejected row that is not in the corrected file stays as it was, so that its card is
+kept.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def rejected_csv(data: bytes, rejected: Iterable[Rejected]) -> Iterator[bytes]:
         cells, _ = _record(lines, header)
         whole = [*cells[:width], *[""] * (width - len(cells))]
         reasons = "; ".join(row.message for row in said)
-        # Cells that are too many stand behind the reason, where nobody takes them for others.
+        # Surplus cells are put after the reason, where they cannot be taken for others.
         part.append([*whole, line, reasons, *cells[width:]])
         if len(part) == PART:
             yield encoded(part)
@@ -126,7 +127,7 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
     names = [as_it_was(name).strip() for name in rows[0]] if rows else []
     if missing := [name for name in (*header.names, LINE) if name not in names]:
         raise InvalidCsv(f"line 1 of the mended file lacks the columns {', '.join(missing)[:200]}")
-    # Columns may have the same name; the first ones of a name stand for the first of the file.
+    # Columns may have the same name; the first ones of a name match the first of the file.
     left = list(enumerate(names))
     places = []
     for name in header.names:

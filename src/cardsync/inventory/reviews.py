@@ -1,5 +1,4 @@
-"""The seller's answer to a review: an upload or a price run that waits for it goes in; the same,
-settled, comes out.
+"""Settles an upload or a pricing run that needs review, by the seller's answer.
 
 An upload that waits has a run of its own, and a run that waits may follow a done upload: the route
 of either settles both. A second caller, by either route, finds that no review waits any more.

@@ -1,5 +1,5 @@
-"""Inventory uploads over HTTP: the presigned flow, both forms of POST /sync, the report and the
-seller's answer to a review.
+"""HTTP routes of inventory uploads: the presigned flow, both forms of POST /sync, the report and
+the seller's answer to a review.
 """
 
 from __future__ import annotations

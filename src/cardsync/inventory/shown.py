@@ -1,5 +1,5 @@
-"""Uploads as the API shows them: the upload's row goes in; its report comes out as the JSON's
-struct. Pure.
+"""The JSON structs of uploads and their reports, and the functions that fill them from
+rows. Pure.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The stored cards of a seller, as an import compares its rows with them: in integers, prices in
-ten-thousandths.
+"""Reads the stored cards of a seller as an import compares its rows with them: in integers, prices
+in ten-thousandths.
 """
 
 from __future__ import annotations

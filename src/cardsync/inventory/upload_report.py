@@ -1,5 +1,4 @@
-"""The progress of uploads: their rows go in; the reports come out, with the queue or the price run
-behind each.
+"""Reports the progress of uploads, with the queue or the pricing run behind each.
 
 Rules with queries price an upload once its rows are written; until that run has ended the upload
 counts as processing, and if the seller discards it, as discarded.

@@ -1,4 +1,5 @@
-"""Accepting an inventory upload: bytes or an object key come in; a durable row and a nudge go out.
+"""Accepts an inventory upload, as bytes or as an object's key, and makes its row and a nudge for
+the worker.
 
 Before the 202 the bytes are in the object store under a private key and the row is committed; the
 worker does everything else.
@@ -63,7 +64,7 @@ def arrival(
 ) -> Arrival:
     """Check the request's fields. Raises InvalidProductLine.
 
-    An `exported_at` that cannot be read or lies in the future counts as absent.
+    An `exported_at` that cannot be read or is in the future counts as absent.
     """
     _refuse_line(caller, product_line)
     moment = clock.read_moment(exported_at)

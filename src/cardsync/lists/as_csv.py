@@ -1,4 +1,4 @@
-"""The lists as a CSV: a caller comes in, the encoded file goes out. There are at most a hundred."""
+"""Writes a seller's lists as a CSV. There are at most a hundred."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Cards on a list: a selection comes in; the number of cards that were added or removed goes out.
-Adding is idempotent and ends at the list's cap.
+"""Adds a selection of cards to a list, or removes it, and counts the changes. Adding is idempotent
+and ends at the list's cap.
 
 The cap counts the cards that the caller may see: another member's private cards take no place,
 because the list would seem fuller than it shows.

@@ -1,4 +1,4 @@
-"""Names of lists: a name comes in; the form that is compared and the slug go out. Pure."""
+"""Makes the slug of a list's name, and the form in which names are compared. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Undoing a change of lists: what the change left in the activity feed goes in; the list is as it
-was before. Each function raises ChangedSince unless the list stands as the change left it.
+"""Undoes a change of lists, by what the change left in the activity feed. Each function raises
+ChangedSince if the list has changed since.
 
 Locks are taken as by the changes themselves: names first, then the list.
 """

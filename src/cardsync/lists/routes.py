@@ -1,4 +1,6 @@
-"""Lists over HTTP: read, made, renamed, deleted; cards added and removed by ids or by a search."""
+"""HTTP routes of lists: read, make, rename and delete them; add and remove cards by ids or by a
+search.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class ListName(msgspec.Struct):
 
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:
-    """The card that members are asked for; an id that is none is nobody's."""
+    """The card that members are asked for; an id that is too large is no card's."""
     return {
         name: read_id(given[name][-1].strip()) or 0
         for name in ("marketplace_id", "card_id")

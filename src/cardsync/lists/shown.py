@@ -1,4 +1,4 @@
-"""Lists as the API shows them: rows in, the JSON's structs out. Pure."""
+"""The JSON structs of lists, and the functions that fill them from rows. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Clearing coverage: the caller's cards come in, the units of each that the market was seen to
-clear in thirty days come out.
+"""Counts how many units of each of the caller's cards the market was seen to clear in
+thirty days.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Daily prices of public sources: MTGJSON's AllPrices and tcgcsv's files come in, slices of prices
-by product and printing come out, with the records that cannot be used.
+"""Reads the daily prices of public sources, MTGJSON's AllPrices and tcgcsv's files, in slices by
+product and printing, with the records that cannot be used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Frames = Iterator[tuple[pl.DataFrame, list[Broken]]]
 
 
 def form_of(path: Path) -> str:
-    """Tell the format of a file from its name and its columns. Raises MarketFileError."""
+    """Find the format of a file by its name and its columns. Raises MarketFileError."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = next((name for name in reversed(suffixes) if name not in (".gz", ".xz")), "")
     if last == ".parquet":
@@ -97,7 +97,7 @@ def _head(path: Path) -> bytes:
 
 
 def _day_in(path: Path) -> datetime:
-    """Return the day that a file's name or its folders tell."""
+    """Return the day that a file's name or its folders name."""
     for name in reversed(path.absolute().parts):
         found = _DAY.search(name)
         if found and (day := clock.read_moment(found[1])) is not None:

@@ -1,9 +1,8 @@
-"""Verdicts on market evidence: observations with their clocks and the moment come in; what they
-support, and the reason, come out. The module is pure.
+"""Judges market evidence: which verdict the observations support at a moment, and why. Pure.
 
-A verdict without usable evidence is null and never zero. An observation that carries a future
-stamp is unknown. Every limit includes its edge: evidence that is exactly as old as allowed is
-fresh. Prices are ten-thousandths of a dollar.
+A verdict without usable evidence is null and never zero. An observation with a time in the future
+is unknown. Every limit includes its edge: evidence that is exactly as old as allowed is fresh.
+Prices are ten-thousandths of a dollar.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ FALL_WITHIN: Final = timedelta(hours=24)
 FALL_FROM_COPIES: Final = 10
 FALL_LEAVES_BP: Final = 2_000
 
-# A spike stands above the median of sixty days; the last days are compared with those before.
+# A spike is above the median of sixty days; the last days are compared with those before.
 SPIKE_BASE: Final = timedelta(days=60)
 SPIKE_LASTS_DAYS: Final = 3
 SPIKE_BASE_DAYS: Final = 10
@@ -111,7 +110,7 @@ class Clearing(Verdict):
 
 
 def age_of(observed_at: datetime | None, now: datetime, within: timedelta) -> Age:
-    """Tell whether an observation may still be used."""
+    """Judge whether an observation may still be used."""
     if observed_at is None:
         return "unknown"
     if observed_at > now:
@@ -146,7 +145,7 @@ def depth(
     within: timedelta,
     at_least: int = 1,
 ) -> Depth:
-    """Judge whether enough listings stand behind the lowest one."""
+    """Judge whether enough listings support the lowest one."""
     observed_at = newest.observed_at if newest else None
     clock = freshness("The newest listing", observed_at, now, within)
     if newest is None or not clock.holds:
@@ -217,9 +216,9 @@ def _any(sorted_times: Sequence[datetime], first: datetime, last: datetime) -> b
 
 
 def spike(prices: Iterable[Price], now: datetime) -> Spike:
-    """Judge whether the last days' prices stand above the median of sixty days.
+    """Judge whether the last days' prices are above the median of sixty days.
 
-    The base must be stable: half of its days lie within a tenth of its median. A rise of one day
+    The base must be stable: half of its days are within a tenth of its median. A rise of one day
     is no spike yet.
     """
     days = _daily(one for one in prices if now - SPIKE_BASE <= one.observed_at <= now)

@@ -1,8 +1,7 @@
-"""Importing market observations: files come in; the observations that are new go into the tables,
-and a report comes out.
+"""Imports files of market observations, writes those that are new, and reports the result.
 
 A file is one transaction. The same file again writes nothing: a sale that is seen again counts
-once, and a snapshot that is told again is replaced where it differs.
+once, and a snapshot that is given again is replaced where it differs.
 """
 
 from __future__ import annotations
@@ -145,7 +144,7 @@ _NEW_SALES: Final = """
      ORDER BY product_id, sold_at, cell, price, quantity
     ON CONFLICT DO NOTHING
 """
-# A file's snapshot may lie over two slices, so its parts are added up.
+# A file's snapshot may cross two slices, so its parts are added up.
 _NEW_LISTINGS: Final = """
     INSERT INTO market_listing AS m (product_id, observed_at, cell, listings, copies, low)
     SELECT product_id, observed_at, cell, sum(listings), least(sum(copies), 2000000000), min(low)
@@ -215,7 +214,7 @@ class _CellIds:
         )
 
     async def of(self, session: AsyncSession, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows with `cell`; a cell that nobody named before gets an id."""
+        """Return the rows with `cell`; a new cell gets an id."""
         distinct = rows.select(_CELL).unique()
         if distinct.join(self._known, on=_CELL, how="anti").height:
             await self._learn(session, distinct)

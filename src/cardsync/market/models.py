@@ -86,7 +86,7 @@ class MarketListing(Base):
 
 
 class MarketPrice(Base):
-    """A price that a source told for one moment, usually once a day."""
+    """A price that a source gave for one moment, usually once a day."""
 
     __tablename__ = "market_price"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

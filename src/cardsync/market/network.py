@@ -1,5 +1,5 @@
-"""Evidence from the network: a seller's stock and sales come in after a sync; its rows of
-`network_cell` that differ go out, and nothing else is written.
+"""Renews a seller's part of the network's evidence after a sync, and writes only the rows of
+`network_cell` that differ.
 
 Only a seller with both switches of the network on has rows. A figure that is made from them has at
 least three other sellers behind it (`market/of_cards.py`), and each seller counts once.

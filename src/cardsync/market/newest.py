@@ -1,12 +1,13 @@
-"""The newest of each product's market: products that were looked at come in; the rows of
-`market_newest` that differ go out, in the transaction of the import that looked.
+"""Keeps the newest market of each product in `market_newest`, in the transaction of the import that
+observed it.
 
-A row is a sequence of records of RECORD bigints. The first tells of the product: its id, 0, both
+A row is a sequence of records of RECORD bigints. The first describes the product: its id, 0, both
 clocks in microseconds (0 for none), and whether some cell's supply fell lately. Each further one
-tells of a cell: product, cell, lowest price and number of listings in the newest snapshot, then
+describes a cell: product, cell, lowest price and number of listings in the newest snapshot, then
 median, sales, sales of the week and newest sale of thirty days. The sums cover the thirty days
 before the look and not before the reading. So they stay right until the next look, and a look that
-is older than a day is no evidence anyway. The sums of earlier looks are made here, too, and not kept.
+is older than a day is no evidence anyway. The sums of earlier looks are made here, too, and not
+kept.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def microseconds(column: str) -> str:
 
 
 # The middle of two prices is rounded half-up, as `evidence.median` does. An array of prices in their
-# order comes out of one sort; `percentile_cont` would sort each cell by itself.
+# order needs one sort; `percentile_cont` would sort each cell by itself.
 _SUMMED: Final = """
     CREATE TEMP TABLE summed ON COMMIT DROP AS
     SELECT product_id, cell, (prices[(sales + 1) / 2] + prices[sales / 2 + 1] + 1) / 2 AS median,

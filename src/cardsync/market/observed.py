@@ -1,5 +1,5 @@
-"""Sales and listings as CSV or Parquet: slices of the file come out as typed frames, with the rows
-that cannot be used and the reason for each.
+"""Reads sales and listings from CSV or Parquet as typed frames, slice by slice, with the rows that
+cannot be used and the reason for each.
 """
 
 from __future__ import annotations

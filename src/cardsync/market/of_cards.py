@@ -1,10 +1,10 @@
-"""The market of a seller's cards in one reading: the cards' products and cells and the moment come
-in; a frame of sales, listings and buy-outs with their clocks comes out.
+"""Reads the market of a seller's cards: sales, listings and buy-outs with their clocks, as one
+frame.
 
 A product's market is one row of packed integers (`market/newest.py`), and the few cells are read as
 numbers. Tables of the market are read by product ids and joined with no card. Where no fresh
-observation was imported, the network's evidence stands in; it never tells of a buy-out, because a
-change of the source would look like one. What carries a time in the future is unknown.
+observation was imported, the network's evidence is used instead; it never shows a buy-out, because
+a change of the source would look like one. An observation with a time in the future is unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cardsync.market.newest import RECORD
 from cardsync.market.stored import SUPPLY_SINCE, recent_supply
 
 TIME: Final = pl.Datetime("us", "UTC")
-# So many sellers besides the reader stand behind each figure of the network.
+# So many sellers besides the reader are behind each figure of the network.
 SELLERS: Final = 3
 # A shop with so large a part of all products reads the whole table: to name them costs more.
 _MANY: Final = 5_000
@@ -407,7 +407,7 @@ _BY_NETWORK: Final = {
 
 
 def _with_network(told: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """Let the network's figures stand in where no fresh one was imported."""
+    """Use the network's figures where no fresh one was imported."""
     sold = _stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
     listed = _stands_in("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
     joined = told.join(others, on=_CELL, how="left", maintain_order="left").with_columns(

@@ -1,10 +1,10 @@
-"""The market as it was known at earlier moments, for a backtest: a seller's cards and one moment
-after the other come in; the evidence that a run of that moment would have read comes out.
+"""Reads the market as it was known at earlier moments, one after the other, for a backtest: the
+evidence that a run of each moment would have read.
 
 A product's newest look up to the moment counts: its newest snapshot of listings, and the sales that
 were there when its sales were last looked at. The first moment is summed by PostgreSQL; each later
-one reads what was observed since the one before, and sums the products that were looked at. The past
-of the network is not kept, so it has no part.
+one reads what was observed since the one before, and sums the products that were looked at. The
+past of the network is not kept, so it has no part.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ids of cards in an address: texts come in, integers go out."""
+"""Reads ids of cards from an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Market evidence over HTTP: clearing coverage."""
+"""HTTP route of market evidence: clearing coverage."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def clearing_coverage_of(
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:
-    """Return the route at one of its two addresses: one stands in /api, one beside it."""
+    """Return the route at one of its two addresses: one is in /api, one beside it."""
     route = get(
         path,
         operation_id=name,

@@ -1,4 +1,4 @@
-"""Market evidence as the API shows it."""
+"""The JSON structs of market evidence."""
 
 from __future__ import annotations
 

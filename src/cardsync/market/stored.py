@@ -1,5 +1,4 @@
-"""Stored market evidence of some products: product ids and the moment come in, what was observed of
-them comes out, ready for `market/evidence.py`.
+"""Reads the stored market evidence of some products, ready for `market/evidence.py`.
 
 These tables belong to no seller, so they are read by product ids and joined with no card.
 """
@@ -23,7 +22,7 @@ from cardsync.market.evidence import (
     Supply,
 )
 
-# A buy-out that still counts was seen after its supply, which stood at most a day before.
+# A buy-out that still counts was seen after its supply, which was seen at most a day before.
 SUPPLY_SINCE: Final = BUY_OUT_WINDOW + 2 * FALL_WITHIN
 
 # The first row of a product has its clocks, and no sale where none is known.

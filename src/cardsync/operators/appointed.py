@@ -1,6 +1,4 @@
-"""The operators of the installation: a member's address goes in; the member runs the installation,
-or does so no more, from the next request on.
-"""
+"""Makes a member an operator of the installation, or takes that back, from the next request on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The state of the installation, for its operators: product lines, queues with their age, slow
+"""Reads the state of the installation for its operators: product lines, queues with their age, slow
 statements, releases of the agent, and imports of the catalog.
 
-Nothing here is a seller's row. A statement is shown without its values.
+It shows no seller's row, and statements without their values.
 """
 
 from __future__ import annotations

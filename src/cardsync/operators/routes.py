@@ -1,4 +1,4 @@
-"""The installation over HTTP, for its operators by session: the sellers with their plans, and the
+"""HTTP routes for the installation's operators, by session: the sellers with their plans, and the
 state of lines, queues, statements, releases and imports.
 """
 

@@ -1,8 +1,8 @@
-"""The sellers of the installation, for its operators: a search goes in; names, plans and switches
-come out, and never a card, an order or a buyer.
+"""Finds the sellers of the installation for its operators: names, plans and switches, and never a
+card, an order or a buyer.
 
-Accounts stand under row-level security, so each is read in its own seller's scope; a page of them
-is few. A change stands in the feed of the seller whose account it is, and in the operator's own.
+Accounts are under row-level security, so each is read in its own seller's scope; a page of them is
+few. A change is noted in the feed of the seller whose account it is, and in the operator's own.
 """
 
 from __future__ import annotations

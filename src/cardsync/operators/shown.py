@@ -1,4 +1,6 @@
-"""The installation as its operators' API shows it: rows go in; the JSON's structs come out. Pure."""
+"""The JSON structs of the installation for its operators, and the functions that fill them.
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The acceptance of an order-data upload: bytes go in; a durable row and a job come out. Before the
-202 the request judges whether the rows can be applied; the worker reads their fields and writes
-them (`ingest.py`).
+"""Accepts an order-data upload: it stores the bytes, a row and a job. Before the 202 the request
+judges whether the rows can be applied; the worker reads their fields and writes them (`ingest.py`).
 """
 
 from __future__ import annotations

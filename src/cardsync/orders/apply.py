@@ -1,5 +1,5 @@
-"""The rows of one order-data upload, applied in the caller's transaction: a typed frame goes in;
-the numbers of skipped and written rows come out.
+"""Applies the rows of one order-data upload in the caller's transaction, and counts the skipped and
+the written ones.
 
 Rows are copied into a temp table and joined with the stored rows; one statement per table writes
 merged rows, and only those that differ. The caller holds the seller's stream, so no other process
@@ -107,7 +107,7 @@ async def _mark_written(
     narrowed: str,
     values: dict[str, Any],
 ) -> None:
-    """Mark the days whose orders this transaction wrote; the moment of the write tells them."""
+    """Mark the days whose orders this transaction wrote, found by the moment of the write."""
     if not written:
         return
     found = _DATES.format(narrowed=narrowed, which="o.updated_at = :now")
@@ -129,7 +129,7 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
 
 
 def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort the rows in the order of the indexes, so that rows that come together lie together in
+    """Sort the rows in the order of the indexes, so that rows of one upload are together in
     them: each status newest first.
     """
     falling = {

@@ -1,6 +1,6 @@
-"""Orders and customers as a CSV that streams: a filter comes in, encoded parts of the file go out.
+"""Streams orders or customers as a CSV.
 
-An order that changes meanwhile stands there once, as it was or as it is.
+An order that changes meanwhile appears once, as it was or as it is.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ async def customers_as_csv(
     caller: Caller,
     seconds: float,
 ) -> AsyncIterator[bytes]:
-    """Return the customers by what their orders add up to, which stands beside them for a caller
-    who may see revenue.
+    """Return the customers by the sum of their orders, which is a column for a caller who may see
+    revenue.
     """
     columns = OF_CUSTOMERS if caller.sees_revenue else OF_CUSTOMERS[:-1]
     pages = itertools.count(1)

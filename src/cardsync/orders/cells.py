@@ -1,9 +1,9 @@
-"""Cells of an upload: the values of one field go in; a typed column and the places of unusable
-values come out. The module is pure.
+"""Reads the values of one field of an upload into a typed column, and finds the unusable ones.
+Pure.
 
-JSON numbers with a point or an exponent come as their bytes, so that none is ever a float and each
-keeps its scale. Whole columns are judged at once; only values of an unusual shape are read one by
-one.
+JSON numbers with a point or an exponent arrive as their bytes, so that none is ever a float and
+each keeps its scale. Whole columns are judged at once; only values of an unusual shape are read one
+by one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from msgspec import UnsetType
 
 from cardsync import clock
 
-# A field that the row does not have reads as null; so does an unusable value, whose place stands in
-# the list.
+# A field that the row does not have reads as null; so does an unusable value, whose place is in the
+# list.
 Typed: TypeAlias = tuple[pl.Series, list[int]]
 _NOTHING = (type(None), UnsetType)
 
@@ -146,7 +146,7 @@ def _numbers(
 
 
 def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
-    """Return the values as they stand in the JSON; a value that is neither number nor text becomes
+    """Return the values as they are in the JSON; a value that is neither number nor text becomes
     `?`.
     """
     if set(kinds) <= {bytes, type(None)}:

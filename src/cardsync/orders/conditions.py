@@ -1,6 +1,4 @@
-"""Conditions of SQL for a filter of orders: a filter goes in; conditions and the values that they
-bind come out. The module is pure.
-"""
+"""Writes a filter of orders as conditions of SQL with the values that they bind. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PU
 
 Conditions = tuple[list[str], dict[str, Any]]
 
-# The character stands between number and name in `search_text`; a search with it in its text would
+# The character separates number and name in `search_text`; a search with it in its text would
 # match across both.
 SEPARATOR = "\x01"
 
@@ -26,7 +24,7 @@ _PULLS = {
 }
 
 
-# The query tells whether the session that a filter names is one of the seller's.
+# The query finds whether the session that a filter names is one of the seller's.
 KNOWN_SESSION = "SELECT 1 FROM pull_session WHERE seller_id = :seller AND id = :pull_session"
 
 

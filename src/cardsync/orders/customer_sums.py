@@ -1,9 +1,9 @@
-"""Sums of customers, kept beside the sums of sales: the days that are out of date come in; the rows
-of the customers who ordered on them are written anew.
+"""Keeps sums of customers beside the sums of sales, and renews those of the customers who ordered
+on a day that is out of date.
 
 `customer_order` names the customer of each order. It is the index that `orders` can't have, because
-row-level security lets no index on an expression be used (models.py). It tells as well whose order
-an order was, when its name changed. While a seller's day is out of date, readers count all orders.
+row-level security lets no index on an expression be used (models.py). It also says whose order an
+order was when its name changed. While a seller's day is out of date, readers count all orders.
 """
 
 from __future__ import annotations

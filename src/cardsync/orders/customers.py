@@ -1,5 +1,5 @@
-"""The seller's customers, identified by their names on the orders: a page's place goes in; the
-customers by their spending, and the number of those who came back, come out.
+"""Lists the seller's customers, identified by their names on the orders, by their spending, with
+the number of those who bought again.
 
 They are read from the kept sums (customer_sums.py). While a day of orders is out of date, all
 orders are counted instead, so the answer is exact at each moment.
@@ -20,7 +20,7 @@ from cardsync.orders.models import BUYER_HASH
 
 
 class Customer(NamedTuple):
-    """`buyer_name` stands as on the newest order; names that differ in case alone belong to one
+    """`buyer_name` is that of the newest order; names that differ in case alone belong to one
     customer. `key` names the customer in addresses; `lifetime_total` is None for a caller who may
     not see revenue.
     """

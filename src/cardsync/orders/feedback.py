@@ -1,5 +1,4 @@
-"""Feedback of buyers: the body of a request goes in; the number of orders that received feedback
-comes out.
+"""Stores buyers' feedback with their orders, and counts the orders that received it.
 
 The request itself applies it, after the uploads that were accepted before.
 """

@@ -1,5 +1,5 @@
-"""Filters of orders: the query parameters of GET /api/orders go in; a typed filter comes out, and
-the tallied blocks of days that make up a window of dates. The module is pure.
+"""Reads the query of GET /api/orders into a typed filter, and finds the tallied blocks of days that
+make up a window of dates. Pure.
 
 Numbers are clamped; any other wrong value is refused with 422, naming the parameter. A blank value
 counts as no value.

@@ -1,9 +1,9 @@
 """The stream of a seller's order-data uploads, one per job, in order of acceptance, as
 `work/runner.py` runs it: each in one transaction.
 
-A writer holds the upload's own row: a worker that meets it locked leaves, and a killed one lets go
-of it when its last statement has ended. So no upload is applied before an earlier one, and what a
-killed worker left of one is applied anew.
+A writer holds the upload's own row: a worker that meets it locked leaves, and a killed one frees it
+when its last statement has ended. So no upload is applied before an earlier one, and an upload that
+a killed worker left is applied again.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class _ByItsRow:
 
 async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = True) -> Upload | None:
     """The upload with its row locked; None if it is no longer open, or another holds it and
-    nobody is to `wait`.
+    `wait` is false.
 
-    Whoever has read the body waits: one who only looks whether the upload is free holds the row
-    for a moment, and many of them at once would keep every writer from beginning.
+    A worker that has read the body waits: one that only checks whether the upload is free holds
+    the row for a moment, and many of them at once would keep every writer from beginning.
     """
     statement = (
         select(Upload)

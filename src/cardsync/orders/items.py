@@ -1,6 +1,5 @@
-"""Item rows, applied: with a SKU an order has one line; without one the request's lines replace the
-earlier ones; then the sums on the orders follow. The table `incoming` goes in; the numbers of rows
-with unknown orders and of written rows come out.
+"""Applies item rows from the table `incoming`: with a SKU an order has one line; without one the
+request's lines replace the earlier ones. Then it renews the sums on the orders.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ FOUND_SQL = f"""
       JOIN orders ON orders.seller_id = :seller {{by_number}}
        AND orders.order_number = i.order_number
 """
-# The statement finds the card's price at the time of the order: the newest observation stands on
-# the card, earlier ones in the history.
+# The statement finds the card's price at the time of the order: the newest observation is on the
+# card, earlier ones are in the history.
 PRICE_THEN_SQL = """
     trim_scale(CASE WHEN c.observed_at <= m.order_placed_at THEN c.price ELSE (
         SELECT p.price FROM price_observation p

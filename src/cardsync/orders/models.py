@@ -2,8 +2,8 @@
 `order_item`, `order_tally` (exact counts, updated by triggers), `pull_session`,
 `pull_session_order`, `pull_session_item`, `sales_report`.
 
-Amounts are numeric without a fixed scale, because they are read back with the scale they came with;
-checks limit them to numeric(12,4).
+Amounts are numeric without a fixed scale, because they are read back with the scale that they
+arrived with; checks limit them to numeric(12,4).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STATUS_GROUP_SQL = (
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
 
-# Number and name stand here for searching and sorting, each bounded because an index holds them;
+# Number and name are here for searching and sorting, each bounded because an index holds them;
 # the first chr(1) separates them.
 SEARCH_TEXT = (
     f"replace(left(folded(order_number), {limits.SEARCHED_CHARACTERS}), chr(1), ''::text) || chr(1)"
@@ -68,7 +68,7 @@ def _amount_check(name: str) -> CheckConstraint:
 class Order(Base):
     """An order of a seller is merged from order, refund, shipping and feedback rows.
 
-    `status` stands as given, `status_group` as it is counted and shown (`Cancelled` for both
+    `status` is as given, `status_group` as it is counted and shown (`Cancelled` for both
     spellings, `Unknown` for none); `shipping_type` is derived whenever something that decides it
     changes.
     """
@@ -258,7 +258,7 @@ class PullSession(Base):
 
 
 class PullSessionOrder(Base):
-    """An order in a session stands as it was when the session was opened. If an upload changes it,
+    """An order in a session, as it was when the session was opened. If an upload changes it,
     it stays, and is marked for review: while the session is open that is read from the order itself
     (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` hold the values of
     the session's end.
@@ -276,8 +276,8 @@ class PullSessionOrder(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # Orders that were pushed to the end stand there in the order of their turns; the turn is null
-    # for all others.
+    # Orders that were pushed to the end are in the order of their turns; the turn is null for all
+    # others.
     deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None] = mapped_column(Moment)
     # A card of the order was not found on its place.
@@ -294,7 +294,7 @@ class PullSessionOrder(Base):
 
 
 class PullSessionItem(Base):
-    """A line of an order in a session stands as it was when the session was opened."""
+    """A line of an order in a session, as it was when the session was opened."""
 
     __tablename__ = "pull_session_item"
     __table_args__ = (

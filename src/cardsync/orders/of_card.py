@@ -1,5 +1,5 @@
-"""Orders that sold a card: its id comes in; a page of them, newest first, goes out. The page goes
-on behind an order, so that a later page costs as much as the first.
+"""Lists the orders that sold a card, newest first. A page begins after an order, so that a later
+page costs as much as the first.
 """
 
 from __future__ import annotations

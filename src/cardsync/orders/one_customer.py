@@ -1,8 +1,7 @@
-"""One customer: the key of the list of customers goes in; what the customer ordered and sent back,
-the newest orders and the seller's note come out, and a note is written.
+"""Reads one customer: orders, refunds and the seller's note; and writes the note.
 
-A key stands in addresses, so it is a hash and never the name. A note is kept by a hash of the name
-of its own, which no other version of the database can change.
+A customer's key is part of addresses, so it is a hash and never the name. A note is kept by a hash
+of the name of its own, which no other version of the database can change.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from cardsync.orders.customers import key_of
 from cardsync.orders.models import BUYER_HASH, BUYER_KEY
 
 KIND: Final = "customer.note"
-# Somebody with so many refunded orders is told as one who sends back again and again.
+# A customer with so many refunded orders is shown as a repeat refunder.
 REPEAT_REFUNDS: Final = 2
 
 
@@ -105,7 +104,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustom
     if stale:
         [sums] = await reading.rows(_SUMS.format(orders=_LOOKED_FOR), values)
     count, total, newest, name, first, last, ids = sums
-    # Orders without a name are nobody's.
+    # Orders without a name belong to no customer.
     if not name:
         raise _unknown(key)
     found = await reading.rows(_ORDERS, {"seller": caller.seller_id, "ids": ids})
@@ -251,7 +250,7 @@ def _note_key(name: str) -> bytes:
 
 
 def _name_of(key: str) -> int:
-    """Return the hash that a key stands for. Raises NotFound."""
+    """Return the hash that a key encodes. Raises NotFound."""
     try:
         number = int(key, 16) if len(key) == 16 else None
     except ValueError:

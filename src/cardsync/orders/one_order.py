@@ -1,6 +1,4 @@
-"""One order in full: its id goes in; the order, every item with the card and the places that it
-lies in, and the pull sessions that had it come out.
-"""
+"""Reads one order in full: every item with its card and shelves, and the order's pull sessions."""
 
 from __future__ import annotations
 

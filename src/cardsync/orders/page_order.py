@@ -1,6 +1,6 @@
-"""The order of a page: sort and direction go in; ORDER BY comes out. The module is pure.
+"""Writes the ORDER BY of a page of orders. Pure.
 
-Rows without the value come last in both directions; the id decides between equal rows.
+Rows without the value are last in both directions; the id decides between equal rows.
 """
 
 from __future__ import annotations

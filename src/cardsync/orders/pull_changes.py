@@ -1,6 +1,5 @@
-"""The differences between a pull session and its orders: SQL over `orders` and `p` (the order in
-its session) for the values that a session stores and for those that have changed since. The module
-is pure.
+"""Finds the differences between a pull session and its orders: SQL over `orders` and `p` (the order
+in its session) for the values that a session stores and for those that have changed since. Pure.
 
 The session does not store the buyer's name, which is always read from the order itself. The two
 rows alone show a difference, because every page of orders counts differences; a hash shows those of

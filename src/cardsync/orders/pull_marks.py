@@ -1,7 +1,7 @@
-"""A seller's marks on one order, in a pull session or not: an order's id goes in; the order is set
-aside, taken back or marked as shipped, and its marks come out. Each operation is idempotent.
+"""Sets an order aside, takes it back or marks it as shipped, in a pull session or not. Each
+operation is idempotent.
 
-An order that is set aside leaves the open session. The shipped mark is optimistic: it stands until
+An order that is set aside leaves the open session. The shipped mark is optimistic: it stays until
 an upload brings the order's real state.
 """
 

@@ -1,8 +1,8 @@
-"""Reads of pull sessions: ids go in; the counts of each session, and its orders in work order, come
-out.
+"""Reads pull sessions: the counts of each, and its orders in work order.
 
 Orders and items appear as they were when the session was opened. For an open session the current
-values stand beside those that an upload has changed; an ended session has the values of its end.
+values are shown beside those that an upload has changed; an ended session has the values of its
+end.
 """
 
 from __future__ import annotations

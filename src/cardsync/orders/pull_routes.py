@@ -1,5 +1,5 @@
-"""Pull sessions over HTTP: opened, walked through order by order, ended; and the marks of single
-orders.
+"""HTTP routes of pull sessions: open one, go through it order by order, end it; and the marks of
+single orders.
 """
 
 from __future__ import annotations

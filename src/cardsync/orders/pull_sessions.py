@@ -1,5 +1,4 @@
-"""Pull sessions: a seller's command goes in; a fixed snapshot of orders, and the state of each,
-come out.
+"""Opens a pull session with a fixed snapshot of orders, marks its orders, and ends it.
 
 Every write here locks the seller's account row first, so that two callers go one after the other; a
 unique index proves that at most one session is open. Uploads do not pass through this module: the
@@ -184,7 +183,7 @@ async def defer(
     order_id: int,
     now: datetime,
 ) -> None:
-    """Push an order to the end; one that stands there already stays.
+    """Push an order to the end; one that is there already stays.
 
     Raises NotFound, PullSessionNotOpen.
     """

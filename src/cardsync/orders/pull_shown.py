@@ -1,6 +1,4 @@
-"""Pull sessions as the API shows them: rows of `pull_reads` and `pull_marks` in, the JSON's
-structs out. Pure.
-"""
+"""The JSON structs of pull sessions, and the functions that fill them from rows. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rules on orders: which orders are still to be shipped, which can be pulled, and whether a
-seller's shipped mark is ahead of the synced status.
+"""Decides which orders are still to be shipped, which can be pulled, and whether a seller's shipped
+mark is ahead of the synced status.
 
 Each rule is a pure function of an order's facts, and also a condition of SQL on the table under its
 own name, `orders`; a test compares function and SQL. The statements find orders that can be pulled
@@ -42,7 +42,7 @@ TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
 # `PULLABLE` needs this statement before it in its transaction: it stores those of a seller's
-# statuses that wait to be shipped. They stand in a setting and not in the query, so that the
+# statuses that wait to be shipped. They are in a setting and not in the query, so that the
 # planner plans the query by the number of orders that these statuses have.
 KEEP_WAITING = f"""SELECT set_config('app.waiting', ARRAY(
     SELECT DISTINCT orders.status_group FROM order_tally AS orders

@@ -1,5 +1,4 @@
-"""Reads of a seller's orders: a filter goes in; the page's rows with their items, and the number of
-orders of each status, come out.
+"""Reads a page of a seller's orders with their items, and the number of orders of each status.
 
 A filter by date, status, refund and shipping type alone is counted already (`order_tally`), and its
 page is read in the order of an index, all in one message. Any other filter scans orders: a rare

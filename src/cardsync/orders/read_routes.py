@@ -1,4 +1,4 @@
-"""Orders and customers over HTTP, as sellers and assistants read them: GET /api/orders and GET
+"""HTTP routes by which sellers and assistants read orders and customers: GET /api/orders and GET
 /api/customers.
 """
 
@@ -53,7 +53,7 @@ def _words(*words: str) -> Schema:
 
 
 def _number(default: int, least: int, most: int) -> Schema:
-    # Clamped, not refused: the bounds are told in words.
+    # Clamped, not refused: the description names the bounds.
     return Schema(
         type=OpenAPIType.INTEGER,
         default=default,

@@ -1,8 +1,8 @@
-"""The amount of a refund: an order's and a refund's amounts go in; the refunded amount comes out.
-One SQL expression and one pure function agree on it.
+"""Decides the amount of a refund from the order's and the refund's amounts. One SQL expression and
+one pure function agree on it.
 
 Marketplaces leave the total out of many refunds. The amount is decided again whenever one of its
-inputs changes: an order's own upload may come later.
+inputs changes: an order's own upload may arrive later.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The desk of returns: refunded orders whose copies may come back come out, with the slots where
-their cards lie; copies are put back there by the shelving operation, and the order leaves the desk.
+"""Lists refunded orders whose copies may come back, with the slots of their cards, and puts the
+copies back there.
+
+The shelving operation puts them back, and the order leaves the list.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ KIND: Final = "order.restocked"
 
 
 class Copies(NamedTuple):
-    """`place` is the card's first place on the way; None if it lies nowhere, and `card_id` is None
+    """`place` is the card's first place on the way; None if it is unassigned, and `card_id` is None
     if no card of the seller is this item.
     """
 
@@ -58,7 +60,7 @@ class Put(NamedTuple):
 
 
 class Restocked(NamedTuple):
-    """`left` are the items that lie nowhere: nobody said where to put them."""
+    """`left` are the unassigned items: the request named no place for them."""
 
     order_id: int
     put: list[Put]
@@ -161,7 +163,7 @@ async def restock(
     told: Sequence[Put] | None,
     now: datetime,
 ) -> Restocked:
-    """Put the copies of a refunded order back: to the places that are told, else every card to its
+    """Put the copies of a refunded order back: to the given places, else every card to its
     first place. Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
     await one_at_a_time(session, caller.seller_id)
@@ -233,7 +235,7 @@ async def take_back(
     now: datetime,
 ) -> None:
     """Take the copies out of their places again; the order is on the desk. Raises ChangedSince if
-    they no longer lie there.
+    they are no longer there.
     """
     await one_at_a_time(session, caller.seller_id)
     for put in undo["placed"]:

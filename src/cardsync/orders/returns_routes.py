@@ -1,5 +1,5 @@
-"""One customer and the desk of returns over HTTP: a customer with a note, refunded orders with the
-places of their cards, and copies that are put back.
+"""HTTP routes of one customer with the seller's note, and of returns: refunded orders with the
+shelves of their cards, and copies that are put back.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Customers with their notes, and returned orders, as the API shows them: rows go in; the JSON's
-structs come out. The module is pure.
+"""The JSON structs of customers with their notes and of returned orders, and the functions that
+fill them. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Orders over HTTP, the agent's surface: four uploads that are accepted and applied later, and
+"""HTTP routes of orders for the agent: four uploads that are accepted and applied later, and
 feedback, which is applied at once.
 """
 

@@ -1,6 +1,5 @@
-"""Rows of order-data uploads: the JSON of a request goes in; checked rows come out, then one typed
-row per key with the fields that it carries, and the values that could not be read. The module is
-pure.
+"""Checks the JSON of an order-data upload, and reads it into one typed row per key with the fields
+that it carries, and the values that could not be read. Pure.
 
 Absent, null and a value are three things: a field that some rows carry and others do not has a
 column `has_<field>` beside it, and a field that no row carries has no column. An unreadable value
@@ -193,7 +192,7 @@ _BLOCK = 1_000
 
 @dataclass
 class _Given:
-    """The values of one field stand beside the types that they have."""
+    """The values of one field, with the types that they have."""
 
     values: list[Any] = field(default_factory=list)
     kinds: set[type] = field(default_factory=set)
@@ -211,7 +210,7 @@ def _columns(given: list[Any], names: Sequence[str]) -> dict[str, _Given]:
     return columns
 
 
-# The marker stands for a value that is JSON and yet cannot be read at all, such as a whole number
+# The marker of a value that is JSON and yet cannot be read at all, such as a whole number
 # of thousands of digits.
 _BAD = object()
 _ROWS = {

@@ -1,5 +1,5 @@
-"""The sales reports that are missing, as a task: the end of a cycle comes in; the task for its
-oldest missing months goes out.
+"""Asks the agent for missing sales reports: the end of a cycle queues the task for the oldest
+missing months.
 
 A cycle brings at most two months, those that it brought itself among them. Where an agent could not
 bring a month, it is asked again a day later.

@@ -1,8 +1,7 @@
-"""The figures of sales: days with their sums and months with their fee rates go in; periods with
-what is left after fees come out. The module is pure.
+"""Sums days of sales into periods, with what is left after fees. Pure.
 
 Fees are known by the month, from the marketplace's report: a day bears its month's share. A period
-with a day whose month has no report has no fees and no net, and the month is told as a gap.
+with a day whose month has no report has no fees and no net, and the month is listed as a gap.
 """
 
 from __future__ import annotations

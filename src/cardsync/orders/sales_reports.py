@@ -1,5 +1,5 @@
-"""Monthly sales reports: a report's JSON goes in; one row per month, and the months without a
-report, come out.
+"""Stores the marketplace's monthly sales reports, one row a month, and finds the months without
+one.
 
 `read` and `months_without` are pure. If a month is stored already, fields that the new report does
 not carry stay, and null clears them.

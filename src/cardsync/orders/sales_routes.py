@@ -1,6 +1,4 @@
-"""Sales reports over HTTP: a month's report in; the stored months, and those that are missing,
-out.
-"""
+"""HTTP routes of sales reports: a month's report, the stored months, and those that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sales reports as the API shows them: stored months in, the JSON's structs out. Pure."""
+"""The JSON structs of sales reports, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sales as the seller's orders tell them: a span of days goes in; sums by period or by game, days
-to sell, and the cards that sold best and not at all come out.
+"""Sums a seller's sales over some days by period or by game, with days to sell, and finds the cards
+that sold best and not at all.
 
 A day is one of the account's time zone. An order without a time counts on its date. Orders that
 were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
@@ -50,7 +50,7 @@ class SoldCard(NamedTuple):
 
 
 class UnsoldCard(NamedTuple):
-    """`value` is what lies in stock; `days` have gone by since the card was first seen."""
+    """`value` is that of the stock; `days` have gone by since the card was first seen."""
 
     card_id: int
     product_name: str
@@ -111,7 +111,7 @@ def span_of(
     last: date | None,
     now: datetime,
 ) -> tuple[date, date]:
-    """Return the days that were asked for: unless told, until today, and thirty days."""
+    """Return the days that were asked for: by default, thirty days until today."""
     until = last or now.astimezone(ZoneInfo(caller.account.time_zone)).date()
     return first or until - _USUAL, until
 

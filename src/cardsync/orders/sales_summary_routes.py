@@ -1,5 +1,5 @@
-"""Summaries of sales over HTTP: sums by day, week, month or game, and the cards that sold best and
-not at all.
+"""HTTP routes of sales summaries: sums by day, week, month or game, and the cards that sold best
+and not at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Summaries of sales as the API shows them, in JSON and as CSV: figures go in; the structs, or
-lines of text, come out. The module is pure.
-"""
+"""Shows sales summaries as the API's JSON structs and as CSV. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The shipping type of an order: its shipping facts go in; pwe (a plain envelope), tracked or
-expedited comes out. One SQL expression and one pure function agree on it.
+"""Decides the shipping type of an order from its shipping facts: pwe (a plain envelope), tracked or
+expedited. One SQL expression and one pure function agree on it.
 """
 
 from __future__ import annotations

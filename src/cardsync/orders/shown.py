@@ -1,7 +1,7 @@
-"""An order as GET /api/orders shows it: a row and its items in, the JSON's structs out. Pure.
+"""The JSON structs of orders and customers, and the functions that fill them from rows. Pure.
 
-Money is text in the scale it came with, at least two decimals; what strangers wrote is cut to
-what can be read.
+Money is text in the scale that it arrived with, at least two decimals; texts of strangers are cut
+to what can be read.
 """
 
 from __future__ import annotations

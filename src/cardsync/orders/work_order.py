@@ -1,10 +1,9 @@
-"""The order in which a seller walks through a pull session: facts of each order, the places of its
-items among them, go in; order ids come out. The module is pure.
+"""Sorts the orders of a pull session, and the items of each, as the seller walks through the
+shelves. Pure.
 
-Expedited orders come before tracked ones, and these before pwe; within each group the first place
-on the shelves decides, box and slot as numbers, and orders without a place come last; then the
-oldest order comes first. Orders that were pushed to the end stand there, in the order in which they
-were pushed.
+Expedited orders are before tracked ones, and these before pwe; within each group the first place on
+the shelves decides, box and slot as numbers, and orders without a place are last; then the oldest
+order is first. Orders that were pushed to the end are last, in the order in which they were pushed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PRIORITY = {"expedited": 0, "tracked": 1, "pwe": 2}
 
 
 PlaceOf = Callable[[int], Place | None]
-"""Where an item lies, by its id."""
+"""An item's place on the shelves, by its id."""
 
 
 @dataclass(frozen=True)

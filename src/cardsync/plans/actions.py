@@ -1,5 +1,4 @@
-"""The actions of a plan: the JSON of a plan goes in; typed changes, each with its place in the
-body, come out. The module is pure.
+"""Reads the JSON of a plan into typed changes, each with its place in the body. Pure.
 
 A plan of unknown or ill-typed actions is refused before anything is looked at, and so is a matrix
 of prices that enables or disables a rule beside too many other actions.
@@ -90,7 +89,7 @@ Change = RuleChange | PinChange | ListChange | OwnChange
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """The changes stand in the order in which they are carried out."""
+    """The changes, in the order in which they are carried out."""
 
     changes: tuple[Change, ...]
     types: frozenset[ActionType]

@@ -1,6 +1,5 @@
-"""The basis of a plan: the rules, pins and lists that it names, as they stand now, go out as one
-value of JSON. Two such values, of a plan's proposal and of now, come in; sentences about what
-differs go out.
+"""Takes down the rules, pins and lists that a plan names, and later lists in sentences how they
+have changed since the proposal.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The actions of a plan through the operations that the API has: changes go in; what each did goes
-out. A change that is refused refuses the plan: its error names the change's place.
+"""Carries out the actions of a plan through the operations that the API has. A change that is
+refused refuses the plan: its error names the change's place.
 """
 
 from __future__ import annotations

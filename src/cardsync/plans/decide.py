@@ -1,7 +1,7 @@
-"""A member's word on a plan that waits: a click applies it, if all that it builds on is as it was
-shown, or it is declined. A plan in, the plan with its outcome out.
+"""Applies or declines a plan that waits, by a member's click. It is applied only if all that it
+builds on is as it was shown.
 
-What drifted is written down as a new revision, which takes a new click. Two clicks at once apply a
+A plan that drifted is kept as a new revision, which takes a new click. Two clicks at once apply a
 plan once: they go one after the other, under the lock of the seller's state row.
 """
 

@@ -1,4 +1,4 @@
-"""A plan's effect on prices: the cards that it can touch are priced by the live rules and pins
+"""Computes a plan's effect on prices: the live rules and pins price the cards that it can touch
 before and after its actions, and the two results are compared.
 
 Cards are read by the same reading that previews and runs use; for the second side their rule, sale
@@ -88,7 +88,7 @@ async def reach_of(
 
 def _queries(run: Run, actions: Actions) -> list[str] | None:
     """Return the queries of the rules that the plan changes, as they are and as they would be;
-    None stands for every card.
+    None means every card.
     """
     of_rules = {rule.id: rule.query for rule in run.rules}
     of_sales = {sale.id: sale.query for sale in run.sales}
@@ -147,7 +147,7 @@ async def read_cards(
     sales: Sequence[Sale] | None = None,
 ) -> Stock | None:
     """Read the cards for the live rules and pins. Of cards that were `seen` before the plan's
-    actions only the rule, the sale and the pin are read anew. `sales` stand in for the live ones.
+    actions only the rule, the sale and the pin are read again. `sales` replace the live ones.
     """
     if reach is None:
         return None

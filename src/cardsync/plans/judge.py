@@ -1,8 +1,8 @@
-"""A plan judged: its actions are carried out inside a savepoint, the prices before and after are
-compared, and the savepoint is rolled back. The size of the change, what it builds on and what each
-change would do come out; nothing stays.
+"""Judges a plan by trying it: its actions are carried out inside a savepoint, the prices before and
+after are compared, and the savepoint is rolled back. Only the size of the change, its basis and the
+results remain.
 
-The caller holds the seller's state row: rules, pins and prices stand still meanwhile.
+The caller holds the seller's state row: rules, pins and prices do not change meanwhile.
 """
 
 from __future__ import annotations

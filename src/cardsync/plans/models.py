@@ -1,5 +1,5 @@
-"""Tables of plans: `agent_plan` (what an assistant proposed and what became of it) and
-`plan_permission` (which kinds of action a credential may do without a member's click).
+"""Tables of plans: `agent_plan` (the proposals of assistants and their outcomes) and
+`plan_permission` (the kinds of action that a credential may do without a member's click).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Permission modes of plans: the mode of each kind of action, the risk and whether anything would
-change go in; whether the plan applies, asks a member or is refused comes out. Pure.
+"""Decides by the permission modes, the risk and the changes whether a plan applies, asks a member
+or is refused. Pure.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def credential_of(caller: Caller) -> Credential | None:
 
 
 def answer(mode: Mode, risk: Risk, *, changes: bool) -> Answer:
-    """Return what one kind of action comes to. Under `ask_for_mutations` a plan that would change
-    nothing asks nobody; under `always_ask` it asks too.
+    """Return the answer for one kind of action. Under `ask_for_mutations` a plan that would change
+    nothing asks no member; under `always_ask` it asks too.
     """
     if mode == "deny":
         return "refuse"

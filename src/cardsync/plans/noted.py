@@ -1,4 +1,4 @@
-"""The rows that the activity feed gets of plans: every one of them is written here."""
+"""Writes every entry that the activity feed gets of plans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def note_permission(session: AsyncSession, caller: Caller, summary: str, now: da
 
 
 def note_expired(session: AsyncSession, plan: AgentPlan, now: datetime) -> None:
-    """Write that a plan expired though nobody came by: the service itself tells of it."""
+    """Write that a plan expired, on behalf of the service: no request did it."""
     summary = f"plan {plan.id}: expired" + (f", risk {plan.risk}" if plan.risk else "")
     entry = activity.note_by(session, plan.seller_id, SWEEP, "plan.expired", summary, now)
     entry.risk, entry.outcome = plan.risk or "low", "expired"

@@ -1,6 +1,4 @@
-"""Overlaps of a plan: the changes of a matrix go in; a refusal comes out where a rule that it
-enables or disables selects cards of another of its pricing actions.
-"""
+"""Refuses a plan whose enabled or disabled rule selects cards of another of its pricing actions."""
 
 from __future__ import annotations
 

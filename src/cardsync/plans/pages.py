@@ -1,6 +1,6 @@
 """The page of a plan: what an assistant wants to do, how large that is, and two buttons.
 
-Forms without scripts; the same operations as JSON.
+They are forms without scripts, and call the same operations as the JSON routes.
 """
 
 from __future__ import annotations

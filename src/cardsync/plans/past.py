@@ -1,6 +1,5 @@
-"""Plans whose time has passed: those that waited in vain are written down as expired, with one entry
-of the activity feed each, and those that were decided long ago go. Seller by seller, and few in a
-transaction.
+"""Marks waiting plans as expired when their time has passed, with one entry of the activity feed
+each, and deletes those that were decided long ago. It goes seller by seller, few in a transaction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Permission modes as the owner sets them: one for each credential and kind of action. A session
-and a caller go in; the modes in force come out.
-"""
+"""Reads and changes the owner's permission modes: one for each credential and kind of action."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A plan proposed: the body of POST /api/v1/agent/plans goes in; the plan with its outcome comes
-out. It is judged first, and applied at once only where the permission modes and the limits allow
-it.
+"""Judges and keeps a proposed plan, for POST /api/v1/agent/plans. It is applied at once only where
+the permission modes and the limits allow it.
 
 Plans of a seller go one at a time, under the lock of the seller's state row, so that a plan_key is
 used once and the falls of an hour add up.

@@ -1,5 +1,5 @@
-"""Plans read: one by its id, or a page of them, newest first. A caller goes in; rows come out, with
-`expired` for those whose time has passed.
+"""Reads one plan by its id, or a page of them, newest first. A plan whose time has passed reads as
+`expired`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The writer of a request: a caller, a bounded session and `confirm` go in; a `Writer` comes out."""
+"""Makes the `Writer` of a request from its caller, a bounded session and `confirm`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def provide_writer(
     settings: Settings,
     confirm: bool = False,
 ) -> Writer:
-    """Return the writer of a request; `confirm` stands in the address or in the body."""
+    """Return the writer of a request; `confirm` is in the address or in the body."""
     return Writer(session, caller, settings, clock.now(), confirm)
 
 

@@ -1,8 +1,8 @@
-"""The risk of a write and the limits that only a member's click lifts: its size, with the sums of
-what was done before without a click, goes in; a band and the first broken limit come out. Pure.
+"""Measures the risk of a write, and finds the first limit that it breaks and that only a member's
+click lifts. It adds what was done before without a click. Pure.
 
-Amounts are ten-thousandths of a dollar. A size says what prices become today and what they become
-at worst, when caps and stale cuts have run their course.
+Amounts are ten-thousandths of a dollar. A size counts prices as they become today, and as they
+become at worst, when caps and stale cuts have run their course.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Asking for a rollback: one scope in; out the cards that go back, and the rollback that will
-bring them back.
-"""
+"""Requests a rollback of one scope, within the loss limits, and returns the cards that go back."""
 
 from __future__ import annotations
 

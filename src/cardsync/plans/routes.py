@@ -1,4 +1,6 @@
-"""Plans of assistants over HTTP: proposed, read, confirmed or declined; what they may do."""
+"""HTTP routes of plans: assistants propose and read them, members confirm or decline them, and
+owners set what assistants may do.
+"""
 
 from __future__ import annotations
 

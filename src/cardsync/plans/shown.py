@@ -1,5 +1,4 @@
-"""Plans and permission modes as the API shows them: stored plans in, the JSON's structs out.
-Pure."""
+"""The JSON structs of plans and permission modes, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

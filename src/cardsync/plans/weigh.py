@@ -1,7 +1,7 @@
-"""A write of prices weighed: the cards that it can touch are priced before and after it, and what was
-done before without a click is added. Its result and its size come out.
+"""Weighs a write of prices: the cards that it can touch are priced before and after it, and what
+was done before without a click is added.
 
-The caller holds the seller's state row and a savepoint: rules, pins and prices stand still
+The caller holds the seller's state row and a savepoint: rules, pins and prices do not change
 meanwhile, and the write can be taken back.
 """
 

@@ -1,4 +1,4 @@
-"""Writes outside plans as the action of a plan: what a door was sent goes in, JSON comes out. Pure.
+"""Writes the request of a route or a page as an action of a plan, in JSON. Pure.
 
 `carry_out.py` does the same when a member confirms it.
 """

@@ -1,6 +1,6 @@
-"""Writes of prices as doors ask for them: each is the operation of the same name, done if the loss
-limits and a member's confirmation allow it (`writer.py`). No door calls the operations themselves;
-a contract test sees to it.
+"""Wraps each operation that writes prices, under the same name, in the loss limits and a member's
+confirmation (`writer.py`). Routes and pages call these, never the operations themselves; a contract
+test checks it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`cardsync pricing …`: arguments in, one operation called, its result printed."""
+"""The commands `cardsync pricing …`: each calls one operation and prints its result."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _counted(data: bytes) -> tuple[int, int]:
 
 
 async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
-    """A run's number is nobody else's, but its row is seen only by its seller.
+    """Find the seller of the run, whose row only that seller's scope shows, and read its receipts.
 
     Raises CommandError.
     """

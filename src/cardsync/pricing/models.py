@@ -1,6 +1,6 @@
-"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards),
-`price_change` (what a run asked for), `price_rollback` with its cards, and `repricing_event`
-(what agents report of prices that they imported).
+"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards), `price_change`
+(what a run asked for), `price_rollback` with its cards, and `repricing_event` (what agents report
+of prices that they imported).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RollbackState = Literal[
 
 
 class PricingRule(Base):
-    """A base rule of pricing.md; what has an inner structure (cap, stale, market_gate, …) stands
+    """A base rule of pricing.md; fields with an inner structure (cap, stale, market_gate, …) are
     in `settings`.
     """
 

@@ -1,7 +1,7 @@
-"""Which file of prices an agent gets: the caller in; a rollback's file, quick-add's new rows,
-the price updates, or "unchanged" out.
+"""Chooses the file that an agent downloads: a rollback's, quick-add's new rows, the price file, or
+"unchanged".
 
-A rollback that waits is served before quick-add, and both in place of the updates, whatever the
+A rollback that waits is served before quick-add, and both in place of the price file, whatever the
 account may push.
 """
 

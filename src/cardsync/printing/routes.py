@@ -1,4 +1,4 @@
-"""Label sheets over HTTP: the sheets that are known, and the places of labels on one of them."""
+"""HTTP routes of label sheets: the known sheets, and the places of labels on one of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Label sheets and roll printers as data in millimetres, and the layout of labels on them: the
-number of a label goes in; its page and its place on the paper come out. The module is pure.
+"""Describes label sheets and roll printers in millimetres, and places labels on them. Pure.
 
 A roll is a sheet of one label, whose page is as large as the label.
 """
@@ -21,7 +20,7 @@ class Size(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """`left` and `top` are the margins before the first label; a gap lies between two labels."""
+    """`left` and `top` are the margins before the first label; a gap is between two labels."""
 
     key: str
     name: str
@@ -138,7 +137,7 @@ def sheet_of(key: str) -> Sheet:
 
 
 def position(sheet: Sheet, place: int) -> Position:
-    """Return where a place lies; places count from 1, row by row, and go on on the next page."""
+    """Return a place on the paper; places count from 1, row by row, and go on on the next page."""
     page, on_page = divmod(place - 1, sheet.labels)
     row, column = divmod(on_page, sheet.columns)
     return Position(

@@ -1,5 +1,5 @@
-"""Label sheets as the API shows them: sheets go in; the JSON's structs come out. The module is
-pure. Millimetres are text, as money is.
+"""The JSON structs of label sheets, and the functions that fill them. Pure. Millimetres are text,
+as money is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The style that prints a label sheet exactly: a sheet comes in; CSS in millimetres goes out. The
-module is pure.
-"""
+"""Writes the CSS that prints a label sheet exactly, in millimetres. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API's address and the data folder: settings go in; an error in a sentence comes out if they
+"""Checks that the API's address and the data folder are free, or reports in one sentence that they
 are taken and stay so.
 
 Web processes hold a lock in the data folder for as long as they live, and so do those of a killed
@@ -61,7 +61,7 @@ def run_folder(settings: Settings) -> Path:
     """
     folder = settings.data_dir / "run"
     try:
-        # The database's user, whom root has, must get through to its own folder.
+        # Under root, the database's user must get through to its own folder.
         make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
         make_folder(folder, 0o700)
         if folder.stat().st_mode & 0o077:

@@ -1,5 +1,5 @@
-"""The shared parts of every command: settings with the given options, a database beside a running
-server or without one, printed results.
+"""The parts that all commands share: settings with the given options, a database beside a running
+server or without one, and printed results.
 """
 
 from __future__ import annotations

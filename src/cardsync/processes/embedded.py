@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: a data folder goes in; the address of a server that is up comes out.
+"""Runs the embedded PostgreSQL of a data folder, and gives the address of a server that is up.
 
 `running` starts the server or adopts one that runs, recovers it after a crash, and stops it when
 the last user leaves. A process is a user while it holds a shared lock on `users.lock`; the lock
@@ -56,7 +56,7 @@ POLL_SECONDS = 0.02
 # SIGKILL.
 REMAINS_SECONDS = (2.0, 3.0, 10.0)
 
-# These settings stand in postgresql.conf of a new cluster, where its owner may change them: sized
+# These settings are in postgresql.conf of a new cluster, where its owner may change them: sized
 # for a laptop, durability kept. The log gets neither statements nor the values in them.
 _SETTINGS = {
     "shared_buffers": "256MB",
@@ -388,7 +388,7 @@ def _not_ready(home: Path) -> str:
 def _clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
     """After a crash processes may outlive their server, writing to its files and memory: no new
     one starts beside them. Nor does one start while a lock file names a number that is in use, be
-    it by a dead server that nobody reaped."""
+    it by a dead server that was not reaped."""
     for signum, patience in zip(
         (None, signal.SIGQUIT, signal.SIGKILL),
         REMAINS_SECONDS,

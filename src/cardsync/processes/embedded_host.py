@@ -1,5 +1,5 @@
-"""The host of an embedded PostgreSQL: a data folder goes in; out come the account that the server
-runs as, a folder and binaries which that account can reach, and a private folder for the socket.
+"""Chooses how an embedded PostgreSQL runs on this host: the account, a folder and binaries which
+that account can reach, and a private folder for the socket.
 
 Only directories that were created here change their mode or owner. Only root has a choice to make:
 PostgreSQL refuses to run as root, so root runs it as `cardsync`, a system user made on first use

@@ -1,6 +1,4 @@
-"""The browser of a first run: an address goes in and is shown, where a person at a terminal has a
-display of this machine.
-"""
+"""Opens the browser of a first run, where a person at a terminal has a display of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process of ours ends with the process that started it, even when that one is killed.
+"""Ends a process of ours with the process that started it, even when that one is killed.
 
 Each process names itself in the environment of those below it: the supervisor, and the web process
 whose workers serve.

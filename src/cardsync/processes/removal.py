@@ -1,5 +1,5 @@
-"""The task that removes an account whose time has come; the tables are named here, where all of
-them are known.
+"""The task that removes an account whose time has come. It names the tables, because all of them
+are known here.
 """
 
 from __future__ import annotations

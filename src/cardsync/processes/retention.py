@@ -1,6 +1,6 @@
-"""Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
-history, market observations, activity, plans, ended sessions, unmet demand and full rate limits.
-Any worker may run it at any moment.
+"""Deletes old data: unclaimed objects, raw uploads, screenshots, receipts, price history, market
+observations, activity, plans, ended sessions, unmet demand and full rate limits. Any worker may run
+it at any moment.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Running the service: settings go in; processes come out. One supervisor starts the database, web
-and worker processes and stops them.
+"""Starts the database, web and worker processes of the service, keeps them running, and stops them.
 
 Children watch their parent: when the supervisor is killed they end by themselves, and the next
 start adopts the database.

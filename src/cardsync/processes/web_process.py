@@ -1,5 +1,5 @@
-"""A web process as the supervisor starts it: settings in, granian serving the application until
-SIGTERM, its workers sharing the address.
+"""Runs a web process, as the supervisor starts it: granian serves the application until SIGTERM,
+and its workers share the address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A worker: it works off jobs, sweeps for work that got no job or lost it, and deletes old data.
+"""Runs a worker: it works off jobs, sweeps for work that got no job or lost it, and deletes old
+data.
 
 Every task's module is imported here, because a worker runs only the tasks of imported modules.
 """
@@ -91,7 +92,7 @@ def worker_options(work: Work) -> dict[str, Any]:
 
 
 async def run_worker(work: Work) -> None:
-    """Work jobs off until the process is told to end."""
+    """Work jobs off until the process gets a signal to end."""
     async with opened(work.database) as app, beside(_sweep_forever(work)):
         await app.run_worker_async(**worker_options(work))
 
@@ -117,7 +118,7 @@ async def sweep(work: Work) -> int:
     before = clock.now() - timedelta(seconds=work.settings.sweep_seconds)
     rested = or_(WorkDue.rests_until.is_(None), WorkDue.rests_until <= clock.now())
     async with work.database.shared() as session:
-        # A killed worker's job stays `doing` for ever and nothing needs it: work_due below finds
+        # A killed worker's job stays `doing` forever and nothing needs it: work_due below finds
         # the work itself.
         await session.execute(
             text(

@@ -1,6 +1,6 @@
-"""The memory of a worker: an environment goes in; the same with the allocators' settings comes out.
+"""Sets the allocators of a worker, so that it uses less memory.
 
-Allocators read them when a process starts, and never again.
+Allocators read their settings when a process starts, and never again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The links of phones: a session goes in; one link a product line comes out, and a token leads back
-to its link.
+"""Makes the links of phones, one a product line of a pull session, lists and revokes them, and
+finds the link of a token.
 
-A token is `seller-link-secret`. Only the hash of the secret is stored, so a link is shown once, when
-it is made. It ends with its session, or when a member revokes it.
+A token is `seller-link-secret`. Only the hash of the secret is stored, so a link is shown once,
+when it is made. It ends with its session, or when a member revokes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The marks of phones: a link and its marks go in; what became of each mark comes out.
+"""Stores the marks of phones, and reports the outcome of each.
 
 A mark is stored once, by the id that its phone made, however often and in whatever order marks
-come. One transaction stores the marks and carries them on: an order with all its copies in hand is
+arrive. One transaction stores the marks and applies them: an order with all its copies in hand is
 pulled, and an order with a missing card waits for a review.
 """
 
@@ -214,7 +214,7 @@ async def _carry_on(
     now: datetime,
 ) -> None:
     """Mark the orders of these marks as pulled or as missing a card, and take that back where an
-    undo took back what it stood on.
+    undo took back the marks behind it.
     """
     touched = {mark.item_id for mark in marks}
     undone = {mark.item_id for mark in marks if mark.kind == "undo"}

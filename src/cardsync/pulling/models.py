@@ -44,7 +44,7 @@ class PullLink(Base):
 
 
 class PullMark(Base):
-    """A mark stands as a phone sent it; `received` is the order in which marks came in.
+    """A mark as a phone sent it; `received` is the order in which marks arrived.
 
     The item may have left the session since, so the mark refers to the session alone.
     """

@@ -1,6 +1,5 @@
-"""A phone's requests: a token in the address comes in; the caller and the link that it opens go
-into the request, before the body is read. The token is the one credential, and no cookie is looked
-at.
+"""Admits a phone's request by the token in its address, and puts the caller and the link into the
+request before the body is read. The token is the one credential; cookies are ignored.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The progress of a pull queue: the lines that are wanted and the marks of all phones go in; the
-state of each line and the outcome of each mark come out. The module is pure.
+"""Computes the state of each line of a pull queue, and the outcome of each mark, from the marks of
+all phones. Pure.
 
-A mark is known by the id that its phone made, so the same mark counts once however often it comes.
-The marks may come in any order: an undo that comes before the mark that it takes back takes it back
-all the same. The first copies that were received fill a line; a copy beyond them is surplus and has
-to be put back. No mark is thrown away.
+A mark is known by the id that its phone made, so the same mark counts once however often it
+arrives. The marks may arrive in any order: an undo that arrives before its mark takes it back all
+the same. The first copies that were received fill a line; a copy beyond them is surplus and has to
+be put back. No mark is thrown away.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def undone_by(marks: Iterable[Mark]) -> set[str]:
 
 def fold(wanted: Mapping[int, int], stopped: Iterable[int], marks: Iterable[Mark]) -> Progress:
     """Count the marks, in the order in which they were received, on the wanted quantities of the
-    lines; a mark on a line that is not there any more stands, and counts nowhere.
+    lines; a mark on a line that is not there any more stays, and counts nowhere.
     """
     once = list({mark.id: mark for mark in reversed(list(marks))}.values())[::-1]
     ended = set(stopped)

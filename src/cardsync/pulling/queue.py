@@ -1,5 +1,5 @@
-"""The queues of an open session: a session and a product line go in; the lines to pull in shelf
-order, each with its place, its card and its state, come out. No buyer stands in any of them.
+"""Reads the queue of an open session: the lines to pull in shelf order, each with its place, its
+card and its state, and without the buyer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The phones' links over HTTP, for members who are signed in: made, listed, revoked."""
+"""HTTP routes by which members who are signed in make, list and revoke the phones' links."""
 
 from __future__ import annotations
 

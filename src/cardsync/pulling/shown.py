@@ -1,5 +1,5 @@
-"""Queues and links as the API shows them: rows of this package in, the JSON's structs out. No
-buyer's name or address stands in any of them. Pure.
+"""The JSON structs of queues and links, and the functions that fill them from rows. None has a
+buyer's name or address. Pure.
 """
 
 from __future__ import annotations

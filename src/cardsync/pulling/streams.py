@@ -1,7 +1,7 @@
-"""Server-sent events of pulls: a notice that a session has changed comes in; every open page of its
-seller, on every process, is told within a second.
+"""Streams the changes of pulls: every open page of a seller, on every process, learns of a change
+within a second.
 
-An event says only that something has changed; the page reads the rest anew. A link has a bounded
+An event says only that something has changed; the page reads the rest again. A link has a limited
 number of streams on a process, and so has the desk; a page beyond them asks every few seconds.
 """
 

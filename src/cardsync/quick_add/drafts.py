@@ -1,5 +1,5 @@
-"""Drafts: a batch of entries in, rows of `quick_add` out; changed and deleted until they are
-published.
+"""Keeps the drafts of quick-add: members add a batch of entries, and change and delete them until
+they are published.
 
 A rejected entry that is changed is a draft again.
 """

@@ -1,5 +1,5 @@
-"""`quick_add` (tenant): what a seller wants to list on the marketplace, from the draft until the
-marketplace lists or rejects it. `quick_add_file` (tenant): the files that agents were given of it.
+"""`quick_add` (tenant): the cards that a seller wants to list, from the draft until the marketplace
+lists or rejects them. `quick_add_file` (tenant): the files of them that agents were given.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class QuickAdd(Base):
     condition_label: Mapped[str] = mapped_column(Text)
     printing: Mapped[str] = mapped_column(Text)
     language: Mapped[str] = mapped_column(Text)
-    # Both stand in custom listings alone; elsewhere they are empty.
+    # Only custom listings have these two; elsewhere they are empty.
     title: Mapped[str] = mapped_column(Text, server_default="")
     photo_url: Mapped[str] = mapped_column(Text, server_default="")
     quantity: Mapped[int]

@@ -1,4 +1,4 @@
-"""Publishing: drafts in, entries that the export serves out, and a task for the agent."""
+"""Publishes drafts: the export serves the entries, and the agent gets a task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Quick-add over HTTP: type-ahead, drafts, publishing, and the recovery of what was sent and never
-answered.
+"""HTTP routes of quick-add: type-ahead, drafts, publishing, and the recovery of entries that were
+sent without an answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Serving: published entries in, the marketplace's pricing CSV with a positive `Add to Quantity`
-out. What a file held is pending from then on, and in no further file.
+"""Serves published entries as the marketplace's pricing CSV with a positive `Add to Quantity`. An
+entry that a file held is pending from then on, and in no further file.
 
-The file is committed before it leaves, so that one lost on its way is given again, the same bytes
+The file is committed before it is sent, so that one lost on its way is given again, the same bytes
 under the same number, to the same agent and to no other. An agent that names itself gets it until
 it says that it has it, or somebody answers for one of its entries; one without a name, that may not
 know what it has imported, for the 30 minutes after which the owner may compare.
@@ -206,8 +206,8 @@ async def _added_since(
 
 def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
     """The published entries that one file may hold: of a card one at a time, and none while an
-    earlier one of the same card is pending. Otherwise nobody could say which of them an
-    inventory shows.
+    earlier one of the same card is pending. Otherwise an inventory would not show which of them
+    is listed.
     """
     ordered = sorted(entries, key=lambda entry: (entry.status != "pending", entry.id))
     busy: set[tuple[Any, ...]] = set()

@@ -1,8 +1,8 @@
-"""How pending entries end: the agent acknowledges, rejects or gives back what a file held, row by
-row; after a lost answer the owner compares and settles.
+"""Ends pending entries: the agent acknowledges, rejects or gives back what a file held, row by row;
+after a lost answer the owner compares and settles.
 
-Each function may be called again with the same words: an entry that has ended so stays as it is.
-Nothing but such an answer serves an entry a second time.
+Each function may be called again with the same arguments: an entry that has ended so stays as it
+is. Only such an answer serves an entry a second time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SPLIT = (
 
 
 class Pending(NamedTuple):
-    """`listed_now` and `seen_at` tell of the newest import that knows the card."""
+    """`listed_now` and `seen_at` are of the newest import that knows the card."""
 
     entry: QuickAdd
     listed_now: int | None
@@ -127,7 +127,7 @@ async def settle_file(
     """End what that file held, by what the agent reports of it; False if it held no entries.
 
     A card is named by the marketplace's id, or by its entry, as a new listing has no such id yet.
-    What names no entry of this file is nobody's, and changes nothing.
+    A report that names no entry of this file changes nothing.
     """
     if sha256 is None:
         return False
@@ -206,8 +206,8 @@ async def settle(
     quantity: int | None,
     now: datetime,
 ) -> QuickAdd:
-    """The owner has compared: `quantity` of the entry are listed (all, unless told), or none is.
-    What is not listed of a part is a draft again; what is not listed at all is served again.
+    """The owner has compared: `quantity` of the entry are listed (all by default), or none is.
+    If a part is listed, the rest is a draft again; if nothing is listed, the entry is served again.
 
     Raises OwnerRequired, NotFound, NotPending, ListingInHand, InvalidPayload.
     """

@@ -1,4 +1,6 @@
-"""Quick-add as the API shows it: rows in, the JSON's structs out. Pure. Amounts are text."""
+"""The JSON structs of quick-add, and the functions that fill them from rows. Pure. Amounts are
+text.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Quick-add entries that an import shows: the seller's cards as they stand now come in, listed
-entries and their places on the shelves go out. It runs in the import's last transaction.
+"""Ends quick-add entries that an import shows, and gives their places to the live cards. It runs in
+the import's last transaction.
 
 A pending entry is listed once its card has at least as many as before it and its own together, in
 an observation that is newer than the file. A listed entry's place goes to the live card as soon as

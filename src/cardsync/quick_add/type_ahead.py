@@ -1,8 +1,8 @@
-"""Type-ahead over the catalog: what was typed so far in, the products that it may mean out.
+"""Suggests products of the catalog for what was typed so far.
 
 Each word is the beginning of a word of the name, the set's code or the number, with or without its
-leading zeros. An index over these words finds the products; the best of the first
-`_LOOKED_AT` of them are shown.
+leading zeros. An index over these words finds the products; the best of the first `_LOOKED_AT` of
+them are shown.
 """
 
 from __future__ import annotations

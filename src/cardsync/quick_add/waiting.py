@@ -1,9 +1,8 @@
-"""A change of quick-add entries leaves two things: the mark on the seller's state row that the
-export reads, and one task for the agent while an entry is published. It drops the files that were
-answered.
+"""Notes that quick-add entries changed: the mark on the seller's state row that the export reads,
+and one task for the agent while an entry is published. It drops the files that were answered.
 
-Every change takes the state row first (`locked`): publishers, served files, the agent's answers
-and the seller's go one after the other.
+Every change takes the state row first (`locked`): publishers, served files, the agent's answers and
+the seller's go one after the other.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The listings that a seller wants: one entry of a request and its product come in, the columns
-of a draft go out. Pure.
+"""Checks an entry that a seller wants to list, and turns it with its product into the columns of a
+draft. Pure.
 
 Errors name the entry, its field and the reason.
 """

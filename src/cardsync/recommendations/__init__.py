@@ -1,1 +1,1 @@
-"""Market evidence: observed sales, listings and prices, and the verdicts that they support."""
+"""Recommendations that the service makes from market evidence, and what became of them."""

@@ -1,7 +1,7 @@
-"""Badges of some cards: the caller's cards come in; a buy-out of the last four hours, few fresh
-listings in the own condition, and why a price is held, go out.
+"""Finds the badges of some cards: a buy-out of the last four hours, few fresh listings in the
+card's own condition, and why a price is held.
 
-A badge stands only on evidence that is fresh: what is unknown, stale or from the future has none.
+A badge needs fresh evidence: unknown or stale evidence, or evidence from the future, gives none.
 """
 
 from __future__ import annotations

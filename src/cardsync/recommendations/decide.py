@@ -1,6 +1,6 @@
-"""A person's word on a recommendation: accept, dismiss and snooze, each for one revision.
+"""Accepts, dismisses and snoozes a recommendation for a member, each for one revision.
 
-Accepting reads the card's evidence anew, by the code that generates. If it is not what the review
+Accepting reads the card's evidence again, by the code that generates. If it is not what the review
 was made from, nothing is applied: the review stays pending with a new revision. The seller's state
 row is locked first, so of many callers at once exactly one decides.
 """

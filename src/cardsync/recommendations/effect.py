@@ -1,10 +1,10 @@
-"""The effect of applied reviews: what each card and its matched cards brought within thirty days
-comes in; the difference with its interval, or that the sales do not suffice, goes out. Pure.
+"""Computes the effect of applied reviews: the difference between what each card and its matched
+cards brought within thirty days, with its interval, or that the sales do not suffice. Pure.
 
 A value is the net of a card's sales after fees, in ten-thousandths. The mean difference between a
 card and the mean of its matched cards has a 95 % interval (normal, from the spread of both groups).
-A matched card may stand beside many: it is counted once, and the interval knows how often it was
-used, because ten comparisons with one card are no more than one card.
+A matched card may be compared with many: it is counted once, and the interval knows how often it
+was used, because ten comparisons with one card are no more than one card.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Evidence as a recommendation tells it: the figures and clocks of a review go in; their JSON and
-their key come out. Pure.
+"""Writes the evidence of a recommendation as JSON, with its figures and clocks, and its key. Pure.
 
 The key covers figures and prices and no clock: evidence that was merely seen again is the same.
 """
@@ -106,7 +105,7 @@ def _least(kind: str, row: Mapping[str, Any]) -> int:
     base: int = row.get("asked_now") or row["current_price"]
     least = max(base + LEAST_RISE, (base * (WHOLE_BP + LEAST_RISE_BP) + WHOLE_BP // 2) // WHOLE_BP)
     if kind == "depth_raise":
-        # The proposal stands that much below the lowest listing.
+        # The proposal is that much below the lowest listing.
         least = -(-least * WHOLE_BP // (WHOLE_BP - DEPTH_UNDERCUT_BP))
     return -(-least // UNITS_PER_CENT) * UNITS_PER_CENT
 

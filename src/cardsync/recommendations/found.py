@@ -1,5 +1,5 @@
-"""Finding what may be recommended: a seller's account and the moment come in; rows for the table
-`recommendation` come out. Nothing is written here.
+"""Finds what may be recommended to a seller at a moment, as rows for the table `recommendation`. It
+writes nothing.
 
 A generation reads all cards; accepting reads one of them again, by the same code.
 """

@@ -1,9 +1,9 @@
-"""Generating recommendations after a sync: a mark in `work_due` comes in; the rows of
-`recommendation` that differ are written.
+"""Generates recommendations after a sync, and writes the rows of `recommendation` that differ.
 
 Cards and evidence are read in one snapshot, without a lock. One transaction under the seller's row
-then writes everything and forgets the mark: a worker that is killed before has written nothing, and
-the sweep begins again. In automatic mode the reviews of high confidence are applied there, too.
+then writes everything and removes the mark in `work_due`: a worker that is killed before has
+written nothing, and the sweep begins again. In automatic mode the reviews of high confidence are
+applied there, too.
 """
 
 from __future__ import annotations
@@ -240,8 +240,8 @@ async def note_events(
 
 
 def _rise_limits(asked: Run) -> dict[int | None, int | None]:
-    """Return the rise in basis points beyond which a price waits for a person, by rule; None as a
-    rule stands for the seller-wide limit.
+    """Return the rise in basis points beyond which a price waits for a person, by rule; the key
+    None has the seller-wide limit.
     """
     own: dict[int | None, int | None] = {
         rule.id: (rule.review or asked.seller.review).up_bp for rule in asked.rules

@@ -1,5 +1,5 @@
-"""Price reviews and stale stock: priced cards with their market evidence and the moment come in;
-at most one review for each card goes out. The module is pure.
+"""Makes price reviews and finds stale stock from priced cards with their market evidence, at most
+one review a card. Pure.
 
 A kind of review proposes the price that its evidence supports. The seller's own rules then price
 the card with that proposal as its market price, so that floor, ceiling, cap and every other limit

@@ -1,8 +1,8 @@
-"""Market-depth holds: the gates that did not pass in the newest priced sync come in from its
-receipts; what each of them lets the seller do at this moment goes out.
+"""Lists market-depth holds: the gates that did not pass in the newest priced sync, from its
+receipts, and what each of them lets the seller do now.
 
-A receipt holds the clocks of the decision. They are compared with the present once more: prices
-are offered only while everything behind them is fresh.
+A receipt holds the clocks of the decision. They are compared with the present once more: prices are
+offered only while everything behind them is fresh.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CARDS: Final = """
 
 
 class PriceOptions(NamedTuple):
-    """The price of the formula stands now; the aggressive one would undercut `lowest_listing`."""
+    """The price is the formula's now; the aggressive one would undercut `lowest_listing`."""
 
     formula_price: int | None
     aggressive_price: int | None

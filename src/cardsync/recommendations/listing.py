@@ -1,5 +1,5 @@
-"""Pending recommendations: a caller and a page come in; price reviews by expected money go out,
-with stale stock and advice on rules beside them.
+"""Lists pending recommendations: price reviews by expected money, with stale stock and advice on
+rules beside them.
 
 A recommendation whose evidence has expired is not shown, even before the next generation says so.
 """
@@ -30,7 +30,7 @@ class Pending(NamedTuple):
     proposed_price: Decimal | None
     expected_value: Decimal | None
     confidence: str
-    # The text of a JSON object, which goes out as it stands.
+    # The text of a JSON object, which is sent as it is.
     evidence: str
     revision: datetime
     created_at: datetime

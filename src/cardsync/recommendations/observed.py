@@ -1,7 +1,7 @@
-"""Shown recommendations: what a person's page observed comes in; one event a revision is kept.
+"""Records the recommendations that a person's page has shown, one event a revision.
 
-A GET, a badge or a collapsed group shows nothing. Delivery is best-effort: what names no present
-recommendation of the shop, or an older revision, is left out silently.
+A GET, a badge or a collapsed group shows nothing. Delivery is best-effort: a report of no present
+recommendation of the shop, or of an older revision, is left out silently.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Outcomes of recommendations: a seller and the moment come in; for each kind of review, and for each
-rule, what the applied prices brought beside matched cards goes out.
+"""Shows the outcomes of recommendations: what the applied prices brought beside matched cards, for
+each kind of review and for each rule.
 
 A matched card had a review of the same kind at about the same time and price, and none of its
 reviews was applied. Sales are counted for thirty days after the day of the decision, net of fees
-and refunds and without cancelled orders; a younger decision waits, one that follows another of its
-card within thirty days is part of that one, and one that was rolled back meanwhile tells nothing.
-A rule with a hold-out is judged by it, too: chance
-drew the cards that kept their price and those that followed. Their sales are counted until the
-draw's thirty days end, because after that both follow.
+and refunds and without cancelled orders. A younger decision waits, one that follows another of its
+card within thirty days is part of that one, and one that was rolled back meanwhile does not count.
+A rule with a hold-out is judged by it, too: chance drew the cards that kept their price and those
+that followed. Their sales are counted until the draw's thirty days end, because after that both
+follow.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The market prices of the seller's own uploads over sixty days: card ids come in; for each the
-verdict of `market.evidence.spike` goes out, with the days without an upload.
+"""Judges the market prices of the seller's own uploads over sixty days by `market.evidence.spike`,
+for each card, and counts the days without an upload.
 
-A price holds from its observation until the next one, but only a day with an upload tells it. For a
-day without one an imported daily price of the product stands in. It is that of Near Mint and
-English, so other cards have none. What happened on a day that neither tells is unknown.
+A price holds from its observation until the next one, but only a day with an upload shows it. For a
+day without one an imported daily price of the product is used. It is that of Near Mint and English,
+so other cards have none. A day without either is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.market.evidence import SPIKE_BASE, SPIKE_RISE_BP, Price, Spike, sp
 from cardsync.money import dollars
 
 _WHOLE_BP: Final = 10_000
-# The newest observation stands on the card itself.
+# The newest observation is on the card itself.
 _OBSERVED: Final = """
     SELECT o.card_id, o.observed_at, (o.market * 10000)::bigint AS market
       FROM price_observation o
@@ -70,13 +70,13 @@ class History:
 
     @property
     def is_a_leap(self) -> bool:
-        """Return whether the price stands far above its base and has not lasted yet: it may be a
+        """Return whether the price is far above its base and has not lasted yet: it may be a
         mistake of one day.
         """
         return self.verdict.code == "one_day"
 
     def told(self) -> dict[str, Any]:
-        """Return the history as a recommendation's evidence tells it."""
+        """Return the history as a recommendation's evidence has it."""
         base = self.verdict.base
         return {
             "code": self.verdict.code,
@@ -97,7 +97,7 @@ def history_of(
     daily: Mapping[date, int] | None = None,
 ) -> History:
     """Judge one card: `seen` are its observations in their order, `uploaded` the days on which an
-    upload told its price, and `daily` its imported prices by day. Pure.
+    upload had its price, and `daily` its imported prices by day. Pure.
     """
     since, today = (now - SPIKE_BASE).date(), now.date()
     first = max(since, seen[0].observed_at.date()) if seen else today

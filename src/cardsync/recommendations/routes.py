@@ -1,4 +1,4 @@
-"""Recommendations and market-depth holds over HTTP."""
+"""HTTP routes of recommendations and market-depth holds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Holds and recommendations as the API shows them: what operations return comes in, the JSON's
-structs go out. Pure.
-"""
+"""The JSON structs of holds and recommendations, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

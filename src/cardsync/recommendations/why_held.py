@@ -1,5 +1,5 @@
-"""Why a price is held: a reason with its figures comes in, one sentence goes out. The module is
-pure; a further reason is one line of SENTENCES, and of WORDS if it is no review.
+"""Says in one sentence why a price is held, by its reason and figures. Pure. A further reason is
+one line of SENTENCES, and of WORDS if it is no review.
 """
 
 from __future__ import annotations

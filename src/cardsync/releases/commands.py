@@ -1,6 +1,4 @@
-"""The commands `cardsync admin release …`: arguments go in; one operation runs, and its result is
-printed.
-"""
+"""The commands `cardsync admin release …`: each calls one operation and prints its result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The answer to a download request: release and conditional headers go in; status, byte range and
-headers come out.
+"""Answers a download request with status, byte range and headers.
 
 A request gets one range (RFC 9110, section 14); several ranges, or one that cannot be read, get the
 whole file.

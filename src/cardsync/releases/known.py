@@ -1,8 +1,8 @@
-"""The releases and kills that this process has read: a product goes in; its shelf comes out without
-a statement. The process reads them once, and again on a notice and at a slow pace.
+"""Keeps the releases and kills that this process has read, so that offers need no statement. The
+process reads them once, and again on a notice and at a slow pace.
 
 `offer.choose` decides on `shelf(product)`. While the database is away the last state that was read
-stands.
+is used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The offer of a release: facts about an installation, time included, go in; the release that it is
-offered, and whether it must update, come out. The module is pure.
+"""Chooses the release that an installation is offered, and whether it must update. Pure.
 
 Versions compare by PEP 440. A version that cannot be compared is left alone, unless the kill list
 names exactly that text.

@@ -1,5 +1,4 @@
-"""The operator's operations on releases: a draft with its artifact, or a version to kill, goes in;
-stored rows and the list of both come out.
+"""Publishes releases and kills versions, for the operator, and lists both.
 
 Every change notifies all processes in its own transaction. One product, version and platform have
 only ever one artifact's bytes, whatever the channel; publishing the same bytes again changes the

@@ -1,4 +1,4 @@
-"""Releases over HTTP: the desktop wrapper's update check, and the public downloads that update
+"""HTTP routes of releases: the desktop wrapper's update check, and the public downloads that update
 answers name.
 """
 

@@ -1,5 +1,5 @@
-"""Ed25519 signatures: keys come from PKCS#8 PEM files, records go in, and base64 signatures of
-their canonical JSON come out.
+"""Signs records with Ed25519 keys from PKCS#8 PEM files: base64 signatures of their
+canonical JSON.
 """
 
 from __future__ import annotations

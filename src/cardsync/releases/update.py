@@ -1,5 +1,5 @@
-"""The update fields that the heartbeat and GET /desktop/update have in common: an installation goes
-in; `Update` comes out. No statement runs.
+"""Fills the update fields that the heartbeat and GET /desktop/update have in common, without a
+statement.
 """
 
 from __future__ import annotations

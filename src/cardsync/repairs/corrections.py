@@ -1,8 +1,8 @@
-"""A seller's corrections: what an agent verified or saw fail in, what is served and what is never
-proposed again out.
+"""Keeps a seller's corrections: the selectors that an agent verified are served, and those that
+failed are not proposed again.
 
-One row stands for one selector in place of another; its state goes from proposed to verified, and
-from either to disabled, which is final.
+One row is one selector in place of another; its state goes from proposed to verified, and from
+either to disabled, which is final.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ async def keep(
     *,
     verified: bool,
 ) -> WorkflowCorrection | None:
-    """Write a correction, or what is new about the one that stands there; None if that one is
+    """Write a correction, or what is new about the one that is there; None if that one is
     disabled.
     """
     row = insert(WorkflowCorrection).values(

@@ -1,8 +1,8 @@
-"""An agent's request for a repair: the selector that it lost its element with and a snippet of the
-page in; a correction that was verified before, a new proposal or "gone" out.
+"""Answers an agent whose selector finds nothing, from a snippet of the page: a correction that was
+verified before, a new proposal or "gone".
 
-The page is looked at outside any transaction. What changed meanwhile counts: a proposal that was
-disabled is not made, and one that was verified is served as such.
+The page is looked at outside any transaction. Meanwhile changes count: a proposal that was disabled
+is not made, and one that was verified is served as such.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ async def _recorded(
     elif isinstance(found, Gone):
         row.reason = found.reason
     else:
-        # A failure may have disabled meanwhile what was to be served: then it is told as it was.
+        # A failure may have disabled the correction meanwhile: then the answer says so.
         correction = (await known(session, caller.seller_id, step, now)).cached
         row.reason = None if correction else "the correction has failed too often"
     cached = correction is not None and correction.state == "verified"

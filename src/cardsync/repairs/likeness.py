@@ -1,8 +1,7 @@
-"""How much an element of a page is like the one that a workflow lost: both in, a number from 0 to
-1 out. Pure.
+"""Measures from 0 to 1 how much an element of a page is like the one that a workflow lost. Pure.
 
 Each text that identified the lost element (its label, its names, the step's name) is looked for
-alone: how many of its words the element has, and how much of what the element says they explain.
+alone: how many of its words the element has, and how much of the element's own text they explain.
 The best text counts; tag, use, classes and neighbors count a little, because they are alike for
 many elements. Words that make another act of the same thing exclude an element: "Delete export" is
 not the "Export" that was lost.

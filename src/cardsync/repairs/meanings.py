@@ -1,5 +1,5 @@
-"""The words of a page's controls, in English and in the languages that browsers translate pages
-to: a word in, the meanings that it may have out. Pure.
+"""Finds the meanings that a word of a page's control may have, in English and in the languages that
+browsers translate pages to. Pure.
 
 Each line is one meaning: `*` names an act, `!` an act that makes something else of the same thing
 (to delete an export, help on it). A word on two lines may mean either.

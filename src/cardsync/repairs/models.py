@@ -1,6 +1,7 @@
-"""Repairs of the agent's workflows: what each seller asked for and verified (`workflow_heal`,
-`workflow_correction`, both tenant), and what holds for all (`shared_repair`, which names no
-seller, and `shared_repair_vote`, which says who verified or refused what, by a hash).
+"""Tables of repairs of the agent's workflows: what each seller asked for and verified
+(`workflow_heal`, `workflow_correction`, both tenant), and what holds for all (`shared_repair`,
+which names no seller, and `shared_repair_vote`, which says who verified or refused what, by a
+hash).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class WorkflowCorrection(Base):
     """One selector in place of another: `state` is proposed, verified or disabled.
 
     `lookup` is the SHA-256 of workflow, step and old selector, `digest` that of the new one too.
-    `seen` is what the element looked like in the snippet, null where nobody saw it.
+    `seen` is what the element looked like in the snippet, null where it was not seen.
     """
 
     __tablename__ = "workflow_correction"

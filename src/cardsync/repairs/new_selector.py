@@ -1,7 +1,6 @@
-"""A selector for one element of a page: the element in, CSS that selects exactly this one out.
-Pure.
+"""Writes CSS that selects exactly one element of a page. Pure.
 
-What a person named comes first (an id, a test id, a name, a label), then places below something
+A name that a person gave is first (an id, a test id, a name, a label), then places below something
 named, then the place below the snippet's top.
 """
 

@@ -1,8 +1,8 @@
-"""A selector for a step that lost its element: what is known of it and a snippet of the page in, a
-proposal with its confidence out, or the reason why there is none. Pure.
+"""Proposes a selector for a step that lost its element, with a confidence, or gives the reason why
+there is none. Pure.
 
-A wrong element is worse than none: "gone" is the answer where nothing is near enough, and where
-two are equally near.
+A wrong element is worse than none: "gone" is the answer where nothing is near enough, and where two
+are equally near.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Repairs of the agent's workflows over HTTP."""
+"""HTTP routes of repairs of the agent's workflows."""
 
 from __future__ import annotations
 

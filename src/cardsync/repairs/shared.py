@@ -1,5 +1,5 @@
-"""Repairs that hold for all sellers: one seller's verdict in, a repair that everybody is served
-out, once enough different sellers verified the same; away again once it failed for as many.
+"""Counts the sellers who verified or refused a repair: one that enough different sellers verified
+is served to all, until it has failed for as many.
 
 A row of `shared_repair` is locked before its votes are counted, so that two sellers at once are
 counted both. Until then it holds hashes alone.
@@ -54,7 +54,7 @@ async def vote(
     verdict: Literal["verified", "failed"],
     now: datetime,
 ) -> None:
-    """Record a seller's verdict in its own transaction; told twice it counts once."""
+    """Record a seller's verdict in its own transaction; a repeated one counts once."""
     values = {
         "digest": correction.digest, "lookup": correction.lookup, "seller": correction.seller_id, "now": now,
     }  # fmt: skip

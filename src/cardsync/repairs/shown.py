@@ -1,4 +1,4 @@
-"""A repair as the API shows it: what the operations return in, the JSON's structs out. Pure."""
+"""The JSON structs of a repair, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

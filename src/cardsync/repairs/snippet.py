@@ -1,7 +1,7 @@
-"""A snippet of a page: its markup in, its elements in document order out. Pure.
+"""Parses a snippet of a page into its elements in document order. Pure.
 
-The markup is parsed as browsers do it and nothing of it runs. It may be broken, hostile or deep:
-no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
+The markup is parsed as browsers do it and nothing of it runs. It may be broken, hostile or deep: no
+step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _kind_of_input(type_: str) -> str:
 def read(markup: str) -> Page:
     """Raises TooManyElements."""
     if begin := _BEGIN_OF_TABLE.match(markup):
-        # A browser drops rows and cells that stand in no table.
+        # A browser drops rows and cells outside a table.
         markup = _INSIDE.get(begin[1].lower(), "<table>") + markup
     tree = LexborHTMLParser(markup)
     page = Page([], tree, "<body" in markup.lower(), {}, {})

@@ -1,8 +1,8 @@
-"""The element that a workflow lost: its old selector, its step's name and what was seen of it when
-somebody last verified it in, everything that is known of it out. Pure.
+"""Collects what is known of the element that a workflow lost: from its old selector, its step's
+name and how it looked when it was last verified. Pure.
 
 The old selector may be CSS, XPath or the engines of browser drivers (`text=`, `role=`,
-`:has-text()`). It is read for what it tells and never run; what cannot be read tells nothing.
+`:has-text()`). It is read for its texts and never run; a part that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def stable(value: str) -> bool:
 
 
 def identifies(name: str) -> bool:
-    """Whether an attribute of this name is there to tell its element from others."""
+    """Whether an attribute of this name is there to distinguish its element from others."""
     return name in IDENTIFYING or name.startswith("data-")
 
 

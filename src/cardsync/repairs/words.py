@@ -1,5 +1,5 @@
-"""Words of labels and of names that programs give: texts in, words, their weights and how alike
-they are out. Pure.
+"""Splits labels, and the names that programs give, into words, weighs them, and compares them.
+Pure.
 
 `exportBtn`, `export-btn`, "Export" and "Exportieren" share one word; btn says nothing.
 """
@@ -28,7 +28,7 @@ _PHRASES = (
     (re.compile(r"\b(?:zip|postal)[ -]?code\b|\bcode postal\b|\bcódigo postal\b"), "postcode"),
     (re.compile(r"\b(?:keep me|stay) (?:logged|signed) in\b|\bangemeldet bleiben\b"), "remember"),
 )
-# Words of markup and of grammar, which tell no element from another.
+# Words of markup and of grammar, which do not distinguish elements.
 _EMPTY_WORDS = """
     a an and the of in on for your my this that with is as by it its or me you we us
     und der die das als zu zum zur le la les des du de en au aux pour el los las al para por il lo i
@@ -37,7 +37,7 @@ _EMPTY_WORDS = """
     testid qa cy
 """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
-# Words that tell little, and all there is where nothing else is said.
+# Words that say little, but are used where there are no others.
 _WEAK_WORDS = """
     page list table main form item name text id tab app icon row menu primary secondary default
     small large big test data body header footer toolbar sidebar navbar bar dialog modal panel group
@@ -75,7 +75,7 @@ def words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def telling(text: str) -> tuple[str, ...]:
-    """The words that tell one element from another."""
+    """The words that distinguish one element from another."""
     found = (_without_suffix(word) for word in words(text))
     return tuple(word for word in found if word not in _EMPTY)
 

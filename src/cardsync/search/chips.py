@@ -1,5 +1,5 @@
-"""A search as chips: the written text comes in, its parts that must all hold go out, and back. The
-text, the chips and the address that has either mean the same. Pure.
+"""Splits a search into chips, the parts that must all hold, and joins them again. The text, the
+chips and the address that has either mean the same. Pure.
 """
 
 from __future__ import annotations

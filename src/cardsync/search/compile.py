@@ -1,8 +1,8 @@
-"""Compiling a search: a tree and the seller's own names come in; one condition of SQL over
-`card c` and its bound values go out. Pure.
+"""Compiles the tree of a search with the seller's own names into one condition of SQL over `card c`
+and its bound values. Pure.
 
-A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound;
-the caller binds `:seller` and `:now`.
+A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound; the
+caller binds `:seller` and `:now`.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ class _Compiler:
         return f"(CASE WHEN {looks} THEN c.search_text ~ {self.bind(pattern)} ELSE false END)"
 
     def _holds_any(self, texts: Iterable[str]) -> str:
-        """Match texts of which a space may stand as another sign in the search text."""
+        """Match texts of which a space may be another sign in the search text."""
         return _joined(
             " OR ", [self._like("%", _escaped(one).replace(" ", "%"), "%") for one in texts]
         )

@@ -1,6 +1,4 @@
-"""Completing a search: the text up to the cursor and the seller's own names come in; the whole
-terms that may be written next go out. Pure.
-"""
+"""Completes the end of a search with whole terms, the seller's own names among them. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HIDDEN = "\0"
 # The pattern finds the term under the cursor, in a text whose closed quotes are hidden.
 _LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
-# A selector that has a space may stand there without quotes.
+# A selector that has a space may be written without quotes.
 _SPACED = re.compile(
     r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]*\s[^()"|]*)$', re.IGNORECASE
 )
@@ -49,7 +47,7 @@ class Completion:
 
 
 def field_at_end(text: str) -> str:
-    """Return the name of the field whose value stands at the end of `text`; empty if none does."""
+    """Return the name of the field whose value is at the end of `text`; empty if none is."""
     found = _LAST.search(_CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text))
     split = _TERM.fullmatch(text[found.start(1) :]) if found else None
     field = FIELDS.get(split[1].lower()) if split else None

@@ -1,5 +1,5 @@
-"""The fields of the search language: a name, an operator and a written value come in; the content
-of a term of the tree goes out. Pure.
+"""Defines the fields of the search language, and reads a written value into the content of a term
+of the tree. Pure.
 
 A name, flag or value that a field can't hold is refused with the nearest one that it can.
 """
@@ -36,7 +36,7 @@ class QueryError(ValueError):
 
 
 class Refused(Exception):
-    """A field can't hold a value; the parser adds the place at which the value stands."""
+    """A field can't hold a value; the parser adds the value's place in the text."""
 
     def __init__(self, why: str, nearest: str | None = None) -> None:
         super().__init__(why)

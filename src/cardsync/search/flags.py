@@ -1,4 +1,4 @@
-"""Flags, things and measured fields: each name maps to its SQL over `card c` of `:seller` at
+"""Maps the names of flags, things and measured fields to their SQL over `card c` of `:seller` at
 `:now`. Pure: the module holds constants alone.
 
 A flag that needs other tables reads them in one sub-select for all cards, never in one for each.
@@ -67,7 +67,7 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
 
 # These are the times at which the card had another quantity: the newest, and all others of the
 # last 90 days, so that a loss is not hidden by a sale that comes after it, and one sale does not
-# count for two losses. A card that was not found in a pull stands first.
+# count for two losses. A card that was not found in a pull is first.
 _OTHERS = """CROSS JOIN LATERAL (
   SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place
     FROM price_observation o

@@ -1,4 +1,4 @@
-"""Names of lists: a name comes in, the form that is compared goes out. Pure."""
+"""Writes the name of a list in the form in which names are compared. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Parsing a search: the written text comes in, its tree goes out. Lexer and recursive descent are
-written by hand. Pure.
+"""Parses the text of a search into its tree. Lexer and recursive descent are written by hand. Pure.
 
 query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
 phrase | word. Raises QueryError.
@@ -175,7 +174,7 @@ class _Parser:
         return found.group()
 
     def _selector(self) -> str | None:
-        """Return the longest selector that stands here, with any space between its words."""
+        """Return the longest selector at this place, with any space between its words."""
         longest = None
         begun = ""
         at = self._at

@@ -1,5 +1,5 @@
-"""The tree of a search: the parser makes it, the rest of the code reads it, and `print_query`
-writes its canonical text. Pure.
+"""Defines the tree of a search: the parser makes it, the rest of the code reads it, and
+`print_query` writes its canonical text. Pure.
 
 An offset is the place of a part in the text; two trees that differ in offsets alone are equal.
 `parse(print_query(tree)) == tree`.
@@ -115,7 +115,7 @@ def terms(tree: Tree) -> Iterator[Term]:
 
 
 def asks_for_gone(tree: Tree) -> bool:
-    """Return whether `is:gone` stands in the tree outside a negation."""
+    """Return whether the tree has `is:gone` outside a negation."""
     match tree:
         case Term(field="is"):
             return "gone" in tree.values

@@ -1,5 +1,5 @@
-"""The selectors of `v:`: selectors come in; the regular expression that finds them in a card's
-search text goes out. Pure.
+"""Writes the selectors of `v:` as the regular expression that finds them in a card's search text.
+Pure.
 
 A variant is the text inside one (...) or [...] of the product's name or its set's. It is found by
 whole words: `champion` is not in `(World Championships 2004)`. A word ends before a sign that is
@@ -61,7 +61,7 @@ def plain_variant(value: str) -> str:
 
 def pattern_of(values: list[str]) -> str | None:
     """Return the pattern, or None if no variant can be any of these: a text that holds both
-    closing brackets stands inside neither.
+    closing brackets is inside neither.
     """
     found = [
         _inside(opens, closes, _among(closes, value))

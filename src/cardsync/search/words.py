@@ -1,5 +1,5 @@
-"""Texts as searches compare them: a name comes in; its folded form, its words, and the one text
-by which a card is searched go out. Pure.
+"""Folds names as searches compare them, splits them into words, and writes the one text by which a
+card is searched. Pure.
 
 A folded text has no case and no accents (`Pokémon` is `pokemon`), and compatible forms are made
 one. A voiced kana is a letter of its own. A card's search text is made once, when the card is

@@ -1,4 +1,4 @@
-"""The kinds of a sync cycle, and the rules that the lock and the request share. Pure."""
+"""The kinds of a sync, and the rules that the lock and the request share. Pure."""
 
 from __future__ import annotations
 

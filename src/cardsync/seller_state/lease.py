@@ -1,5 +1,5 @@
-"""A lease while a worker holds it: renewed beside long steps, checked between them, or taken for
-one reading. A lease goes in; nothing comes out.
+"""Keeps the lease of a worker: it renews it beside long steps, checks it between them, or takes it
+for one reading.
 
 A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary;
 until then it writes nothing.

@@ -1,8 +1,8 @@
-"""The sync state of a seller: requests, the lock, the lease. Every function is one step of the
-protocol on the seller's one row.
+"""Changes the sync state of a seller: requests, the lock, the lease. Every function is one step of
+the protocol on the seller's one row.
 
-Sessions are in the seller's scope. Time comes in as an argument; rows are changed under their row
-lock or by one statement.
+Sessions are in the seller's scope. Time is an argument; rows are changed under their row lock or by
+one statement.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Reading the shelves: this module returns all boxes, and the cards in one box in the order of
-the way.
-"""
+"""Reads the shelves: all boxes, and the cards in one box in the order of the way."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ class CardInSlot(msgspec.Struct):
 
 
 async def boxes(session: AsyncSession, caller: Caller) -> list[BoxBody]:
-    """Return the boxes in which something lies that the caller sees."""
+    """Return the boxes that hold something that the caller sees."""
     rows = await session.execute(
         text(f"""
             SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id),
@@ -64,9 +62,9 @@ async def lying_in(
     page: int,
     per_page: int,
 ) -> tuple[list[CardInSlot], int]:
-    """Return a page of the cards that lie in a box, and the number of all of them.
+    """Return a page of the cards in a box, and the number of all of them.
 
-    A box in which nothing lies is an empty box, whatever its number.
+    A box without cards is an empty box, whatever its number.
     """
     if not 1 <= box <= limits.SHELF_NUMBER:
         return [], 0

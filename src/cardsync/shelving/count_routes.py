@@ -1,4 +1,4 @@
-"""Cycle counts over HTTP, for members who are signed in: which boxes to count, and counting one."""
+"""HTTP routes by which members who are signed in find boxes to count, and count one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Boxes that are worth counting: facts about boxes and a moment go in; the boxes by their scores,
-with the reasons of each, come out. The module is pure.
+"""Scores the boxes that are worth counting, with the reasons for each. Pure.
 
-A score is the value that lies in a box, times the days since somebody looked, times one more than
-the pieces that are gone without a sale.
+A score is the value of a box, times the days since somebody looked, times one more than the pieces
+that are gone without a sale.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class BoxFacts(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """`score` is None where the value of the box is not told."""
+    """`score` is None where the value of the box is not shown."""
 
     facts: BoxFacts
     score: Decimal | None
@@ -51,7 +50,7 @@ def suggestions(boxes: Iterable[BoxFacts], now: datetime) -> list[Suggestion]:
 
 
 def without_value(told: Suggestion) -> Suggestion:
-    """Return the suggestion for somebody who may not know what lies in the box."""
+    """Return the suggestion for somebody who may not know what is in the box."""
     return Suggestion(told.facts, None, told.reasons[1:])
 
 

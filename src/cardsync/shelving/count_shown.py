@@ -1,6 +1,4 @@
-"""Cycle counts as the API shows them: rows go in; the JSON's structs come out. The module is
-pure.
-"""
+"""The JSON structs of cycle counts, and the functions that fill them from rows. Pure."""
 
 from __future__ import annotations
 

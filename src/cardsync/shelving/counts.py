@@ -1,9 +1,9 @@
-"""Cycle counts: a box or a slot is begun with a frozen list of what should lie there, members say
-what they see, and settling corrects the places. How many are on hand is the marketplace's to say,
-and never changes here.
+"""Counts the cards of a box or a slot: a count begins with a frozen list of what should be there,
+members enter what they see, and settling corrects the places. Only the marketplace says how many
+are on hand, so that never changes here.
 
-A line whose place changed between the beginning and the end is left alone: nobody knows whether it
-was counted before or after. Every write locks the account's row first, as shelving does.
+A line whose place changed between the beginning and the end is left alone, because it may have been
+counted before or after. Every write locks the account's row first, as shelving does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Putting many cards at once: a selection and a row of slots come in; the number of cards that
-were put and their slots go out.
+"""Puts the cards of a selection into a row of slots.
 
-Only pieces that lie nowhere yet are put, so that a repeated request puts nothing. Cards follow in
-the order of the selection (those of a search by id); a slot takes `per_slot` pieces, and a card
-that does not fit goes on in the next slot.
+Only unassigned pieces are put, so that a repeated request puts nothing. Cards follow in the order
+of the selection (those of a search by id); a slot takes `per_slot` pieces, and a card that does not
+fit goes on in the next slot.
 """
 
 from __future__ import annotations

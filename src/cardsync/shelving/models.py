@@ -1,4 +1,4 @@
-"""Tables of the shelves: a row of `card_location` says how many of a card lie in a slot of a box;
+"""Tables of the shelves: a row of `card_location` says how many of a card are in a slot of a box;
 `shelf_count` and its lines hold what a count of a box expected and saw.
 """
 
@@ -77,7 +77,7 @@ class ShelfCount(Base):
 
 
 class ShelfCountLine(Base):
-    """A card in a slot of a count: `expected` pieces lay there when the count began; `seen` is null
+    """A card in a slot of a count: `expected` pieces were there when it began; `seen` is null
     until somebody looked.
     """
 

@@ -1,8 +1,8 @@
-"""Putting, moving and removing single cards on the shelves. A card may lie in several slots; the
-quantity that the seller has of it never changes here.
+"""Puts, moves and removes single cards on the shelves. A card may be in several slots; the quantity
+that the seller has of it never changes here.
 
 Every write locks the account's row first, so that two members who shelve at once go one after the
-other. More pieces may lie on the shelves than are on hand; answers show that as drift.
+other. More pieces may be on the shelves than are on hand; answers show that as drift.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.shelving.put_back import undo_of
 
 @dataclass(frozen=True)
 class Shelved:
-    """A card has its places in the order of the way, with the pieces that lie in each."""
+    """A card has its places in the order of the way, with the pieces in each."""
 
     card_id: int
     on_hand: int
@@ -67,7 +67,7 @@ async def move(
     quantity: int | None,
     now: datetime,
 ) -> Shelved:
-    """Move `quantity` pieces, or all that lie there. Raises NotFound, InvalidPayload."""
+    """Move `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, origin, quantity)
     await _add(session, caller.seller_id, card_id, target, taken)
@@ -90,7 +90,7 @@ async def remove(
     quantity: int | None,
     now: datetime,
 ) -> Shelved:
-    """Remove `quantity` pieces, or all that lie there. Raises NotFound, InvalidPayload."""
+    """Remove `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, place, quantity)
     note(
@@ -127,7 +127,7 @@ async def places_of_items(
     seller_id: int,
     session_id: int,
 ) -> dict[int, Place]:
-    """Return, for each item of a pull session that lies on a shelf, its first place on the
+    """Return, for each item of a pull session that is on a shelf, its first place on the
     way.
     """
     rows = await session.execute(

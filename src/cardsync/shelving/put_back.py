@@ -1,5 +1,5 @@
-"""Undo of what was put, moved or taken out: the changes of an entry of the feed go in; each place
-holds again what it held before them.
+"""Undoes what was put, moved or taken out: each place holds again what it held before the changes
+of an entry of the feed.
 """
 
 from __future__ import annotations

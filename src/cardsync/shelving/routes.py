@@ -1,5 +1,5 @@
-"""The shelves over HTTP, for members who are signed in: boxes, what lies in one, and cards put,
-moved and removed.
+"""HTTP routes by which members who are signed in see the boxes and their cards, and put, move and
+remove cards.
 """
 
 from __future__ import annotations

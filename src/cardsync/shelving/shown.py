@@ -1,4 +1,4 @@
-"""Shelved cards as the API shows them: places in, the JSON's structs out. Pure."""
+"""The JSON structs of shelved cards, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

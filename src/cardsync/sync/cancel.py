@@ -1,8 +1,8 @@
-"""Cancelling a sync: the seller's request goes in; either the lock is cleared at once, or a
-cancellation is recorded for the worker that writes.
+"""Cancels a sync on the seller's request: the lock is cleared at once, or a cancellation is
+recorded for the worker that writes.
 
 The worker finds it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
-died meanwhile, the first process that comes by ends it: poll, heartbeat, the next cancel or upload,
+died meanwhile, the next process that notices ends it: poll, heartbeat, the next cancel or upload,
 another worker. No worker resumes a cancelled import.
 """
 

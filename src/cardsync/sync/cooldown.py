@@ -1,5 +1,5 @@
-"""The cooldown after a completed full or pricing cycle: the row's facts go in; the remaining
-seconds and the rule that binds come out. Pure.
+"""Computes the cooldown after a completed full or pricing sync: the remaining seconds and the rule
+that binds. Pure.
 """
 
 from __future__ import annotations

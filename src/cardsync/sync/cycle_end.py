@@ -1,5 +1,4 @@
-"""The effect of a cycle's first log on the seller's row (the lock, the schedule, the history
-flags): the log and the row go in; the row comes out changed.
+"""Applies a cycle's first log to the seller's row: the lock, the schedule and the history flags.
 
 A log without a lock is only recorded, except that it may end a first sync; the same holds for a log
 of another cycle than the lock's.

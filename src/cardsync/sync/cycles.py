@@ -1,4 +1,6 @@
-"""A seller's cycles, as the agents logged them, with their screenshots: newest first, or one."""
+"""Reads a seller's cycles, as the agents logged them, with their screenshots: newest first,
+or one.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Debug screenshots: a cycle's picture comes in; an object and a row are stored, and both are
-deleted when they are old.
+"""Stores debug screenshots, an object and a row each, and deletes both when they are old.
 
-The object is written before the row that names it; an object whose row never came is swept with the
-old ones (processes/retention.py). Only the seller's members, who sign in, read them.
+The object is written before the row that names it; an object without a row is swept with the old
+ones (processes/retention.py). Only the seller's members, who sign in, read them.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ async def _newest_cycle(
 ) -> int:
     """Find the newest cycle: among those with that client's id, if the seller has any.
 
-    The order is ours: the start that an agent reports may lie in the future.
+    The order is ours: the start that an agent reports may be in the future.
     """
     query = select(func.max(SyncCycle.id)).where(SyncCycle.seller_id == seller_id)
     if sync_cycle_id is not None:

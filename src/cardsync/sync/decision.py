@@ -1,5 +1,4 @@
-"""Decide whether this seller's agent runs a cycle now: facts (time included) go in; a decision
-comes out. Pure.
+"""Decides whether a seller's agent runs a sync now. Pure.
 
 Precedence: in_progress > manual_request > auto_sync_paused > scheduled > no_sync_needed
 (decisions.md, section 3).

@@ -1,4 +1,4 @@
-"""A heartbeat: the agent's caller comes in; the facts about its account go out.
+"""Answers an agent's heartbeat with the facts about its account.
 
 The steady state writes nothing. A heartbeat writes only where the passing of time left work: it
 clears a stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the

@@ -1,5 +1,5 @@
-"""The times when agents last called: each heartbeat notes one in memory, and one set-wise statement
-a second writes them.
+"""Keeps the times when agents last called: each heartbeat notes one in memory, and one set-wise
+statement a second writes them.
 
 A process that is killed loses at most one second of them, and the next heartbeat brings newer ones.
 """
@@ -42,7 +42,7 @@ def is_offline(seen_at: datetime | None, now: datetime) -> bool:
 
 
 class Agent(NamedTuple):
-    """The agent as it called last; version and platform are those that it told last."""
+    """The agent as it called last; version and platform are those of its last report."""
 
     last_seen_at: datetime
     version: str | None

@@ -1,6 +1,4 @@
-"""Cycle logs: an agent's report of a cycle goes in; one row a cycle comes out, merged by the
-client's `sync_cycle_id`.
-"""
+"""Records an agent's log of a cycle, one row a cycle, merged by the client's `sync_cycle_id`."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ from cardsync.sync.models import SyncCycle
 from cardsync.sync.planner import STEPS
 from cardsync.sync.price_events import note_price_events
 
-# Orders stand on a floor above: the door hands in who asks the agent for what a cycle did not bring,
-# knowing when it began.
+# `orders` is a package above this one: the route passes the function that asks the agent for what a
+# cycle did not bring, with the time when the cycle began.
 AskForMissing = Callable[[AsyncSession, int, datetime, datetime], Awaitable[None]]
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]

@@ -1,5 +1,5 @@
-"""The steps of the agent's registry that a cycle runs: kind, capabilities and last successes go in;
-a plan comes out. Pure.
+"""Plans the steps of the agent's registry that a cycle runs, by kind, capabilities and last
+successes. Pure.
 
 The registry is that of decisions.md, section 3: names, the steps that each one needs first, the
 kind that exists for it, freshness.

@@ -1,9 +1,9 @@
-"""GET /sync/pending: what stands in the seller's row in, the decision out, and with it the sync
-lock and the plan.
+"""Answers GET /sync/pending with a decision and, if the agent is to sync, the sync lock and the
+plan.
 
-Most polls change nothing that others look at, and cost what a heartbeat costs: one read, beside
-whatever import holds the seller's row. Only one that takes the lock, or ends what nobody else
-will, waits for that row.
+Most polls change nothing that others look at, and cost what a heartbeat costs: one read, even while
+an import holds the seller's row. A poll waits for that row only if it takes the lock, or ends a
+lock or a cycle that no other process will end.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def facts_of(
             state.lock_trigger or "manual",
             state.lock_first_sync,
             state.lock_agent_id,
-            # An agent that is told again to run a cancelled cycle would begin it anew.
+            # An agent that got a cancelled cycle again would begin it from the start.
             state.lock_uploaded or state.cancel_requested_at is not None,
         )
     account = caller.account
@@ -130,8 +130,8 @@ def changes_something(
 
 
 def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings: Settings) -> bool:
-    """Whether a lock's holder has not refreshed it for so long that it must happen now, whoever
-    holds the row.
+    """Whether a lock's holder has not refreshed it for so long that it must happen now, even if
+    another process holds the row.
     """
     if not holds_lock(state, agent_id) or state.uploads_open or state.lock_refreshed_at is None:
         return False
@@ -172,7 +172,7 @@ async def poll(
 ) -> SyncDecision:
     """Decide again on the row as it is now, under its lock.
 
-    Its holder hears what it was told when it took the sync lock.
+    The lock's holder gets the same answer as when it took the sync lock.
     """
     state = await locked(session, caller.seller_id)
     if cancel.is_left(state, now):

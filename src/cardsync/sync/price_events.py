@@ -1,7 +1,7 @@
-"""The price events of a cycle in its log: what agents told of files of prices that they imported,
-or could not, comes in; it stands on the cycle's row then.
+"""Writes a cycle's price events on its row: the agents' reports of price files that they imported,
+or could not.
 
-Event and log come in either order, so each of them writes down all events of the cycle; the
+Event and log may arrive in either order, so each of them writes down all events of the cycle; the
 seller's state row is locked, and the second of two sees what the first one did.
 """
 
@@ -29,7 +29,7 @@ async def note_price_events(
     seller_id: int,
     sync_cycle_id: str | None,
 ) -> None:
-    """No-op for a cycle without a log, or one that nobody names."""
+    """No-op for a cycle without a log, or without a name."""
     if sync_cycle_id is None:
         return
     which = {"seller": seller_id, "cycle": sync_cycle_id}

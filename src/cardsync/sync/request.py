@@ -1,6 +1,4 @@
-"""A manual request for a sync: it is refused where the cooldown binds, else noted for the next
-poll.
-"""
+"""Requests a sync by hand: it is refused where the cooldown binds, else noted for the next poll."""
 
 from __future__ import annotations
 

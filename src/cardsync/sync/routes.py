@@ -1,4 +1,4 @@
-"""The sync protocol over HTTP: heartbeat, decision, status, request, log.
+"""HTTP routes of the sync protocol: heartbeat, decision, status, request, log.
 
 Every agent polls it, so the steady state writes nothing.
 """

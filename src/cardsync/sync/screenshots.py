@@ -1,5 +1,5 @@
-"""The check of a screenshot: base64 text goes in; the picture's bytes, or the reason of a refusal,
-come out. Pure.
+"""Checks a screenshot, given as base64, and returns the picture's bytes or the reason of a refusal.
+Pure.
 
 The picture itself is never decoded: the container is checked, chunk by chunk.
 """

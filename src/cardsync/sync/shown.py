@@ -1,4 +1,4 @@
-"""The answers of the sync protocol, as the JSON's structs. Pure."""
+"""The JSON structs of the sync protocol's answers. Pure."""
 
 from __future__ import annotations
 

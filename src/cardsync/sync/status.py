@@ -1,4 +1,4 @@
-"""The state of a seller's sync: the caller's row goes in; the phase and its progress come out.
+"""Shows the phase and the progress of a seller's sync.
 
 A cycle that is over counts as over, even before a process has ended it.
 """
@@ -18,7 +18,7 @@ from cardsync.settings import Settings
 from cardsync.sync import cancel
 from cardsync.sync.decision import phase
 
-# Pricing stands on a floor above, so the door passes in a function that answers for it; it is
+# `pricing` is a package above this one, so the route passes a function that answers for it; it is
 # called only where the account pushes prices.
 RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
 

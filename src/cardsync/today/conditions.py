@@ -1,5 +1,4 @@
-"""The work list of a shop: facts come in; the conditions that hold go out, the most urgent first.
-Pure.
+"""Finds the conditions that make up a shop's work list, the most urgent first. Pure.
 
 A condition lasts as long as its facts do, and there is one of each kind (of tasks and rules one for
 each kind of task and for each finding). It begins at `since`, as far as that is known, and ends by

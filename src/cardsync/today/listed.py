@@ -1,5 +1,4 @@
-"""The listed value by day: the kept rows of each line and day come in; a sum for every day goes
-out. Pure.
+"""Sums the listed value of the product lines for every day. Pure.
 
 On a day on which a line has no row it has the value of its last one.
 """

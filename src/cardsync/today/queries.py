@@ -1,4 +1,4 @@
-"""Reads of Today: a caller goes in; the facts of the work list and the shop's figures come out.
+"""Reads the facts of the work list and the shop's figures for Today.
 
 Every statement reads few rows: orders by their indexes and their tally, runs and tasks from the
 newest, and the figures that the workers keep (`figures/keep.py`). No statement reads all cards.

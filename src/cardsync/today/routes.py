@@ -1,4 +1,4 @@
-"""Today over HTTP: the work list with the sync and the sales, the listed value by day, and the
+"""HTTP routes of Today: the work list with the sync and the sales, the listed value by day, and the
 cards that moved most.
 """
 

@@ -1,4 +1,4 @@
-"""Today as the JSON's structs: the shop's figures come in; bodies go out. Pure."""
+"""The JSON structs of Today, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Today's one answer: a caller goes in; the work list, the sync as it stands, and the shop's
-figures come out.
+"""Puts together Today's one answer: the work list, the state of the sync, and the shop's
+figures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The frame around every request: an id, which stands in the response header, error bodies and
-every log line; one metric; one log line unless it is a good poll; the caller's rate limits in the
-headers; and a header that forbids browsers to guess the type.
+"""Frames every request with an id for the response header, error bodies and log lines; one metric;
+one log line unless it is a good poll; the caller's rate limits in the headers; and a header that
+forbids browsers to guess the type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A table as a CSV that streams: parts of rows come in, encoded parts of the file go out.
+"""Streams a table as a CSV, part by part.
 
 Each part is read by itself, so that a slow reader keeps no connection and no more than one part.
 """

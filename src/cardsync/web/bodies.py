@@ -1,9 +1,8 @@
-"""Wire rules shared by uploads: is a body gzip, and what does it hold, never inflating past a cap.
+"""Checks and inflates uploaded bodies, gzip or not, and never inflates past a cap.
 
-Bytes or a file in; the inflated bytes, or only their beginning and number, out. Blocking: async
-callers use a thread. Everything streams through isal's file reader: it verifies each member's CRC
-and length and stays linear however many members there are, where a hand loop over `unused_data`
-is quadratic.
+Blocking: async callers use a thread. Everything streams through isal's file reader: it verifies
+each member's CRC and length and stays linear however many members there are, where a hand loop over
+`unused_data` is quadratic.
 """
 
 from __future__ import annotations

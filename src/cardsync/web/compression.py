@@ -1,12 +1,12 @@
-"""Answers of text go out as gzip where the browser takes it: pages, styles, scripts and JSON.
+"""Sends answers of text as gzip where the browser takes it: pages, styles, scripts and JSON.
 
-A body that comes in pieces (an event stream, a file) and one with an ETag go out as they are, and
+A body that is sent in pieces (an event stream, a file) and one with an ETag stay as they are, and
 so does every answer to a key or a token: what agents read stays as it was agreed, byte for byte.
 
 BREACH: an attacker who can put words into a compressed page and see its length on the wire guesses
-a secret of that page, byte by byte. Two things stand against it. The token of a form is masked anew
-in every answer (`access/tokens.csrf_token`), so the same secret never stands there twice. And each
-answer is longer by a random name in its gzip header, which hides a byte more or less.
+a secret of that page, byte by byte. Two measures prevent it. The token of a form is masked again in
+every answer (`access/tokens.csrf_token`), so the same secret never appears twice. And each answer
+is longer by a random name in its gzip header, which hides a byte more or less.
 """
 
 from __future__ import annotations

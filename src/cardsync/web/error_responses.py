@@ -1,4 +1,4 @@
-"""Every failure as an answer: `Problem`s with their own status and sentence, every other error as
+"""Answers every failure: `Problem`s with their own status and sentence, every other error as
 InternalError in JSON or HTML.
 
 A 5xx never shows a message, SQL or a path; the request id connects the caller's answer with the

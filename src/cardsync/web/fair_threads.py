@@ -1,5 +1,5 @@
-"""Threads of a web process, divided among sellers: work that `asyncio.to_thread` gives away goes in
-and is done; one seller's work never takes all threads, however much of it there is.
+"""Divides the threads of a web process among sellers: one seller's work for `asyncio.to_thread`
+never takes all of them, however much of it there is.
 """
 
 from __future__ import annotations

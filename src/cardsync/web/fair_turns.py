@@ -1,7 +1,7 @@
-"""Turns at work that few requests may do at once: the seller who asks goes in; a turn comes out.
+"""Gives out turns at work that few requests may do at once, fairly among sellers.
 
-One request of a seller waits in the common line, and its others wait in the seller's own. So however
-many one seller sends, another waits for no more than one of them.
+One request of a seller waits in the common line, and its others wait in the seller's own. So
+however many one seller sends, another waits for no more than one of them.
 """
 
 from __future__ import annotations

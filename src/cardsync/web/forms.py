@@ -1,5 +1,4 @@
-"""Shared parts of pages with forms: a request comes in, its fields go out; redirects, and
-refusals as pages.
+"""The shared parts of pages with forms: a request's fields, redirects, and refusals as pages.
 
 No page's form needs a script; its CSRF token is a field.
 """

@@ -1,5 +1,5 @@
-"""Health for operators: `/healthz` answers while the process lives, `/readyz` while the systems
-that it depends on answer.
+"""Reports health to operators: `/healthz` answers while the process lives, `/readyz` while the
+systems that it depends on answer.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A refusal while the body is still coming, because it is too large or there is no room for it: the
-rest is read before the answer goes out, up to a bound.
+"""Answers a refusal while the body is still arriving, because it is too large or there is no room
+for it: the rest is read before the answer is sent, up to a bound.
 
 A plain client sends everything before it reads; otherwise it would find the connection reset, and
 no answer.

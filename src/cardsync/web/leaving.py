@@ -1,5 +1,5 @@
-"""Work that stops when its caller leaves: what a page asks while somebody types is overtaken by the
-next request, and nobody waits for the first any more.
+"""Stops work when its caller leaves: while somebody types, the page's next request overtakes the
+last one, whose answer is not needed any more.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ async def while_there(
     receive: Callable[[], Awaitable[Mapping[str, Any]]],
     work: Coroutine[Any, Any, T],
 ) -> T:
-    """Do the work, and cancel it if the caller closes the connection; the database is told, too.
+    """Do the work, and cancel it, in the database too, if the caller closes the connection.
 
-    The body of the request has been read: what `receive` tells next is that the caller left.
+    The body of the request has been read: the next message of `receive` says that the caller left.
     """
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(receive))

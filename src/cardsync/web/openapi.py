@@ -1,5 +1,5 @@
-"""The interface description: generated from the routes, completed with the parts that all of them
-share, in git as openapi.json.
+"""Writes the interface description, openapi.json, from the routes and the parts that all of them
+share.
 
 The framework describes parameters, bodies and the answers that a route names; `complete` adds the
 request id, the headers of refusals, the codes behind each status, and the 500 that any route may

@@ -1,7 +1,7 @@
 """The shared parts of every page: the environment that renders templates, and the headers that a
 page is sent with.
 
-The frame and the failure page lie in `web/templates`; a package with pages of its own has them in
+The frame and the failure page are in `web/templates`; a package with pages of its own has them in
 its own `templates` and is named where the environment is made.
 """
 

@@ -1,5 +1,4 @@
-"""Texts that no spreadsheet calculates: cells come in; the same cells, or lines of a CSV, go out.
-The module is pure.
+"""Writes texts so that no spreadsheet calculates them. Pure.
 
 A spreadsheet calculates a cell that begins with one of a few signs, and may run what a buyer wrote
 there. In every CSV that a person may open, such a text begins with an apostrophe (`safe`). The
@@ -20,8 +19,8 @@ import polars as pl
 _SIGNS: Final = frozenset("=+-@\u2212")
 _LINE_ENDS: Final = ("\t", "\r", "\n")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
-# Blank letters and symbols; other characters that nobody sees are told by their category: blanks,
-# control and format characters, marks. The apostrophe is one of them, so that `as_it_was` is exact.
+# Blank letters and symbols; other invisible characters are known by their category: blanks, control
+# and format characters, marks. The apostrophe is one of them, so that `as_it_was` is exact.
 _UNSEEN: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0'")
 _UNSEEN_CATEGORIES: Final = frozenset("ZCM")
 _BEGINS_PLAINLY: Final = r"^[0-9A-Za-z]"

@@ -1,9 +1,9 @@
-"""Background work: Procrastinate in our own database. A job is only a nudge; the tables of
-accepted work are the truth.
+"""Queues background work with Procrastinate in our own database. A job is only a nudge; the tables
+of accepted work are the truth.
 
 `enqueue` defers on the session's own connection, so a job exists if and only if the transaction
-commits. `grep @jobs.task` lists all tasks. A job that a killed worker left behind is never
-retried: the sweep finds the work itself through `work_due`.
+commits. `grep @jobs.task` lists all tasks. A job that a killed worker left behind is never retried:
+the sweep finds the work itself through `work_due`.
 """
 
 from __future__ import annotations

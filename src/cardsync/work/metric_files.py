@@ -1,9 +1,8 @@
-"""The files in which processes store their metrics, for the supervisor to read: their bytes are
-reserved before they are used.
+"""Reserves the files in which processes store their metrics for the supervisor to read.
 
 Prometheus' client maps files with holes into memory. Where the disk has no byte left for a hole,
-the process that counts dies of SIGBUS. A file that cannot be reserved lives in memory instead: its
-process goes on, and the next one reports its metrics again.
+the process that counts dies of SIGBUS. A file that cannot be reserved is kept in memory instead:
+its process goes on, and the next one reports its metrics again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The columns of every piece of accepted work, whatever its stream: an upload, a price run, a
-rollback, an event. Besides, the two reasons for which a worker stops although nothing failed.
+"""The columns of every piece of accepted work, whatever its stream: an upload, a pricing run, a
+rollback, an event; and the two reasons for which a worker stops although nothing failed.
 """
 
 from __future__ import annotations

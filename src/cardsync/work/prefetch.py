@@ -1,4 +1,5 @@
-"""Items of an iterator, made ahead: each in a thread of its own while the one before it is used.
+"""Makes the items of an iterator ahead: each in a thread of its own while the one before it is
+used.
 
 An error is raised at the item where the iterator would have raised it.
 """

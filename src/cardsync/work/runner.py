@@ -1,10 +1,10 @@
-"""The one worker loop: a description of a stream in, its oldest piece of work done, put back or
-given up out.
+"""Runs the one worker loop: it takes a stream's oldest piece of work, and does it, puts it back or
+gives it up.
 
 A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
 the piece in one of the states below. A piece is an upload, a price run, a rollback or an event; a
 `Stream` says how each is found, held, worked and ended. How long a failure lets a piece rest is
-`work/setbacks.py`. The lease is not imported, as its room lies above this one: a stream that needs
+`work/setbacks.py`. The lease is not imported, as its package is above this one: a stream that needs
 it gives it as its `Holding` (`seller_state/lease.py`).
 
 | what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
@@ -132,7 +132,7 @@ async def take_turn(
     context: procrastinate.JobContext,
     seller_id: int,
 ) -> None:
-    """Run one turn of a seller; the next one is queued behind everybody else's."""
+    """Run one turn of a seller; the next one is queued behind those of all others."""
     work = work_of(context)
     if await work_off_one(stream, work, seller_id):
         async with work.database.tenant(seller_id) as session:

@@ -1,9 +1,8 @@
-"""The judgement of failed work: the error, the number of times the work was put back, and the time
-go in; the verdict comes out: put back and until when, tried again at once, or given up with a
-reason. Pure.
+"""Judges failed work by the error, its earlier setbacks and the time: it is put back until a
+moment, tried again at once, or given up with a reason. Pure.
 
 Work waits for a dependency that is away, longer each time, as that is not the work's fault. It does
-not wait for ever: work that was put back often enough for long enough is given up, and so is work
+not wait forever: work that was put back often enough for long enough is given up, and so is work
 that can never succeed.
 """
 
@@ -34,7 +33,7 @@ LONGEST_PAUSE = timedelta(minutes=10)
 
 
 class Kind(StrEnum):
-    """The cause of a failure, as it stands in the log."""
+    """The cause of a failure, as the log names it."""
 
     AWAY = "away"
     NO_ROOM = "no_room"
@@ -130,7 +129,7 @@ def _of_database(error: psycopg.Error) -> Kind:
 
 
 def _of_system(error: OSError) -> Kind:
-    """Tell the cause of an OSError. By itself it says little: damaged gzip is one, and so is a
+    """Find the cause of an OSError. By itself it says little: damaged gzip is one, and so is a
     folder in a file's place.
     """
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _AWAY:

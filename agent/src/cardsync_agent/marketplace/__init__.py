@@ -1,8 +1,8 @@
-"""The marketplace's side of the agent: inventory and orders come from it and prices go to it. Each
-way of reaching the marketplace is an adapter; today the folder is the only one.
+"""The marketplace's side of the agent, where inventory and orders are fetched and prices are
+delivered. Each way of reaching the marketplace is an adapter; today the folder is the only one.
 
 The agent's steps call it; it returns an inventory export as a file and order files as their bytes,
-and delivers price updates. Where a page has lost an element for good, any of its methods raises
+and delivers price files. Where a page has lost an element for good, any of its methods raises
 `repairs.NotFound`, and the step fails with that sentence.
 """
 

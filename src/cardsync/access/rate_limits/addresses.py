@@ -1,8 +1,7 @@
-"""The address of a request's sender: the peer, or the address that trusted proxies report. The
-module is pure.
+"""Reads the address of a request's sender: the peer, or the address that trusted proxies report in
+X-Forwarded-For. Pure.
 
-Peer and X-Forwarded-For go in; an IPv4 address or the /64 of an IPv6 address comes out, because one
-customer gets a /64.
+An IPv6 address is cut to its /64, because one customer gets a /64.
 """
 
 from __future__ import annotations

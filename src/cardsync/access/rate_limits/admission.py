@@ -1,4 +1,5 @@
-"""The limits that bind a request: its key or address goes in; nothing comes out, or `RateLimited`.
+"""Checks a request against the limits of its key or address, and raises `RateLimited` if it has to
+wait.
 
 The checked buckets stay in the scope, and the outermost ASGI layer reports them in the headers of
 every answer.

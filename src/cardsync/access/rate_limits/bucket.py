@@ -1,5 +1,5 @@
-"""One bucket in one process's view: now goes in; admit, refuse, or report first comes out. The
-module is pure.
+"""One token bucket as one process knows it: it admits a request, refuses it, or asks to report to
+the other processes first. Pure.
 
 Its arrival time is a lower bound of the true one, on this process's monotonic clock: the database's
 last value plus the requests admitted here since.

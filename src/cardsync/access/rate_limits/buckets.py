@@ -1,10 +1,9 @@
-"""The token buckets of a process, shared with all others through the table `rate_limit`: a bucket
-goes in; admitted or not comes out.
+"""The token buckets of a process, which it shares with all others through the table `rate_limit`.
 
 A process admits on its own state and reports later: one statement a second sends the spending of
 all buckets, and brings back the other processes' spending. A bucket that spends a good part of its
 rest is reported at once, before it admits more. Requests that were admitted beyond the limit
-meanwhile stand in the arrival time and are paid back, so the rate is exact in the long run. See
+meanwhile count in the arrival time and are paid back, so the rate is exact in the long run. See
 docs/adr/0006.
 """
 

@@ -1,8 +1,8 @@
-"""One rate limit as a token bucket, stored in the manner of GCRA: a single number, the theoretical
-arrival time (`tat`). The module is pure.
+"""Computes one rate limit as a token bucket in the manner of GCRA, which stores a single number:
+the theoretical arrival time (`tat`). Pure.
 
-Arrival time and now go in; admitted or not, the rest, and the time of the next admission come out.
-Times are seconds on any one clock.
+From the arrival time and the current time it computes whether a request is admitted, how many more
+would be, and when the next one will be. Times are seconds on any one clock.
 """
 
 from __future__ import annotations

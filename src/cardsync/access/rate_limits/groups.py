@@ -1,5 +1,5 @@
-"""The groups of rate limits: a route's options and the settings go in; its group and the limits
-come out.
+"""Finds the group of rate limits that a route declares, and reads the groups' limits from the
+settings.
 
 A route in a narrower group than GENERAL declares it in one word: `opt=UPLOADS`.
 """

@@ -1,5 +1,5 @@
-"""JSON files of any size, read record by record: a path comes in, values go out. Compressed files
-(.gz, .xz) are read as they are.
+"""Reads JSON files of any size, record by record. Compressed files (.gz, .xz) are read as
+they are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Our own columns as CSV or Parquet: slices of the file come out as frames of COLUMNS, with the
-rows that cannot be used.
+"""Reads a catalog with our own columns, as CSV or Parquet, slice by slice, with the rows that
+cannot be used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TEXTS = COLUMNS[:-1]
 def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
     """Yield the file's rows, slice by slice, typed. Raises CatalogError."""
     try:
-        # Each text is read as it stands: a number like 006 is no integer.
+        # Each text is read as it is: a number like 006 is no integer.
         scan = pl.scan_parquet(path) if form == "parquet" else pl.scan_csv(path, infer_schema=False)
         names = scan.collect_schema().names()
         scan = _complete(scan, names, path, game)

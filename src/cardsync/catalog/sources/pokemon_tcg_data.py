@@ -1,5 +1,5 @@
-"""pokemon-tcg-data: lists of cards, one file a set, beside one file of the sets; or the same cards
-as that project's API answers them, with their set inside.
+"""Reads pokemon-tcg-data: lists of cards, one file a set, beside one file of the sets; or the same
+cards as that project's API answers them, with their set inside.
 
 A folder is read whole: `sets/en.json` and every file below `cards/`.
 """

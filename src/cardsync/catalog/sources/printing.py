@@ -1,4 +1,4 @@
-"""One printing as every source of a catalog describes it, and the record that could not be used.
+"""Describes one printing as every source of a catalog gives it, and a record that cannot be used.
 
 Adapters yield these two, record by record; `catalog/load.py` writes the printings and lists the
 broken records.

@@ -1,5 +1,5 @@
-"""A catalog's file or folder comes in; frames of printings and the broken records come out, slice
-by slice, whatever project wrote it.
+"""Reads a catalog's file or folder of any known project, as frames of printings and the broken
+records, slice by slice.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFra
 
 
 def form_of(path: Path) -> str:
-    """Tell the format from a file's name and its first bytes. Raises CatalogError."""
+    """Find the format by a file's name and its first bytes. Raises CatalogError."""
     if path.is_dir():
         return _form_of_folder(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]

@@ -1,4 +1,4 @@
-"""Scryfall's bulk data: one list of card objects, each a printing with its finishes."""
+"""Reads Scryfall's bulk data: one list of card objects, each a printing with its finishes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""tcgcsv's files: `Groups.csv` names the sets of a category, and a file of products and prices a
-group has one row for each product and printing.
+"""Reads tcgcsv's files: `Groups.csv` names the sets of a category, and a file of products and
+prices a group has one row for each product and printing.
 
-The file of groups lies beside the products, or in a folder above them.
+The file of groups is in the products' folder, or in a folder above it.
 """
 
 from __future__ import annotations

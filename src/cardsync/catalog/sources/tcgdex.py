@@ -1,5 +1,5 @@
-"""tcgdex: card objects with their set inside, a list of them, a set with its cards, or a folder of
-such files.
+"""Reads tcgdex: card objects with their set inside, a list of them, a set with its cards, or a
+folder of such files.
 """
 
 from __future__ import annotations

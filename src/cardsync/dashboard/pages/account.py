@@ -1,4 +1,6 @@
-"""A member's own account with signing out, and the account's credits: where `top_up_path` leads."""
+"""Pages of a member's own account with signing out, and of the account's credits, to which
+`top_up_path` leads.
+"""
 
 from __future__ import annotations
 

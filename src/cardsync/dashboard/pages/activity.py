@@ -1,5 +1,5 @@
-"""The activity feed as a page: the address's filters come in; what was done, newest first, each
-entry with its undo, goes out.
+"""The page of the activity feed, by the address's filters, newest first, each entry with
+its undo.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Quick-add: products of the catalog are found by number and name, drafted in one form and
-published; what was sent and never answered is settled one by one.
+"""The pages of quick-add: members find products of the catalog by number and name, draft them in
+one form and publish them; entries that were sent without an answer are settled one by one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The page of one card: its printing, prices of all sources with their age, history, orders, places
-and lists, its match, and why it asks what it asks; and the page that settles a match.
+"""The page of one card: its printing, prices of all sources with their age, history, orders,
+shelves and lists, its match, and the explanation of its target; and the page that settles a match.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ async def _changed(
     changes: Mapping[str, str],
 ) -> tuple[WhatIf | None, str]:
     """Return what the card would ask with the address's changes of its rule, or why that cannot be
-    told.
+    said.
     """
     if caller.role != "owner" or not any(changes.values()):
         return None, ""

@@ -1,5 +1,5 @@
-"""The page of cards: the address's search, filter, order and columns come in; a table of one page
-of the shop's cards, with the search as chips and the saved searches, goes out.
+"""The page of cards: a table by the address's search, filter, order and columns, with the search as
+chips and the saved searches.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The page of a cycle count: the cards that should lie in a box, the form that takes what was
-seen, and the buttons that settle or cancel.
+"""The page of a cycle count: the cards that should be in a box, the form for what was seen, and the
+buttons that settle or cancel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The page of customers: one page of them by what their orders add up to, and the share of those
-who came back.
-"""
+"""The page of customers, by the sum of their orders, with the share of those who bought again."""
 
 from __future__ import annotations
 

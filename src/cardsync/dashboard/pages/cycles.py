@@ -1,4 +1,4 @@
-"""The pages of cycles: each with its steps, durations, errors and screenshots."""
+"""The pages of past syncs: each with its steps, durations, errors and screenshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that the pages offer: a table's address comes in, the whole table as a CSV goes out."""
+"""Downloads of whole tables as CSV, for the pages that show them."""
 
 from __future__ import annotations
 

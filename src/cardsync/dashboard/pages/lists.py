@@ -1,4 +1,4 @@
-"""The page of lists: each with its counts; and the forms that make, rename and delete one."""
+"""The page of lists with their counts, and the forms that make, rename and delete one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The page of the network: its two switches with their dates, how buyers see the shop, and what they
-asked for that nobody had.
+"""The page of the network: its two switches with their dates, the shop as buyers see it, and the
+cards that buyers asked for in vain.
 """
 
 from __future__ import annotations

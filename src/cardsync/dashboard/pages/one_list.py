@@ -1,5 +1,5 @@
-"""The page of one list: its cards, found by the list's own search; and the page that shows what a
-search would add to it.
+"""The page of one list with its cards, found by the list's own search; and the page that shows what
+a search would add to it.
 """
 
 from __future__ import annotations

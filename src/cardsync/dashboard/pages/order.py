@@ -1,4 +1,4 @@
-"""The page of one order: its items with their places and prices, refund, feedback and pull
+"""The page of one order: its items with their shelves and prices, refund, feedback and pull
 sessions; and the forms that mark it as shipped or set it aside, and back.
 """
 

@@ -1,5 +1,5 @@
-"""The page of orders: the address's filters and order come in; tabs with the number of orders of
-each status, and a table of one page of them, go out.
+"""The page of orders, by the address's filters and order: tabs with the number of orders of each
+status, and a table.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ PHONE_HEADERS = HEADERS | {
     "Content-Security-Policy": HEADERS["Content-Security-Policy"] + "; worker-src 'self'",
     "Referrer-Policy": "no-referrer",
 }
-# The photos of cards lie at other addresses, and a phone shows none: no address learns the token.
+# The photos of cards are at other addresses, and a phone shows none: no address learns the token.
 
 
 @get("/{token:str}")
@@ -105,7 +105,7 @@ def _device(given: str) -> str:
 async def mark_by_form(
     request: PageRequest, caller: Caller, database: Database, token: str
 ) -> Response[str]:
-    """Send one mark. The form has no token of its own, because no cookie stands behind it."""
+    """Send one mark. The form has no token of its own, because no cookie authorizes it."""
     form = await form_fields(request)
     kind, item, mark_id = (field(form, name) for name in ("kind", "item_id", "id"))
     if kind not in get_args(Kind) or not item.isdecimal() or len(item) > _MOST_ITEMS:
@@ -144,8 +144,8 @@ def refused(
     request: Request[Any, Any, Any],
     problem: errors.Problem,
 ) -> Response[Any] | Template:
-    """Say in a page why the link opens nothing; nobody signs in here. What this phone could not
-    send to it any more stands there, too.
+    """Say in a page why the link opens nothing; nobody signs in here. The page also shows what this
+    phone could no longer send.
     """
     if isinstance(problem, errors.PullLinkEnded):
         return Template(

@@ -1,4 +1,4 @@
-"""The page of rules: in their order, each with its sentence, state and count; the forms that move,
+"""The page of rules, in order, each with its sentence, state and count; the forms that move,
 publish, switch and delete them; and the presets on the shop's own cards.
 """
 

@@ -1,4 +1,6 @@
-"""The page of a backtest: what the live rules would have asked day by day, beside what was sold."""
+"""The page of a backtest: the prices that the live rules would have asked day by day, beside what
+was sold.
+"""
 
 from __future__ import annotations
 

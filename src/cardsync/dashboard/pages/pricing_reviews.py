@@ -1,5 +1,5 @@
-"""The page of prices that wait for the seller's word: each beside the price of now, accepted or
-dismissed one by one or together.
+"""The page of prices that need review: each beside the price, and accepted or dismissed one by one
+or together.
 """
 
 from __future__ import annotations

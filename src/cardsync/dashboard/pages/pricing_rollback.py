@@ -1,5 +1,5 @@
-"""The pages of rollbacks: what one would bring back is shown as a diff first; then it is asked for,
-looked at, or cancelled before the agent has it.
+"""The pages of rollbacks: a diff first shows the prices that one would bring back; then the member
+requests it, watches it, or cancels it before the agent has it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The workshop of one rule: its form, its text and its sentence are three faces of the same; what
-the draft would do beside the live rules stands next to it while somebody types.
+"""The workshop of one rule, as form, text and sentence. While somebody types, it shows the effect
+of the draft beside the live rules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Form = Mapping[str, list[str]]
 
 
 class Difference(NamedTuple):
-    """A field that both people changed, or that stands differently by now."""
+    """A field that both people changed, or that has another value by now."""
 
     name: str
     stands: str
@@ -169,7 +169,7 @@ async def rule_page(
             request, caller, database, settings, rule_id, {}, sample=True
         )
     except errors.Problem as e:
-        # The rule can be mended here though nobody can say what it does.
+        # The rule can be corrected here though its effect is unknown.
         effect["unread"] = sentence(e)
     return _shown(request, caller, stored_of(rule_id, stored), **effect)
 

@@ -1,4 +1,6 @@
-"""The pages of price runs: what each came to, and the review of one that stopped for a look."""
+"""The pages of pricing runs with their results, and the review of a run that the breaker
+stopped.
+"""
 
 from __future__ import annotations
 

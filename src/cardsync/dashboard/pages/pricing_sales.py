@@ -1,4 +1,4 @@
-"""The page of sales: each with what it takes off, when, and whether it is on; templates and
+"""The page of sales: each with its percentage off, its time, and whether it is on; templates and
 durations fill the form of a new one.
 """
 

@@ -1,5 +1,5 @@
-"""The pages of pricing's settings and of pinned prices. The settings' form carries what it showed,
-so that nobody writes over another's change unseen.
+"""The pages of pricing settings and of pinned prices. The settings' form carries what it showed, so
+that nobody overwrites another's change unseen.
 """
 
 from __future__ import annotations

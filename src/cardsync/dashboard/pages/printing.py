@@ -201,7 +201,7 @@ async def pull_sheet(
 
 
 def _way(code: str | None) -> tuple[int, int]:
-    """Return a place's rank on the way; what lies nowhere comes last."""
+    """Return a place's rank on the way; unassigned cards are last."""
     if code is None:
         return (limits.SHELF_NUMBER + 1, 0)
     box, _, slot = code.partition("-")

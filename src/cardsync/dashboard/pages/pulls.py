@@ -1,5 +1,5 @@
-"""The pages of pulls at the desk: a session is opened of what can be pulled, walked through order
-by order, and ended; phones get their links by a cover sheet, and progress is told as it comes.
+"""The pages of pulls at the desk: a member opens a session, goes through it order by order, and
+ends it; a cover sheet gives phones their links, and progress shows live.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The queue of recommendations: price reviews by expected money with their evidence, stale stock and
-advice; accepting one or several after a look at what changes, snoozing and dismissing; outcomes.
+"""The pages of recommendations: price reviews by expected money with their evidence, stale stock
+and advice. A member accepts one or several after a look at the changes, snoozes or dismisses;
+another page shows outcomes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from cardsync.recommendations.shown import outcomes_body, recommendations_body
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
-# A page tells at once of everything that it showed, which one request may.
+# A page reports at once everything that it showed, as much as one request may hold.
 PER_PAGE: Final = 20
 PATH: Final = "/recommendations"
 NAMES: Final = {
@@ -79,7 +80,7 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
 
 @get(f"{PATH}/accept", opt=BY_FORM)
 async def diff_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    """Show the chosen prices beside those of now, before they are accepted."""
+    """Show the chosen prices beside the present ones, before they are accepted."""
     caller.must_be_owner()
     asked = {_taken(text) for text in request.query_params.dict().get("take", [])[:PER_PAGE]}
     ids = {one.id for one in asked}

@@ -1,4 +1,4 @@
-"""The desk of returns: refunded orders with the places of their cards, customers with several
+"""The page of returns: refunded orders with the shelves of their cards, customers with several
 refunds, and the forms that put copies back.
 """
 
@@ -64,7 +64,7 @@ async def restock_order(
     database: Database,
     order_id: int,
 ) -> Response[str]:
-    """Put an order's copies back to where they lie, or into the place that the form names."""
+    """Put an order's copies back where they were, or into the place that the form names."""
     form = await read_form(request)
     told = None
     if field(form, "box") or field(form, "slot"):

@@ -1,5 +1,5 @@
-"""The page of sales: a span of days and a face of it come in; sums by month, week, day or game, or
-the cards that sold best and not at all, go out.
+"""The page of sales over some days: sums by month, week, day or game, or the cards that sold best
+and not at all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.orders.sales_summary_shown import (
 )
 from cardsync.web.request import reading
 
-# A face of the page, its name, and how many days it shows unless told.
+# A face of the page, its name, and how many days it shows by default.
 FACES: Final = {
     "month": ("Months", 365),
     "week": ("Weeks", 84),

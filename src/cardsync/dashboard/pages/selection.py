@@ -1,5 +1,5 @@
-"""The form over the table of cards: the rows that are chosen, the rows of the page, or all that
-match come in; they are put on a list, or come out as a CSV.
+"""The form over the table of cards: it puts the chosen rows, the page's, or all that match on a
+list, on shelves or in a CSV.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def chosen(form: Form) -> Selection:
 
 
 def added_message(done: entries.Added) -> str:
-    """Tell what became of the cards of a selection."""
+    """Report the result for the cards of a selection."""
     told = message("list_added", done.added)
     if done.truncated:
         return together(told, message("list_full", done.requested))

@@ -1,9 +1,9 @@
 """The first run: the page that makes the first seller, while there is none; then the owner's steps:
-a pricing export and what became of it, the presets on the shop's own cards, the price file or the
-agent. Each step is an address of its own, so it can be left and come back to.
+a pricing export and its result, the presets on the shop's own cards, and the price file or the
+agent. Each step has an address of its own, so that the owner can leave and return.
 
-Only who has the set-up link makes the first seller, on this machine as on any other: a request
-that a proxy passed on may look as if it came from here.
+Only the set-up link makes the first seller, on this machine as on any other: a request that a proxy
+passed on may look as if it came from here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
 _FIELDS: Final = ("store_name", "name", "email")
-# The form's other fields stand around the file.
+# The form's other fields are around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
 _CHUNK: Final = 1 << 18
 PRESETS_MEAN: Final = {

@@ -1,7 +1,6 @@
-"""The settings' pages: one a section, each a form or a few that the account's owner sends; what
-the operations answer goes out.
+"""The settings' pages: one a section, each with the owner's forms and their answers.
 
-A link or a key that is told once is shown on the page that answers its form.
+A link or a key that is shown only once is on the page that answers its form.
 """
 
 from __future__ import annotations

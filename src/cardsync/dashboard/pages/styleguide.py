@@ -1,4 +1,4 @@
-"""A page of all components in all states, for developers and tests: it is served only where
+"""The page of all components in all states, for developers and tests: it is served only where
 DEVELOPMENT_PAGES is on.
 """
 

@@ -1,7 +1,7 @@
-"""The page Sync: how the sync stands, its request, cancel and skipped wait, the agent and its tasks,
-and the file of prices with its one-time approval.
+"""The page Sync: the state of the sync, its request, cancel and skipped wait, the agent and its
+tasks, and the price file with its one-time approval.
 
-`steering` and `sync_steering.html` may stand on other pages, too; `back` says which page a form of
+Other pages may use `steering` and `sync_steering.html`, too; `back` says which page a form of
 theirs leads back to.
 """
 

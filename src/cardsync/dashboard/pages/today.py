@@ -1,5 +1,5 @@
-"""Today: the work that waits for somebody, each line with its one next step; the sync as it stands
-with its request, its wait and its cancel; and the shop's figures.
+"""The page Today: the work that waits for somebody, each line with its one next step; the sync with
+its request, its wait and its cancel; and the shop's figures.
 """
 
 from __future__ import annotations

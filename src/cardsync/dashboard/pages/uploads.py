@@ -1,5 +1,5 @@
-"""The pages of uploads: what became of each, its review, and its rejected rows to be mended and
-sent again.
+"""The pages of uploads: the result of each, its review, and its rejected rows, which a person
+corrects and sends again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
 
-# The form's other fields stand around the file.
+# The form's other fields are around the file.
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + 100_000
 UNDER_WAY: Final = ("queued", "processing")
 

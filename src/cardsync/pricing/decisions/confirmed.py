@@ -1,4 +1,5 @@
-"""Prices that the seller confirmed although they leap, read where the breaker would stop a run.
+"""Remembers large price changes that the seller confirmed, so that the breaker does not stop a run
+for them again.
 
 They are written in the transaction that ends a confirmed run.
 """

@@ -1,5 +1,5 @@
-"""The seller's word on prices that wait: accept or dismiss, one or many, each for the revision that
-was seen, and both can be undone.
+"""Accepts or dismisses prices that need review, one or many, each for the revision that the seller
+saw. Both can be undone.
 
 The seller's state row is locked first, so of many callers at once exactly one decides. An accepted
 price is the card's target at once, and later runs let it pass for thirty days.
@@ -104,7 +104,7 @@ async def decide(
     answer: Answer,
     now: datetime,
 ) -> Decided:
-    """Decide each review that still is as it was seen; the others are told with their reasons.
+    """Decide each review that still is as it was seen; the others are returned with their reasons.
 
     A price is accepted only if the live rules still ask it. Raises OwnerRequired, NotEligible,
     MutexHeld, and the one reason if nothing could be decided.

@@ -1,5 +1,5 @@
-"""A priced run goes in; the prices that wait for the seller's word, the ways back from sales and
-the cards of hold-outs come out. The module is pure.
+"""Collects from a priced run the prices that need review, the ways back from sales and the cards of
+hold-outs. Pure.
 """
 
 from __future__ import annotations

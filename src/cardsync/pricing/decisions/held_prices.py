@@ -1,7 +1,8 @@
-"""Cards whose price a rule holds because it would move too far, or because its market gate did not
-pass: what a pricing held in, the seller's rows of `held_price` and `gate_hold` replaced.
+"""Keeps the cards whose price a rule holds because it would move too far, or because its market
+gate did not pass, in the tables `held_price` and `gate_hold`.
 
-Run in the transaction that ends the pricing: `is:held`, badges and cards tell what the last one did.
+It runs in the transaction that ends the pricing: `is:held`, badges and cards show the holds of the
+last one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The end of a run: prices that wait, ways back from sales and drawn cards come in; the seller's
-rows of `price_review` and `price_holdout` are brought up to date in the run's last transaction.
+"""Brings `price_review` and `price_holdout` up to date in a run's last transaction: prices that
+need review, ways back from sales and drawn cards.
 
-A review whose price no run asks any more, or whose card is gone, ends; a price that the seller
-accepted before it is remembered on. A dismissed one stays dismissed while the proposed price stays
-within a tenth of it, for thirty days.
+A review ends when no run asks its price any more, or when its card is gone; a price that the seller
+accepted before it is still remembered. A dismissed price stays dismissed while the proposed price
+stays within a tenth of it, for thirty days.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Prices that wait for the seller's word: a caller and a page come in; the rows with their cards go
-out, those first that move the most money.
+"""Lists the prices that need review with their cards, those first that move the most money.
 
 A review whose evidence has expired is not shown, even before the next run deletes it.
 """

@@ -1,7 +1,8 @@
-"""Targets that are a sale's price: a run's cards in; the sales whose targets are not served out.
+"""Keeps which targets are a sale's price, so that the export leaves them out once the sale has
+ended.
 
 They are noted before a run writes its first target, and cleared of earlier sales when it has
-written the last one. In between a card may stand here with two sales, and its target is served only
+written the last one. In between a card may be noted with two sales, and its target is served only
 while both are on: a run that is killed leaves nothing behind that is served too long.
 """
 

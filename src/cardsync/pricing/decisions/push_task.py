@@ -1,5 +1,4 @@
-"""The agent's part of a run: that prices changed in; one task out, for the agent to apply what
-the export holds.
+"""Queues the agent's task to apply the price file after a run that changed prices.
 
 When the export holds nothing any more, the task that waits is withdrawn.
 """
@@ -30,7 +29,7 @@ async def push_prices(
     that cycle ends the task.
     """
     await locked(session, seller_id)
-    # As it is once we have the row: whoever changes the account takes that row first.
+    # As it is once we have the row: each change of the account takes that row first.
     statement = (
         select(Account)
         .where(Account.seller_id == seller_id)

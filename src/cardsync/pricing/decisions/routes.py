@@ -1,6 +1,4 @@
-"""Prices that wait for the seller's word, over HTTP: the list, and accepting or dismissing one or
-many.
-"""
+"""HTTP routes of prices that need review: the list, and accepting or dismissing one or many."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Proposed prices become targets: cards with prices come in; targets, price changes, the export's
-fingerprint and the agent's task are written in the caller's transaction.
+"""Makes proposed prices the targets of their cards: it writes targets, price changes, the export's
+fingerprint and the agent's task in the caller's transaction.
 
 The seller's state row is locked, and no run holds the lease. The prices are a run of their own, so
 that a rollback can take them back. A price with an `until` is pinned until then, because the next
@@ -69,7 +69,7 @@ _TARGETS: Final = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
      WHERE c.seller_id = :seller AND c.id = w.id
 """
-# A price that a person pinned stands: such a card is not recommended anything.
+# A price that a person pinned stays: such a card gets no recommendation.
 _PINS: Final = """
     INSERT INTO pinned_price AS p (seller_id, marketplace_id, price, until, created_at)
     SELECT :seller, c.marketplace_id, w.price, w.until, :now
@@ -91,7 +91,7 @@ async def apply_targets(
     trigger: Trigger,
     now: datetime,
 ) -> int:
-    """Write the targets, and return the run that they stand in."""
+    """Write the targets, and return the run that has them."""
     count = len(targets)
     made = PriceRun(
         seller_id=state.seller_id,

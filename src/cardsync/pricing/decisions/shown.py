@@ -1,6 +1,4 @@
-"""Prices that wait, as the API shows them: what operations return comes in, the JSON's structs go
-out. The module is pure.
-"""
+"""The JSON structs of prices that need review, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

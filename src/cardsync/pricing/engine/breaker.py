@@ -1,8 +1,9 @@
-"""The run-level breaker: a priced run in, whether it stops for the seller's look out. Pure.
+"""The breaker: decides whether a priced run stops for the seller's look, because too many of its
+cards leap. Pure.
 
 Step 7's result is judged, before caps soften it. A card leaps only where its exported price
-changes. What the seller confirmed is remembered: such a card counts again when its result has moved
-on, or when the confirmation has grown old.
+changes. Leaps that the seller confirmed are remembered: such a card counts again when its result
+has moved on, or when the confirmation has grown old.
 """
 
 from __future__ import annotations

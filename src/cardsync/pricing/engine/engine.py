@@ -1,5 +1,5 @@
-"""The pricing engine: cards, rules and a moment go in; one target and its receipt per card come
-out. The module is pure and uses neither a database nor a clock.
+"""The pricing engine: prices cards by rules at a moment, with one target and one receipt a card.
+Pure: it uses neither a database nor a clock.
 
 Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths of
 a dollar throughout. Every row depends on itself and the run alone, so neither the order nor the
@@ -72,7 +72,7 @@ PRICE_INPUTS: Final = (
     "approved_price",
 )
 
-# Every step's columns stand here in the order of the steps; columns of steps that no rule of the
+# Every step's columns, in the order of the steps; columns of steps that no rule of the
 # run uses are null.
 RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "blockers": pl.UInt16(),

@@ -1,5 +1,4 @@
-"""Market evidence that a rule asks for while none was imported: a rule goes in; sentences about the
-missing evidence come out. The module is pure.
+"""Warns about market evidence that a rule asks for while none was imported. Pure.
 
 Without recent sales a sales anchor falls back, and without listings a gate never undercuts. A
 seller who writes, previews or follows such a rule gets a warning.
@@ -17,7 +16,7 @@ NO_LISTINGS: Final = "market_gate: no listings are known of any card, so nothing
 
 
 class Observed(NamedTuple):
-    """The flags tell whether sales and listings of any product were ever imported."""
+    """The flags say whether sales and listings of any product were ever imported."""
 
     sales: bool
     listings: bool

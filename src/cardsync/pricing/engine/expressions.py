@@ -1,5 +1,5 @@
 """Small column expressions that the steps are written in: first choice, condition, half-up rounding
-in integers, age. Columns go in, and expressions come out.
+in integers, age.
 """
 
 from __future__ import annotations

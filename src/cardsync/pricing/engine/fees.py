@@ -1,5 +1,5 @@
-"""The marketplace's fees: a price, a fee level and a date go in; the net that the seller gets comes
-out. The module is pure and exact.
+"""Computes what a seller gets of a price after the marketplace's fees, by fee level and date. Pure
+and exact.
 
 Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is
 ever rounded.

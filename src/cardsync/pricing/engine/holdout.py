@@ -1,7 +1,7 @@
-"""The step `holdout`: rounded prices come in; a small random part of a rule's cards keeps the price
-that it has, and a second part of the same size is named to be compared with. The module is pure.
+"""The step `holdout`: a small random part of a rule's cards keeps its price, and a second part of
+the same size is named to be compared with. Pure.
 
-The part is drawn anew every thirty days by a number made of the rule, the thirty days and the
+The part is drawn again every thirty days by a number made of the rule, the thirty days and the
 card's marketplace id, so each run, preview and replay draws the same cards.
 """
 
@@ -24,7 +24,7 @@ _MIX: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 def _part(seed: pl.Expr) -> pl.Expr:
     """Return a number from 0 to 9,999 of each card; 64 bits overflow as they do in the original,
-    and the id of a custom listing, which is below zero, stands for its bits.
+    and the id of a custom listing, which is below zero, counts by its bits.
     """
     mixed = pl.col("marketplace_id").reinterpret(signed=False) ^ seed
     for factor in _MIX:

@@ -1,5 +1,5 @@
-"""The draw of a hold-out: a rule and a moment come in; the number of the thirty days and the number
-that draws their cards come out. The module is pure.
+"""Computes the number that draws the cards of a rule's hold-out for the thirty days of a moment.
+Pure.
 """
 
 from __future__ import annotations

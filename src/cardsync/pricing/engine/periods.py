@@ -1,6 +1,4 @@
-"""The beginning of a cap's period: a moment and a seller's zone go in; the start of the day or of
-the week (Monday) comes out. The module is pure.
-"""
+"""Computes when a cap's period begins: the day or the week (Monday) in the seller's zone. Pure."""
 
 from __future__ import annotations
 

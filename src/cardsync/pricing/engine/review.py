@@ -1,5 +1,5 @@
-"""The step `review`: rounded prices come in; a move beyond the seller's review limits goes out as
-the price that the card has, with the reason. The module is pure.
+"""The step `review`: a move beyond the seller's review limits keeps the card's price, with the
+reason. Pure.
 
 A price that the seller accepted passes, and so does each price on the way to it. A move beyond it
 goes as far as it and waits there. While a sale holds the card, an accepted price is the regular
@@ -58,8 +58,8 @@ def _approved(run: Run) -> pl.Expr:
 
 
 def _stays(price: pl.Expr, run: Run) -> pl.Expr:
-    """Return the price that a card keeps while a further one waits: an accepted price that lies on
-    the way and within the limits of now. A sale prices its cards anew in each run.
+    """Return the price that a card keeps while a further one waits: an accepted price that is on
+    the way and within the present limits. A sale prices its cards again in each run.
     """
     current = pl.col("current_price")
     approved = pl.col("approved_price")
@@ -71,7 +71,7 @@ def _stays(price: pl.Expr, run: Run) -> pl.Expr:
 
 def _drops(price: pl.Expr, run: Run) -> pl.Expr:
     """Return whether the price falls too far. The seller made the sale, so a sale's own cut is no
-    drop: the regular price is compared, which is the accepted one if the card stands at the sale's
+    drop: the regular price is compared, which is the accepted one if the card is at the sale's
     price already.
     """
     current = pl.col("current_price")

@@ -1,9 +1,8 @@
-"""The vocabulary of pricing: the base rule, the sale, the four presets and the seller-wide
-settings.
+"""Defines the base rule, the sale, the four presets and the seller-wide settings as frozen objects
+that cannot contradict themselves.
 
-Values that were read from the wire or the database go in (money in ten-thousandths of a dollar,
-percentages in basis points). Frozen objects that cannot contradict themselves come out;
-`InvalidRule` names the field that contradicts.
+Values from the wire or the database have money in ten-thousandths of a dollar and percentages in
+basis points; `InvalidRule` names the field that contradicts.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ class Rule:
     undercut_up_bp: int | None = None
     fee_gap_adjustment: bool = False
     rounding: Rounding = "cent"
-    # The rule's own limits stand in the place of the seller-wide ones.
+    # The rule's own limits replace the seller-wide ones.
     review: ReviewLimits | None = None
     holdout_bp: int | None = None
     # This flag is not a field of the seller's: it says that the saved query can no longer be read.
@@ -253,7 +252,7 @@ class Sale:
     floor: int | None = None
     enabled: bool = True
     # The flag is the same as a rule's, but a sale that cannot be read only selects nothing: without
-    # the sale the price stands.
+    # the sale the price stays.
     broken: bool = False
 
     def __post_init__(self) -> None:

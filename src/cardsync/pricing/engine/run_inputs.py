@@ -1,8 +1,8 @@
-"""The inputs that all cards of a run share: rules, sales, settings and the moment go in; the
-parameters that the steps read come out.
+"""Collects what all cards of a run share: the parameters that the steps read, from rules, sales,
+settings and the moment.
 
-The parameters of rules and sales stand in small frames that are joined to the cards. Columns that
-begin with `_` are the working set.
+The parameters of rules and sales are small frames that are joined to the cards. Columns that begin
+with `_` are the working set.
 """
 
 from __future__ import annotations

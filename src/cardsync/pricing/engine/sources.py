@@ -1,5 +1,5 @@
-"""The sources of a rule's base price: a run goes in; the column of each source and the reasons why
-a source cannot be used come out.
+"""The sources of a rule's base price: the column of each, and the reasons why one cannot be
+used.
 """
 
 from __future__ import annotations

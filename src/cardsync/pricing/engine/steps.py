@@ -1,5 +1,5 @@
-"""The thirteen steps of pricing.md, one function each, in the order of its table: a run goes in;
-column expressions come out.
+"""The thirteen steps of pricing.md, one function each, in the order of its table, as column
+expressions.
 
 Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the
 last one `target`. Columns that begin with `_` are the working set (`engine.run_inputs`) and are
@@ -194,7 +194,7 @@ def _bought_out(run: Run) -> pl.Expr:
 
 # 5b
 def undercut(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Rise to just under the lowest listing where it stands above the price; never lower a price.
+    """Rise to just under the lowest listing where it is above the price; never lower a price.
 
     Fresh listings in the card's own condition come first, then the upload's low price.
     """
@@ -388,7 +388,7 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
         bottom = cents_up(pl.col("_cap_low"))
         stopped = pl.col("after_cap")
         limit = pl.col("seller_limit")
-        # A cap that binds stands before floor and ceiling; a price that steps 9 to 11 moved past it
+        # A cap that binds overrides floor and ceiling; a price that steps 9 to 11 moved past it
         # stays past it.
         up = true(limit < pl.col("after_bounds"))
         down = true(limit > pl.col("after_bounds"))
@@ -417,7 +417,7 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
     )
     rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
     ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
-    # An ending that would pass a limit is not applied: the price in cents stands.
+    # An ending that would pass a limit is not applied: the price in cents stays.
     chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
     # A cap that holds leaves the price as it is, to the last fraction.
     shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)

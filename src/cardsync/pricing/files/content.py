@@ -1,9 +1,8 @@
-"""The content of the export: the cards whose target differs from the marketplace's price, as the
-CSV that the marketplace imports.
+"""Writes the price file: the cards whose target differs from the marketplace's price, as the CSV
+that the marketplace imports.
 
-PostgreSQL writes the CSV; we only make its line ends CRLF. A fingerprint of the set of (id,
-target) stands on the seller's state row, so that a 304 costs the one row that the caller's check
-reads anyway.
+PostgreSQL writes the CSV; we only make its line ends CRLF. The seller's state row has a fingerprint
+of the set of (id, target), so that a 304 costs the one row that the caller's check reads anyway.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ REASONS = (
 
 
 def export_sql(cards: str, which: str, price: str) -> str:
-    """The pricing CSV's rows of what stands `FROM cards`, `card c` among it; `csv_of` makes a
+    """Return the query of the pricing CSV's rows `FROM cards`, which has `card c`; `csv_of` makes a
     file of them.
     """
     return _EXPORT_SQL.format(cards=cards, which=which, price=price)
@@ -111,7 +110,7 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
 
 
 def holds_at(fingerprint: str | None, until: datetime | None, now: datetime) -> bool:
-    """Whether the stored fingerprint tells what is served. Pure.
+    """Whether the stored fingerprint is that of the served set. Pure.
 
     It does while no run is changing the set and every sale in it is still on.
     """

@@ -1,4 +1,4 @@
-"""Whether rules that are still drafts would change a price: the seller in, yes or no out.
+"""Finds whether rules that are still drafts would change a price of the seller.
 
 Nothing is read where there is no draft.
 """

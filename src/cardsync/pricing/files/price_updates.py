@@ -1,7 +1,7 @@
-"""One answer of GET /export/price-updates: the caller in, the file out, or a header-only one with
-the reasons for it.
+"""Answers GET /export/price-updates with the price file, or with a header-only one and the reasons
+for it.
 
-Some reasons hold prices back, `forced_reasons` those that the caller's row tells; `no_updates`
+Some reasons hold prices back: `forced_reasons` are those that the caller's row shows. `no_updates`
 and `drafts_only` only explain.
 """
 
@@ -100,7 +100,7 @@ async def _forced(
     *,
     read_only: bool,
 ) -> list[str]:
-    """The caller's own reasons, and those that stand in other tables.
+    """The caller's own reasons, and those of other tables.
 
     A read_only seller looks at a run's file anyway.
     """

@@ -1,4 +1,4 @@
-"""The price-updates export over HTTP."""
+"""HTTP route of the price file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The seller's stored cards as the engine reads them: a run in, the run with its queries judged
-and one frame out.
+"""Reads the seller's stored cards as the engine prices them, in one frame.
 
-Which rule and which sale selects a card is answered by PostgreSQL in the same pass that reads the
-card: a CASE by priority, in one COPY.
+PostgreSQL finds the rule and the sale that select a card in the same pass that reads the card: a
+CASE by priority, in one COPY.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _GAMES: Final = """
      WHERE EXISTS (SELECT FROM card c
             WHERE c.seller_id = :seller AND c.product_line = line AND {on_sale} AND ({any}))
 """
-# No id and no price is zero, so zero tells that there is none.
+# No id and no price is zero, so zero means that there is none.
 _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
 
@@ -117,8 +116,8 @@ async def read_stock(
     **values: Any,
 ) -> Stock:
     """Every active card, or those that a condition over `card c` selects; with `card_ids` only
-    these, and nobody else's past is read. The market's evidence is read where the run looks at it, or if `evidence`
-    asks for it.
+    these, and only their past is read. The market's evidence is read where the run looks at it, or
+    if `evidence` asks for it.
     """
     chosen = await choices(session, account.seller_id, run)
     games = await games_with_rules(session, account, chosen)
@@ -203,7 +202,7 @@ async def integer_frame(
     absent_as_zero: Sequence[str],
     planned: str | None = None,
 ) -> pl.DataFrame:
-    """Columns of a source in order of `id`; zero in some of them stands for nothing."""
+    """Columns of a source in order of `id`; zero in some of them means none."""
     read = await integer_columns(
         session,
         {name: name for name in columns},

@@ -1,5 +1,4 @@
-"""The seller's words on single prices: a seller and a run come in; pins and accepted prices come
-out, as the engine's inputs.
+"""Reads the seller's decisions on single prices, pins and accepted prices, as the engine's inputs.
 
 An accepted review lets its price pass for thirty days, as a confirmed leap does.
 """

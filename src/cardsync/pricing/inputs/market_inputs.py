@@ -1,5 +1,5 @@
-"""Market evidence as the engine's inputs: a seller's cards and the moment come in; a frame of the
-evidence of those cards comes out, with every clock beside its figure.
+"""Reads the market evidence of a seller's cards as the engine's inputs, with every clock beside its
+figure.
 
 The engine compares the clocks with the limits of each rule, and the receipts freeze them.
 """

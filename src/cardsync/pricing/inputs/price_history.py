@@ -1,9 +1,8 @@
-"""The past of the seller's cards that a run reads: a run and a seller go in; a frame by card id
-comes out.
+"""Reads the past of the seller's cards that a run needs, as a frame by card id.
 
-Prices at a period's begin are read only of cards that were seen anew since and had other values
-before: every other card began with the price that it has. What no rule of the run asks for is not
-read.
+Prices at a period's begin are read only of cards that were seen again since and had other values
+before: every other card began with the price that it has. The past that no rule of the run asks for
+is not read.
 """
 
 from __future__ import annotations
@@ -145,7 +144,7 @@ class Past:
     unsold: pl.DataFrame | None
 
     def columns(self, rows: pl.DataFrame, observed_at: datetime) -> dict[str, pl.Series]:
-        """The engine's inputs for an upload's rows, which stand beside their stored cards: `id`,
+        """The engine's inputs for an upload's rows, which are joined to their stored cards: `id`,
         `price_old`, `market`.
         """
         found: dict[str, pl.Series] = {}

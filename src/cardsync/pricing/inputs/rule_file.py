@@ -1,5 +1,4 @@
-"""Whole sets of rules and sales in a body or in a file: JSON values go in; valid objects come out,
-and back. The module is pure.
+"""Reads and writes whole sets of rules and sales, from a body or a file. Pure.
 
 `errors.InvalidRule` names the entry and the field that is not allowed. A file joins the answers of
 `GET /api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`,
@@ -37,7 +36,7 @@ SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
     "review_first_price": wire.read_flag,
     "recommendations": wire.read_text,
 }
-# No body may give this priority; it stands for an omitted one until all entries are read.
+# No body may give this priority; it marks an omitted one until all entries are read.
 UNPLACED: Final = 0
 MONEY_SETTINGS: Final = ("direct_minimum", "minimum_move", "hard_floor", "shipping_adder")
 # These fields decide whether receipts are stored, and whether recommendations wait for a person
@@ -98,7 +97,7 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
 
 
 def read_sales(given: Any) -> list[Sale]:
-    """Return the sales; those without a priority stand behind all others, in their order, as posted
+    """Return the sales; those without a priority are after all others, in their order, as posted
     ones do.
     """
 

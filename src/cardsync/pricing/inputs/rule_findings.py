@@ -1,5 +1,5 @@
-"""Findings about a seller's rules on the cards: the cards that each rule selects go in; the cards
-that each governs and the rules that shadow it come out. The module is pure.
+"""Counts the cards that each of a seller's rules selects and governs, and finds the rules that
+shadow it. Pure.
 """
 
 from __future__ import annotations

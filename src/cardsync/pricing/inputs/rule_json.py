@@ -1,5 +1,4 @@
-"""Rules, sales and settings in JSON: a body goes in; a valid object of the engine comes out, and
-back. The module is pure.
+"""Reads rules, sales and settings from JSON into the engine's objects, and writes them back. Pure.
 
 `errors.InvalidRule` names a field that the body may not have, or a field with a wrong value.
 """

@@ -1,6 +1,5 @@
-"""Queries of rules and sales are read when they are saved, and read again whenever they are used.
-
-A session and texts go in; verdicts come out.
+"""Checks the queries of rules and sales when they are saved, and turns them into conditions
+whenever they are used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A seller's rules and settings: rows of the tables go in; the engine's plain values come out, and
-back.
+"""Converts a seller's rules, sales, pins and settings between the tables' rows and the engine's
+plain values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row", PricingRule, PricingSale)
 _CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
-# These fields have columns of their own; every other field of a rule stands in `settings`.
+# These fields have columns of their own; every other field of a rule is in `settings`.
 _COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
 
 
@@ -42,7 +42,7 @@ def rule_of(row: PricingRule) -> Rule:
 
 
 async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -> None:
-    """Add the one ordinary rule that a preset stands for."""
+    """Add the one ordinary rule that a preset makes."""
     session.add(row_of(seller_id, preset_rule(preset), preset))
     await session.flush()
 

@@ -1,7 +1,7 @@
-"""Loss limits: what keys, tokens and the automatic mode may do to prices without a member's click.
+"""Loss limits: sums up what keys, tokens and the automatic mode did to prices within the last hour,
+day and week, and finds the cards beyond what they may do without a member's click.
 
-A write's moves come in, with what such writers did within the last hour, day and week; the sums
-and the cards beyond a limit come out. Pure. Amounts are ten-thousandths of a dollar.
+Pure. Amounts are ten-thousandths of a dollar.
 
 A move has two sides: `today`, and `worst`, when caps and stale cuts have run their course. A fall
 that a cap spreads over a week is a fall. A span's base is the price that the card would have if

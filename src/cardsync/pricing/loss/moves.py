@@ -1,8 +1,8 @@
-"""Moves of prices that no member clicked: what a write did to each card goes in; what such writers
-did within the last hour, day and week comes out.
+"""Keeps and reads the moves of prices that no member clicked, by card and within the last hour, day
+and week.
 
-Moves of the same five minutes share a row, so that a day has few rows a card however many writes
-it has. A span is counted to the beginning of the five minutes in which it began.
+Moves of the same five minutes share a row, so that a day has few rows a card however many writes it
+has. A span is counted to the beginning of the five minutes in which it began.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""A backtest of rules on stored days: rules, sales and a span of time go in; the prices of each
-day, the sales beside them and a summary come out.
+"""Backtests rules on stored days: the prices of each day, the sales beside them and a summary.
 
 The backtest prices every stored snapshot of the span in turn, each after the one before
 (`preview/simulated_shop.py`), and holds only one of them in memory. It writes nothing and reads one
@@ -187,7 +186,7 @@ async def _go_through(
         )
         chosen = replace(known, run=replace(known.run, now=snapshot.at))
         if again:
-            # The games of today's cards stand for those of each day.
+            # The games of today's cards are taken for those of each day.
             games = await games_with_rules(session, account, chosen)
         # A query that depends on the time may select other cards although nothing changed.
         whole = again or chosen.timed

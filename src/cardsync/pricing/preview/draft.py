@@ -1,8 +1,8 @@
-"""A preview of one rule while it is written: the rule as it stands in the form goes in, beside the
-live rules; what it selects, moves and holds, and whether it can govern anything, come out.
+"""Previews one rule while it is written, beside the live rules: what it selects, moves and holds,
+and whether it can govern anything.
 
 Only the cards that the rule selects are read and priced, and those that it would no longer select.
-Nothing is written, and no lease is held: somebody types.
+Nothing is written, and no lease is held, because somebody is typing.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ UNSAVED: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`edited` says that the draft is not the saved rule. `shadowed_by` names the earlier rules that govern every card that the draft selects, in the
-    order of priority; `told` is the preview of the cards, in its form on the wire. If `one_in` is
-    above one, a sample was priced, and all counts and values are that many times those of it.
+    """`edited` says that the draft is not the saved rule. `shadowed_by` names the earlier rules
+    that govern every card that the draft selects, in the order of priority; `told` is the preview
+    of the cards, in its form on the wire. If `one_in` is above one, a sample was priced, and all
+    counts and values are that many times those of it.
     """
 
     selects: int
@@ -126,7 +127,7 @@ async def _one_in(session: AsyncSession, seller_id: int, body: Mapping[str, Any]
 
 
 def _times(told: dict[str, Any], one_in: int) -> dict[str, Any]:
-    """Return what a sample tells of all cards. Pure."""
+    """Return the figures of all cards, estimated from a sample. Pure."""
     if one_in == 1:
         return told
     counts = ("cards", "up", "down", "unchanged", "held", "reviewed", "differs")
@@ -157,7 +158,7 @@ def read_draft(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule |
     former = next((rule for rule in rules if rule.id == rule_id), None)
     if rule_id is not None and former is None:
         raise errors.NotFound(f"there is no rule {rule_id}")
-    # A new rule stands where a posted one would: directly before the default rule.
+    # A new rule is placed where a posted one would be: directly before the default rule.
     base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
     try:
         values = rule_json.read_body(given, rule_json.RULE_FIELDS)

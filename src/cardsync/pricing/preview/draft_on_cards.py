@@ -1,6 +1,5 @@
-"""A draft rule on a few cards: the rule as it is written and a card or a search go in; what each of
-the cards asks by the live rules and would ask with the draft, with the steps to both, comes out.
-Nothing is written.
+"""Shows a draft rule on a few cards: the price of each by the live rules and with the draft, with
+the steps to both. Nothing is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The presets on the seller's own cards, side by side: the preview of each comes out, with the
-seller's other rules as they stand.
+"""Compares the presets on the seller's own cards: the preview of each, beside the seller's other
+rules.
 
 Nothing is written. Each preset is a preview of its own, so the figures are those of the preview.
 """
@@ -21,7 +21,7 @@ from cardsync.pricing.models import PricingRule
 from cardsync.pricing.preview import preview
 from cardsync.pricing.preview.draft import UNSAVED
 
-# The largest moves that stand as examples.
+# The number of largest moves that are shown as examples.
 EXAMPLES: Final = 10
 
 

@@ -1,5 +1,5 @@
-"""A preview of other rules without applying them: rules and sales in place of the live ones go in;
-counts and the largest moves come out.
+"""Previews other rules in place of the live ones without applying them: counts and the largest
+moves.
 
 The preview reads everything in one snapshot and writes no price. It holds the lease while it reads,
 if the lease is free: during a run a snapshot is as good.

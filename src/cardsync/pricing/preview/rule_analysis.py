@@ -1,5 +1,5 @@
-"""An analysis of a seller's rules on the stored cards: one pass over the cards finds those that
-each rule selects; `findings` interprets the counts.
+"""Analyses a seller's rules on the stored cards: one pass over the cards finds those that each rule
+selects; `findings` interprets the counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Previews and backtests as the API shows them, as the JSON's structs. Pure."""
+"""The JSON structs of previews and backtests. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A simulated shop runs through stored snapshots as if other rules had priced it: a snapshot's
-changes go in; the prices that the shop would have asked come out. The module is pure.
+"""Simulates a shop that other rules had priced, snapshot by snapshot, and returns the prices that
+it would have asked. Pure.
 
 A card begins with the price that it really had. Once the rules have priced it, it has the price
 that they asked, so caps and `never_lower` bind on it day after day as they would have; a card that
@@ -56,7 +56,7 @@ class Shop:
             *(pl.lit(None, dtype).alias(name) for name, dtype in _BACK.items()),
             asked=pl.lit(None, pl.Int64),
         )
-        # When each line was covered the last time, by its number; None stands for all lines.
+        # When each line was covered the last time, by its number; None means all lines.
         self._covered: dict[int | None, datetime] = {}
 
     def advance(self, changed: pl.DataFrame, at: datetime) -> None:

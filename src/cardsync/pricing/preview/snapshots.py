@@ -1,5 +1,5 @@
-"""A seller's stored snapshots, one after the other: a span of time goes in; the changes of each
-inventory upload in the span come out.
+"""Reads a seller's stored snapshots of a span, one after the other: the changes of each inventory
+upload.
 
 The module gathers the observations of the span once, in the order of time, into a temporary table
 of this transaction; each snapshot then reads its own part of them, and the same pass finds the rule

@@ -1,8 +1,8 @@
-"""Receipts in the object store: a priced run's file goes in under a key of its own; a card's latest
-receipt comes out, in sentences.
+"""Keeps the receipts of a priced run as a file in the object store, and finds a card's latest
+receipt, in sentences.
 
-The key stands in the run's summary; a run without a key was made while attribution logging was off,
-or no sync caused it. `retention` deletes old files, and also those that a killed worker never
+The file's key is in the run's summary; a run without a key was made while attribution logging was
+off, or no sync caused it. `retention` deletes old files, and also those that a killed worker never
 recorded.
 """
 

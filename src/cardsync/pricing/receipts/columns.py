@@ -1,8 +1,8 @@
-"""Receipts of a run: the engine's inputs and every step's result go in; one Parquet file comes out,
-and can be read back. The module is pure.
+"""Packs the receipts of a run, the engine's inputs and every step's result, into one Parquet file,
+and reads it back. Pure.
 
 A step that left the price as it was is a null, which costs nothing; rules, sales, settings and the
-moment of the run stand in the file's metadata, so that a file alone prices every card of it again.
+moment of the run are in the file's metadata, so that a file alone prices every card of it again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pack(taken: list[pl.DataFrame], run: Run) -> bytes:
     """Pack the cards of a run, as `engine.price` left them, into a file sorted by
     marketplace_id.
 
-    The list's one frame is taken out of it: where nobody else holds the frame, each column goes
+    The list's one frame is taken out of it: where nothing else holds the frame, each column goes
     before the next one is sorted. Two frames of a large run would be the most that a worker holds.
     """
     frame = _sorted(filled(taken.pop()))
@@ -94,7 +94,7 @@ def replay(data: bytes) -> int:
 
 def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
     """Sort by marketplace_id, and leave out the prices of steps that changed nothing; the target
-    always stands, so that it can be compared. The frame loses its columns meanwhile.
+    is always there, so that it can be compared. The frame loses its columns meanwhile.
     """
     order = frame["marketplace_id"].arg_sort()
     made: list[pl.Series] = []

@@ -1,5 +1,5 @@
-"""The explanation of a card's price: one stored card goes in; the steps by which the live rules
-price it anew come out, beside the rules and sales that lost.
+"""Explains a card's price: the steps by which the live rules price it now, beside the rules and
+sales that lost.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The sentences of a receipt: one priced card and its run go in; the steps come out, each with one
-sentence. The module is pure.
+"""Writes a receipt as steps, each with one sentence. Pure.
 
 Each step's input is the output of the one before it; the steps before a base is found pass the
 current price on.
@@ -62,7 +61,7 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
     return told
 
 
-# Steps of seller-wide settings, and those that most rules do without, are told only where the
+# Steps of seller-wide settings, and those that most rules do without, are shown only where the
 # seller set them.
 _ONLY_IF_SET: Final = (
     "after_shipping_adder",

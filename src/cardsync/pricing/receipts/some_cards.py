@@ -1,5 +1,5 @@
-"""A few cards as a run prices them: their ids and a run go in; for each of them the engine's row, from
-which its steps are told, comes out. Nothing is written.
+"""Prices a few cards by a run, and returns the engine's rows, from which their steps are written.
+Nothing is stored.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""An explanation for a terminal: the answer of `GET /api/v1/pricing/explain/{marketplace_id}` goes
-in; lines of text come out. The module is pure.
+"""Prints an explanation, the answer of `GET /api/v1/pricing/explain/{marketplace_id}`, as lines for
+a terminal. Pure.
 
 Every step is a row with the price before it, the price after it and its sentence, wrapped to the
 width.

@@ -1,5 +1,5 @@
-"""A changed rule on one card: the card and the changes of its governing rule come in; what the card
-would ask, and the steps to it, go out. Nothing is written.
+"""Tries a changed rule on one card: the price that the card would ask, and the steps to it. Nothing
+is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Moving cards to the prices that an agent imported: a recorded event in, current prices and
-their history out, in slabs under the lease; `work/runner.py` runs it.
+"""Moves cards to the prices that an agent imported, with their history, in slabs under the lease;
+`work/runner.py` runs it.
 
 A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
 straight back before the next run, and what the seller accepted before it, so that the next run does
@@ -189,7 +189,7 @@ async def _slab(
     values: dict[str, Any],
     *statements: str,
 ) -> None:
-    """One transaction, which begins with the seller's row: nobody takes the lease over
+    """One transaction, which begins with the seller's row, so that no worker takes the lease over
     meanwhile.
     """
     now = clock.now()
@@ -210,7 +210,7 @@ async def _fail(
     code: str | None,
     why: str,
 ) -> None:
-    """The next upload tells the prices; a rollback stays served, and is applied when its file is
+    """The next upload brings the prices; a rollback stays served, and is applied when its file is
     imported again, or expires.
     """
     async with work.database.tenant(lease.seller_id) as session:

@@ -1,4 +1,4 @@
-"""The agent's reports about a file of prices, over HTTP: imported or failed."""
+"""HTTP routes by which the agent reports a price file as imported or failed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The moved prices of an event as they wait in its row: {id, old, price} go in; bytes come out, and
-back. The module is pure.
+"""Packs the moved prices of an event into bytes, {id, old, price} each, and unpacks them. Pure.
 
 Fifty thousand of them are JSON of four megabytes. Packed by us they cost PostgreSQL one value that
 it neither reads nor compresses.

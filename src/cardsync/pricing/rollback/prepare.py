@@ -1,8 +1,8 @@
-"""Preparing a rollback: one that was requested in, its cards with the prices that they go back to
-out, in slabs under the seller's lease; `work/runner.py` runs it.
+"""Prepares a requested rollback: it writes the cards with the prices that they go back to, in slabs
+under the seller's lease; `work/runner.py` runs it.
 
-A worker that is killed leaves slabs behind which the next one goes on from; a rollback that
-nobody applies ends here as expired.
+A worker that is killed leaves slabs behind which the next one goes on from; a rollback that no
+agent applies ends here as expired.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def request(
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A rollback that nobody applied in time is over, and one that no agent could apply."""
+    """End a rollback that was not applied in time, or that no agent could apply."""
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)
     if rollback is not None and rollback.expires_at <= now:

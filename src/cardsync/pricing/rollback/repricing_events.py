@@ -1,8 +1,8 @@
-"""Agents' reports of a file of prices: imported or failed comes in. One event is recorded however
-often the agent reports it, and the work that follows is begun.
+"""Records an agent's report of a price file, imported or failed, as one event however often it is
+reported, and begins the work that follows.
 
-The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import
-as soon as the prices are moved.
+The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import as
+soon as the prices are moved.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def _moment(value: str, now: datetime) -> datetime:
 
 
 async def record_import(work: Work, caller: Caller, report: Report, now: datetime) -> int:
-    """The event's id. Few cards are moved at once, where nobody else writes prices; the job finds
-    nothing left then.
+    """The event's id. Few cards are moved at once if no other work writes prices; the job then
+    finds nothing left.
     """
     async with work.database.tenant(caller.seller_id) as session:
         event_id, moving = await record(session, caller, report, now)
@@ -200,7 +200,7 @@ async def record(
     report: Report,
     now: datetime,
 ) -> tuple[int, int]:
-    """The event's id, and how many cards are to be moved; told again it is the same event."""
+    """The event's id, and how many cards are to be moved; a repeated report is the same event."""
     state = await sync_state.locked(session, caller.seller_id)
     known = await session.scalar(
         select(RepricingEvent).where(
@@ -284,9 +284,10 @@ async def _served_as(
     seller_id: int,
     sha256: str | None,
 ) -> PriceRollback | None:
-    """The rollback whose file it is; one that was given up meanwhile was applied all the same,
-    and one that is applied already is told of again by an agent that names another cycle: no
-    price updates were imported."""
+    """The rollback whose file it is, also one that was given up meanwhile: it was applied all the
+    same. An agent that names another cycle may report an applied one again, and then no price
+    updates were imported.
+    """
     if sha256 is None:
         return None
     statement = select(PriceRollback).where(

@@ -1,8 +1,7 @@
-"""Rollbacks as sellers ask for them: a scope in, the diff and the rollback's row out; cancelled,
-expired, or settled by what an agent reports.
+"""Requests, shows and cancels a seller's rollbacks, and settles them by what an agent reports.
 
-At most one of a seller is not over. It lives on the rollback's row; the seller's state row,
-locked first, tells the export until when one is to be served.
+At most one of a seller is not over. It is kept in the rollback's row; the seller's state row,
+locked first, has the time until which the export serves one.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ async def newest(session: AsyncSession, caller: Caller) -> Sequence[PriceRollbac
 
 
 def state_at(rollback: PriceRollback, now: datetime) -> str:
-    """One that ran out is expired, though nobody has come by yet to end it. Pure."""
+    """A rollback past its time is expired, even before it is ended. Pure."""
     return "expired" if rollback.state in OPEN and rollback.expires_at <= now else rollback.state
 
 

@@ -1,5 +1,5 @@
-"""Rollbacks over HTTP: asked for with their diff, looked at, cancelled before the agent has
-them.
+"""HTTP routes of rollbacks: request one with its diff, read it, and cancel it before the agent has
+it.
 """
 
 from __future__ import annotations

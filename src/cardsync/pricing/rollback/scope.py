@@ -1,9 +1,8 @@
-"""The reach of a rollback: the body's one scope comes in, the cards with the prices that they had
-before go out.
+"""Finds the cards that a rollback reaches by its one scope, with the prices that they had before.
 
-Of a run the price before it, since a time the one before the first change then, of a list the one
-before each card's last change, of a rule the one before its unbroken last changes: a card that
-another rule has priced since is left as it is.
+For a run it is the price before the run, since a time the one before the first change then, for a
+list the one before each card's last change, for a rule the one before its unbroken last changes: a
+card that another rule has priced since is left as it is.
 """
 
 from __future__ import annotations
@@ -129,8 +128,8 @@ async def _list(session: AsyncSession, seller_id: int, value: Any) -> int:
 
 
 async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
-    """Whether the scope names a list that is deleted since it was asked for: nobody can tell its
-    cards any more.
+    """Whether the scope names a list that was deleted since it was asked for: its cards are not
+    known any more.
     """
     if "list" not in scope:
         return False

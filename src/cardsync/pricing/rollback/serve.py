@@ -1,8 +1,7 @@
-"""Serving a rollback: the one that is ready in, the marketplace's pricing CSV with the prices to
-go back to out.
+"""Serves the rollback that is ready: the marketplace's pricing CSV with the prices to go back to.
 
-The file is made of the cards as they are now, those sold since left out; the SHA-256 of every
-file served is kept, since an agent names by it what it imported.
+The file is made of the cards as they are now, those sold since left out; the SHA-256 of every file
+served is kept, since an agent names by it what it imported.
 """
 
 from __future__ import annotations

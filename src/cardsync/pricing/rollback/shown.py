@@ -1,4 +1,6 @@
-"""Rollbacks as the API shows them: the stored row and its diff in, the JSON's structs out. Pure."""
+"""The JSON structs of rollbacks and their diffs, and the functions that fill them from
+rows. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rule tests on the cards: tests and a run of rules go in; each test's verdict, with the first
-cards that fail it and their explanations, comes out. Nothing is written.
+"""Checks rule tests on the cards: each test's verdict under a run of rules, with the first cards
+that fail it and their explanations. Nothing is written.
 
 All cards that some test selects are read and priced once, by the preview's engine.
 """

@@ -1,5 +1,5 @@
-"""Expectations of rule tests: a text goes in; the expectation, and the condition under
-which a priced card fails it, come out. The module is pure.
+"""Reads the expectation of a rule test, and writes the condition under which a priced card fails
+it. Pure.
 
 A card is judged by the price that it has now and by the price that it would have: the rules' price,
 or the present one if the rules leave the card alone. A card without any price fails nothing.

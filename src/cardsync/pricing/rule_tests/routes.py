@@ -1,4 +1,6 @@
-"""Rule tests over HTTP: read, made, changed, deleted, and all of them checked on the cards."""
+"""HTTP routes of rule tests: read, make, change and delete them, and check all of them on the
+cards.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A seller's rule tests: operations read, write and check them. A caller and values go in; rows or
-verdicts come out.
+"""Reads, writes and checks a seller's rule tests.
 
 Writes go one at a time, under the lock of the seller's state row, as those of rules do.
 """
@@ -139,7 +138,7 @@ async def put_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a test back to `was`. Raises ChangedSince unless it stands as in `became`."""
+    """Bring a test back to `was`. Raises ChangedSince unless it is as in `became`."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     mine = select(RuleTest).where(RuleTest.seller_id == caller.seller_id, RuleTest.id == undo["id"])

@@ -1,9 +1,8 @@
-"""Rule tests at a save of rules: the rules before the save and what the caller sent go in; the
-verdicts come out, or the save is refused.
+"""Judges a save of rules by the seller's rule tests, and refuses it where they are red.
 
 A save that changes what governs prices is a publish: red tests refuse it, unless the owner gives a
 reason, which stays in the activity. A save of a draft is judged as if the draft were live, and
-never refused. What `activity/undo.py` takes back is not judged: it restores what was live.
+never refused. An undo of `activity/undo.py` is not judged: it restores what was live.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ async def judge_save(
     override_reason: Any = None,
     draft: int | None = None,
 ) -> list[Verdict]:
-    """Judge the rules as they stand after a save; `was` are the rules that governed before it.
+    """Judge the rules as they are after a save; `was` are the rules that governed before it.
 
     Raises RuleTestsFailed, InvalidPayload.
     """

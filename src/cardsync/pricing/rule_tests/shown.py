@@ -1,6 +1,4 @@
-"""Rule tests as the API shows them: rows and verdicts go in; the JSON's structs come out. The
-module is pure.
-"""
+"""The JSON structs of rule tests and verdicts, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

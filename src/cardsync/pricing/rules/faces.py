@@ -1,5 +1,5 @@
-"""The faces of one rule: its JSON goes in; the sentence, the text and the fields of a form that say
-the same come out, and the text and the fields are read back. The module is pure.
+"""Shows one rule as a sentence, as text and as the fields of a form, and reads the text and the
+fields back. Pure.
 
 A form has no fields for the market gate and for a cap's separate small limits: it leaves them as
 they are, and the text sets them.

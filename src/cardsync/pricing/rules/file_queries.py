@@ -1,9 +1,8 @@
-"""Rules with queries over the cards of one file: a frame of rows and a run go in; the rule and the
-sale that select each row come out.
+"""Finds the rule and the sale that select each row of one file, for rules with queries.
 
-PostgreSQL evaluates the search language, so the rows go into a temporary table of one transaction,
-and nothing stays. A file holds no lists, shelves, orders or past; `untold` names the parts of a
-rule that need them.
+PostgreSQL evaluates the search language, so the rows are copied into a temporary table of one
+transaction, and nothing stays. A file holds no lists, shelves, orders or past; `untold` names the
+parts of a rule that need them.
 """
 
 from __future__ import annotations

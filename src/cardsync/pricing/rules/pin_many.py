@@ -1,5 +1,5 @@
-"""Pinning many cards at once: a selection comes in; how many cards are pinned at the price that
-they have, or are pinned no more, goes out. One entry of the feed takes all of them back.
+"""Pins many cards at the price that they have, or unpins them. One entry of the feed takes all of
+them back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Undoing a change of rules: the rules as they were and as they became go in with the change; later
-the rules as they were come back, if those are as they became.
+"""Undoes a change of rules: it brings back the rules as they were before it, if they are still as
+it left them.
 
 One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
-there. `edit` makes what the activity feed is told.
+there. `edit` writes the entry of the activity feed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def kept(row: PricingRule) -> dict[str, Any]:
 
 
 def told(row: PricingRule) -> dict[str, Any]:
-    """A rule as the API tells it, for `edit`."""
+    """A rule as the API shows it, for `edit`."""
     return rule_json.told(rule_of(row))
 
 
@@ -64,7 +64,7 @@ async def put_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring the rules back to `before`. Raises ChangedSince unless they stand as in `after`."""
+    """Bring the rules back to `before`. Raises ChangedSince unless they are as in `after`."""
     caller.must_be_owner()
     seller_id = caller.seller_id
     await sync_state.locked(session, seller_id)

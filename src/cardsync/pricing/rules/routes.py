@@ -1,4 +1,4 @@
-"""Rules, sales, pins and settings of pricing over HTTP.
+"""HTTP routes of pricing's rules, sales, pins and settings.
 
 Bodies are read field by field (`json.py`), so that an error names its field.
 """

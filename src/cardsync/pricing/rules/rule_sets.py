@@ -1,7 +1,7 @@
-"""Writes of a seller's rules: a caller and values go in; the stored rules come out. Writes go one
-at a time, under the lock of the seller's state row, so that no two rules share a priority.
+"""Writes a seller's rules. Writes go one at a time, under the lock of the seller's state row, so
+that no two rules share a priority.
 
-A rule without a priority goes directly before the default rule, behind all others that stand before
+A rule without a priority goes directly before the default rule, after all others that are before
 it.
 
 Every write is judged by the seller's rule tests before it ends (`rule_tests/saves.py`).

@@ -1,8 +1,7 @@
-"""Warnings about stored rules and sales: rows come in, a list of sentences for each of them goes
-out.
+"""Warns about stored rules and sales, with a list of sentences for each.
 
-A warning names what a query does not find any more, or what a rule asks for although no data for
-it is gathered.
+A warning names what a query does not find any more, or what a rule asks for although no data for it
+is gathered.
 """
 
 from __future__ import annotations

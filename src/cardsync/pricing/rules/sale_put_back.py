@@ -1,5 +1,5 @@
-"""Undoing a change of a sale or of the pricing settings: what it was and what it became go in with
-the change; later what it was comes back, if it stands as it became.
+"""Undoes a change of a sale or of the pricing settings: it brings back what was before, if nothing
+has changed since.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def put_sale_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a sale back to what it was. Raises ChangedSince unless it stands as it became."""
+    """Bring a sale back to what it was. Raises ChangedSince if it has changed since."""
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingSale, caller.seller_id)}
@@ -131,7 +131,7 @@ async def _need_query(session: AsyncSession, seller_id: int, sale: Kept) -> None
 
 
 def plain_settings(account: Account, names: Iterable[str]) -> dict[str, Any]:
-    """Return settings as the activity feed tells them."""
+    """Return settings as the activity feed has them."""
     values = {name: getattr(account, name) for name in names}
     return {
         name: dollars(to_units(value)) if name in MONEY_SETTINGS and value is not None else value
@@ -145,7 +145,7 @@ async def put_settings_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring pricing settings back. Raises ChangedSince unless they stand as they became."""
+    """Bring pricing settings back. Raises ChangedSince if they have changed since."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)

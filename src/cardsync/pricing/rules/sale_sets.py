@@ -1,5 +1,5 @@
-"""Writes of a seller's sales, pinned prices and pricing settings: a caller and values go in; the
-written values come out. Writes go one at a time, under the lock of the seller's state row.
+"""Writes a seller's sales, pinned prices and pricing settings, one at a time, under the lock of the
+seller's state row.
 """
 
 from __future__ import annotations

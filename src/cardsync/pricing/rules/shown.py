@@ -1,5 +1,5 @@
-"""Rules, sales and settings of pricing as the API shows them: stored rows and their warnings in,
-the JSON's structs out. Pure.
+"""The JSON structs of pricing's rules, sales and settings, and the functions that fill them from
+rows. Pure.
 """
 
 from __future__ import annotations

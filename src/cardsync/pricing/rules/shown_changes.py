@@ -1,5 +1,5 @@
-"""Changes of rules that somebody saw before: what a page showed goes in beside the change; the
-change is made, or what stands now comes out, so that nobody writes over another's work unseen.
+"""Changes rules or settings only if they are still as the page showed them, so that nobody
+overwrites another's work unseen. Otherwise it returns what is there now.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.seller_state import state as sync_state
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing is written; `stands` is what somebody else made of it."""
+    """Nothing is written; `stands` has what somebody else wrote meanwhile."""
 
     def __init__(self, stands: Mapping[str, Any]) -> None:
         super().__init__("it has changed meanwhile")
@@ -66,7 +66,7 @@ async def reorder(
     now: datetime,
     override_reason: str | None = None,
 ) -> list[PricingRule]:
-    """Reorder rules that still stand in the order that was shown. Raises ChangedSince, and what
+    """Reorder rules that are still in the order that was shown. Raises ChangedSince, and what
     `rule_sets.reorder` raises.
     """
     caller.must_be_owner()

@@ -1,4 +1,4 @@
-"""Price runs as a CSV that streams: a caller comes in, encoded parts of the file go out."""
+"""Streams a seller's pricing runs as a CSV."""
 
 from __future__ import annotations
 

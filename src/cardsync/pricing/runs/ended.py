@@ -1,5 +1,5 @@
-"""The end of a pricing, of an upload or of the stored cards: what it found goes in; what follows from
-it is stored in its last transaction. The figures of the stock are kept after it (figures/keep.py).
+"""Stores what follows from a pricing, of an upload or of the stored cards, in its last transaction.
+The figures of the stock are kept after it (figures/keep.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Ended:
     fingerprint: str
     # Every target is set, and no further run over the same cards follows at once.
     completed: bool
-    # The export asks for prices that no agent was told of, or for nothing any more.
+    # The export asks for prices for which no agent has a task, or for nothing any more.
     pushes: bool = False
     withdraws: bool = False
     # The agent's cycle that brought the cards.

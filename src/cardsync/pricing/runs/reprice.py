@@ -1,10 +1,10 @@
-"""Pricing the stored cards anew: a run that waits in, targets and price changes out, in slabs
-under the seller's lease.
+"""Prices the stored cards again in a pricing run: targets and price changes, in slabs under the
+seller's lease.
 
-Started by the seller, or by an import when rules have queries, which PostgreSQL answers once the
-cards are written. A run that a killed worker left is found by the sweep and begun again: what was
-written already is equal and is not written twice. What a run changed is counted from what it
-wrote, in however many lives.
+A run is started by the seller, or by an import when rules have queries, which PostgreSQL answers
+once the cards are written. A run that a killed worker left is found by the sweep and begun again:
+rows that it wrote already are equal and are not written twice. The changes of a run are counted
+from what it wrote, however often it began.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> Non
 
 def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
     """The fingerprint of what the export holds once every target is written: under the lease
-    nobody else changes it.
+    nothing else changes it.
     """
     active = cards.select(
         "marketplace_id",

@@ -1,5 +1,5 @@
-"""Price runs over HTTP: started, looked at, confirmed or discarded; what the rules come to on the
-cards; why a card asks what it asks.
+"""HTTP routes of pricing runs: start, read, confirm or discard them; preview and backtest rules;
+and explain a card's price.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A seller's price runs as they are read: a seller in, the newest runs out."""
+"""Reads a seller's pricing runs, the newest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When sales start and end: sales, those on before and a moment in, the passed edge out. Pure."""
+"""Finds when sales start and end, and which start or end has passed. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timer of a seller's sales: starts and ends that have passed in, one run out.
+"""The timer of a seller's sales: begins one run after sales have started or ended.
 
 The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on
 when a run was last begun for them. Of two workers at the same edge the second finds the timer set
@@ -46,10 +46,11 @@ async def begun_since(
     priced_for: datetime,
     now: datetime,
 ) -> None:
-    """After an import that priced for an earlier moment: sales that began since bring another run.
+    """After an import that priced for an earlier moment: sales that began since get another run.
 
-    One that was put back or killed prices for the moment of its first life, over what the run at a
-    sale's start has written. `state` is locked.
+    An import that begins again, after it was put back or its worker was killed, still prices for
+    the moment of its first begin. It overwrites what the run at a sale's start has written. `state`
+    is locked.
     """
     sales = await sales_of(session, state.seller_id)
     late = {sale.id for sale in sales if sale.active(now) and not sale.active(priced_for)}

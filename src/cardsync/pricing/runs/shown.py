@@ -1,6 +1,4 @@
-"""Price runs and explanations as the API shows them: stored runs and explained cards in, the
-JSON's structs out. Pure.
-"""
+"""The JSON structs of pricing runs and explanations, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The demo's market: observations of a few of its cards are made and imported as `cardsync market
-import` does it, so that recommendations and badges have something to show. In: the server's
-settings and the demo's seller. Out: what was recommended, told in the terminal.
+"""Makes market observations of a few of the demo's cards and imports them as `cardsync market
+import` does, so that recommendations and badges have something to show.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def _calm(place: int, price: Decimal, now: datetime) -> Iterator[_Row]:
 
 
 def show(console: Console, server: str, api_key: str, said: str) -> None:
-    """Tell the recommendations, as soon as the worker has made them."""
+    """Show the recommendations, as soon as the worker has made them."""
     console.rule("[bold]the market's evidence", align="left")
     console.print(f"[green]✓[/] {said}", highlight=False)
     with httpx.Client(

@@ -1,6 +1,5 @@
-"""The demo's network: two more shops that consent, each with a part of the demo's stock at prices of
-its own. In: the server's settings and the demo's seller. Out: a basket over all three, told in the
-terminal.
+"""Sets up the demo's network: two more shops that consent, each with a part of the demo's stock at
+prices of its own; and shows a basket over all three in the terminal.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ async def _consent(database: Database, seller_id: int, shop: Shop) -> None:
 
 
 def show(console: Console, server: str, api_key: str, keys: list[str]) -> None:
-    """Upload the shops' stock, wait for their offers, and tell how a basket is split."""
+    """Upload the shops' stock, wait for their offers, and show how a basket is split."""
     for shop, key in zip(OTHERS, keys, strict=True):
         with _client(server, key) as http:
             headers = {"Content-Type": "text/csv"}

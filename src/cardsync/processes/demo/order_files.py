@@ -1,7 +1,4 @@
-"""The demo's story of the orders, told from what the server answers. In: its address and a key.
-
-Out: lines in the terminal.
-"""
+"""Shows in the terminal what happened to the demo's orders, from the server's answers."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ def tell_sent(console: Console, event: dict[str, Any]) -> None:
 
 
 def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int]) -> None:
-    """Tell what happened to the orders; nothing if there are none."""
+    """Show what happened to the orders; nothing if there are none."""
     with httpx.Client(
         base_url=server,
         headers={"Authorization": f"Bearer {api_key}"},

@@ -1,8 +1,8 @@
-"""The demo's orders: what the marketplace would have exported today of a shop with the demo's
-inventory.
+"""Writes the demo's order files: what the marketplace would have exported today of a shop with the
+demo's inventory.
 
-In: the inventory and a day. Out: the text of each file, always the same for the same day. People,
-addresses and sums are invented; one line of the order list is broken on purpose.
+The texts are always the same for the same inventory and day. People, addresses and sums are
+invented; one line of the order list is broken on purpose.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`cardsync demo`: a demo seller, one whole cycle by the real agent over HTTP, told as it
+"""Runs `cardsync demo`: a demo seller and one whole cycle by the real agent over HTTP, shown as it
 happens, then a server until Ctrl-C.
 
-The data stays in DATA_DIR: a second run finds the seller, its cards and its targets, and starts
-in seconds.
+The data stays in DATA_DIR: a second run finds the seller, its cards and its targets, and starts in
+seconds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def say(line: str) -> None:
 def run(settings: Settings, *, leave: bool) -> None:
     """With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C."""
     stop_on_signals()
-    # The story is told here; the processes speak up only when something is wrong.
+    # The demo prints its steps; the processes print only when something is wrong.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     try:
         with bind_address.alone(settings):
@@ -137,7 +137,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")
-    # A new seller's day is that of this zone: no order of the demo may lie in the future.
+    # A new seller's day is that of this zone: no order of the demo may be in the future.
     today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
     for name, content in orders_of_the_day.files(today).items():
         (inbox / name).write_text(content, encoding="utf-8", newline="")
