@@ -432,7 +432,7 @@ class Settings(BaseSettings):
         return self.host in ("0.0.0.0", "::", "")  # noqa: S104
 
     def is_own_name(self, host: str) -> bool:
-        """Whether a Host header names us, be it not by PUBLIC_URL: loopback names and the address
+        """Whether a Host header names us, also without PUBLIC_URL: loopback names and the address
         served do.
 
         Any other name may be pointed at our address by who owns it, whose page would then pass
