@@ -143,7 +143,7 @@ COUNTS_PER_PAGE = 100
 COUNTS_SUGGESTED = 100
 CONTRIBUTION_CHARACTERS = 300
 PUBLISHED_AT_ONCE = 500
-# Entries drafted or published at once, rows of one served file (their ids stand in a header), and
+# Entries drafted or published at once, rows of one served file (their ids are in a header), and
 # the marketplace's words for a rejection.
 QUICK_ADD_BATCH = 200
 QUICK_ADD_ROWS = 250
@@ -216,7 +216,7 @@ class Limit:
 
     count: int
     burst: int
-    # Seconds that one request costs; how far the arrival time may lie ahead of a request that is
+    # Seconds that one request costs; how far the arrival time may be ahead of a request that is
     # admitted.
     emission: float = field(init=False)
     tolerance: float = field(init=False)

@@ -171,7 +171,7 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         None,
         description="The origin agents reach, and members sign in at; absent: the address served. Beside it browsers are believed only"
-        " under loopback names and the address served, so a name of yours is told here",
+        " under loopback names and the address served, so set a name of yours here",
     )
     bind: Annotated[str, AfterValidator(_address)] = Field(
         "127.0.0.1:8000", description="Address and port of the API"
@@ -189,7 +189,7 @@ class Settings(BaseSettings):
     database_hot_pool: int = Field(
         2,
         ge=1,
-        description="Database connections of a web process for the polled reads: few, so that what comes meanwhile goes out together",
+        description="Database connections of a web process for the polled reads: few, so that reads that arrive meanwhile are sent together",
     )
     database_read_pool: int = Field(
         3,
@@ -241,7 +241,7 @@ class Settings(BaseSettings):
     )
     affiliate_url_template: str | None = Field(
         None,
-        description="Wraps every link of discovery; `{url}` stands for the link, percent-encoded",
+        description="Wraps every link of discovery; `{url}` is the link, percent-encoded",
     )
     price_write_limits: bool = Field(
         True,
@@ -294,7 +294,7 @@ class Settings(BaseSettings):
     rollback_seconds: int = Field(
         86_400,
         ge=1,
-        description="A rollback that nobody has applied so long after it was ready expires",
+        description="A rollback expires this long after it was ready, unless it was applied",
     )
     claim_ttl_seconds: int = Field(600, ge=1, description="Life of a claimed agent task")
     feedback_wait_seconds: float = Field(
@@ -315,7 +315,7 @@ class Settings(BaseSettings):
     release_refresh_seconds: float = Field(
         60,
         gt=0,
-        description="How often a web process reads the releases anew, beside the notices of changes",
+        description="How often a web process reads the releases again, beside the notices of changes",
     )
     session_idle_seconds: int = Field(
         43_200,
@@ -334,7 +334,7 @@ class Settings(BaseSettings):
         90, ge=1, description="Plans that were decided are kept, and their keys remembered, so long"
     )
     invitation_days: int = Field(
-        7, ge=1, description="An invitation of a member is good for so long"
+        7, ge=1, description="An invitation of a member is valid for so long"
     )
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
     screenshot_retention_days: int = Field(
@@ -432,7 +432,7 @@ class Settings(BaseSettings):
         return self.host in ("0.0.0.0", "::", "")  # noqa: S104
 
     def is_own_name(self, host: str) -> bool:
-        """Whether a Host header names us, be it not by PUBLIC_URL: loopback names and the address
+        """Whether a Host header names us, also without PUBLIC_URL: loopback names and the address
         served do.
 
         Any other name may be pointed at our address by who owns it, whose page would then pass
@@ -455,7 +455,7 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        f"Environment `{PREFIX}<NAME>`; a secret may stand in a file named by `{PREFIX}<NAME>_FILE`;",
+        f"Environment `{PREFIX}<NAME>`; a secret may be in a file named by `{PREFIX}<NAME>_FILE`;",
         "",
     ]
     lines[-2] += (

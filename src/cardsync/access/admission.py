@@ -74,7 +74,7 @@ def admitting(app: ASGIApp) -> ASGIApp:
 
 
 def _refuse_no_ids(scope: Scope) -> None:
-    """An id in an address that is larger than any id is nobody's. Raises NotFound."""
+    """Refuse an id in an address that is larger than any id. Raises NotFound."""
     for name, value in scope["path_params"].items():
         if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
             raise errors.NotFound(f"there is nothing with the id {value}")

@@ -118,7 +118,7 @@ class SellerState(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A seller as one request sees it: account and seller state stand as they stood when the
+    """A seller as one request sees it: account and seller state are those of the moment when the
     credential was checked.
     """
 
@@ -244,7 +244,7 @@ class KeyRing:
         self._size = size
         self._sql = sql
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
-        # Keys on first sight, and keys that nobody has, share two of the pool's connections: the
+        # Keys on first sight, and unknown keys, share two of the pool's connections: the
         # others are the sellers'.
         self._strangers = asyncio.Semaphore(2)
 
@@ -297,8 +297,8 @@ async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
 
 
 async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
-    """Raises Unauthorized or AccountSuspended; both stand before anything else about the request
-    is looked at.
+    """Raises Unauthorized or AccountSuspended, both before anything else of the request is looked
+    at.
     """
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None:

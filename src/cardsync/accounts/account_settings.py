@@ -96,7 +96,7 @@ async def put_back(
     now: datetime,
 ) -> None:
     """Bring fields of the account back, as a change of them would. Raises SessionRequired,
-    OwnerRequired, or ChangedSince unless they stand as they became.
+    OwnerRequired, or ChangedSince if they have changed since.
     """
     # A key or a token may not change the account, so it may not change it back either.
     if caller.member_id is None:

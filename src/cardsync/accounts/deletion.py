@@ -154,8 +154,8 @@ async def remove(
 
 
 async def _begin(database: Database, seller_id: int) -> bool:
-    """Mark the removal as begun, unless it was taken back or is not due; from then on nobody is let
-    in, and no slab that is under way is committed.
+    """Mark the removal as begun, unless it was taken back or is not due; from then on no member can
+    sign in, and no slab that is under way is committed.
     """
     now = clock.now()
     async with database.tenant(seller_id) as session:

@@ -59,8 +59,8 @@ async def link(
     member_id: int,
     good_for: timedelta | None = None,
 ) -> Link:
-    """A new link for a member, in place of an earlier one; good for `invitation_days` unless told
-    otherwise.
+    """A new link for a member, in place of an earlier one; valid for `invitation_days` unless
+    `good_for` is given.
     """
     now = clock.now()
     token = tokens.new_token()

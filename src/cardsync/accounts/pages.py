@@ -1,4 +1,4 @@
-"""Pages for people who are not signed in: signing in, accepting an invitation, and signing out.
+"""Pages to sign in, to accept an invitation, and to sign out.
 
 They are forms without scripts, and call the same operations as the JSON routes.
 """

@@ -41,8 +41,8 @@ class ParquetSheet:
         return [name for name, (kind, _) in self._columns.items() if kind not in _FIGURES]
 
     def add(self, part: bytes, *, head: bool) -> pl.DataFrame:
-        """Add rows of CSV and return their cells; `head` says that names of columns stand above
-        them.
+        """Add rows of CSV and return their cells; `head` says that the first line names the
+        columns.
         """
         if not part:
             return pl.DataFrame()

@@ -79,7 +79,7 @@ async def _take_back(
     entry: Activity,
     now: datetime,
 ) -> list[Activity]:
-    """Undo the entry, or those of a plan's actions that stand, the last one first. Returns the
+    """Undo the entry, or those of a plan's actions that are not undone, the last first. Returns the
     undone entries.
     """
     assert entry.undo is not None

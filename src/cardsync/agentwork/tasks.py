@@ -37,7 +37,7 @@ from cardsync.work.jobs import mark_due_by
 # The stream of work that prepares rollbacks and ends those that are over.
 ROLLBACKS = "rollback"
 LISTINGS = "quick_add_listing"
-# A listings task that failed for good is offered anew after so long.
+# A listings task that failed for good is offered again after so long.
 LISTINGS_REST = timedelta(minutes=30)
 # The number of newest files and cycles that a task remembers.
 _MOST_NAMED = 50
@@ -168,7 +168,7 @@ async def waiting_task(
     kind: str,
     now: datetime,
 ) -> AgentTask | None:
-    """The oldest task of a kind that waits, be it that its claim has run out; the last attempt
+    """The oldest task of a kind that waits, also with an expired claim; the last attempt
     does not come back.
     """
     back = (AgentTask.claim_expires_at <= now) & (AgentTask.attempt + 1 < ATTEMPTS)

@@ -25,12 +25,12 @@ COLUMNS: Final = (
 DEFAULT: Final = (
     "set", "number", "condition", "quantity", "price", "target", "change", "market", "location",
 )  # fmt: skip
-# The shop's own choice stands where no member's id is.
+# The shop's own choice has this in place of a member's id.
 SHOP: Final = 0
 
 
 def read_columns(given: str) -> tuple[str, ...]:
-    """Read names that stand between commas; each counts once, and unknown ones do not. Pure."""
+    """Read names separated by commas; each counts once, and unknown ones do not. Pure."""
     named = dict.fromkeys(name.strip() for name in given.split(","))
     return tuple(name for name in named if name in COLUMNS)
 

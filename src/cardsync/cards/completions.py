@@ -13,7 +13,7 @@ OWN_FIELDS = ("set", "game", "list", "rule")
 
 
 async def complete_search(reading: Reading, caller: Caller, text: str) -> list[Completion]:
-    """Complete the end of a search. Nothing is read unless the seller's own names may stand
+    """Complete the end of a search. Nothing is read unless the seller's own names may be written
     there.
     """
     if (field := field_at_end(text)) not in OWN_FIELDS:

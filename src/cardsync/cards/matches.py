@@ -62,7 +62,7 @@ class Candidate(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Whether a part agrees is not known where the catalog does not tell it."""
+    """Whether a part agrees is not known where the catalog does not have it."""
 
     name: str
     card: str

@@ -17,7 +17,7 @@ class Card(Base):
     """A card is one inventory row of a seller, with the marketplace's newest observation of it
     and our target.
 
-    The columns have the order of the table: those that searches compare stand before those that
+    The columns have the order of the table: those that searches compare are before those that
     are only shown, because PostgreSQL reads a row from its beginning.
     """
 
@@ -111,7 +111,7 @@ class CustomListing(Base):
 
 class PriceObservation(Base):
     """An observation holds a card's prices from `observed_at` until the next observation. The
-    newest one stands on the card itself.
+    newest one is on the card itself.
 
     The table is partitioned by month, so that retention drops a table instead of deleting rows.
     """
@@ -146,7 +146,7 @@ class SavedSearch(Base):
 
 
 class CardColumns(Base):
-    """The columns of the cards' table that a member sees unless told; member 0 is the shop."""
+    """The columns of the cards' table that a member sees by default; member 0 is the shop."""
 
     __tablename__ = "card_columns"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

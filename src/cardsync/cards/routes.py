@@ -93,7 +93,7 @@ def _given(request: Request[Any, Any, State]) -> dict[str, list[str]]:
 
 @dataclass
 class _CardsQuery(Operation):
-    """GET /cards reads its query itself: what can't be read there is told in our words."""
+    """GET /cards reads its query itself: a value that can't be read is refused in our words."""
 
     def __post_init__(self) -> None:
         self.parameters = _described(_QUERY)

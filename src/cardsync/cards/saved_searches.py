@@ -123,7 +123,7 @@ def _told(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, Any]:
 
 
 def _moved(known: list[SavedSearch], row: SavedSearch, place: int) -> list[SavedSearch]:
-    """Put one search at a place, and number all of them anew."""
+    """Put one search at a place, and renumber all of them."""
     others = [one for one in known if one is not row]
     moved = [*others[: place - 1], row, *others[place - 1 :]]
     for position, one in enumerate(moved, 1):
@@ -183,7 +183,7 @@ def _place(given: Any) -> int:
 
 
 async def unsave(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Delete a search that was saved, while it stands as it was saved."""
+    """Delete a search that was saved, while it is as it was saved."""
     known = await _held(session, caller)
     row = _standing(known, undo)
     mine = SavedSearch.seller_id == caller.seller_id
@@ -191,7 +191,7 @@ async def unsave(session: AsyncSession, caller: Caller, undo: Undo, now: datetim
 
 
 async def unchange(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Give a search its former name, query and place, while it stands as the change left it."""
+    """Give a search its former name, query and place, while it is as the change left it."""
     known = await _held(session, caller)
     row = _standing(known, undo)
     was = undo["was"]

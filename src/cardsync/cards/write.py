@@ -64,7 +64,7 @@ _CARD = (
 _VALUES = ("values_hash", "quantity", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
 # These columns have a fixed width and are never null: PostgreSQL finds them in a row without
-# reading the ones before, so they stand first.
+# reading the ones before, so they are first.
 _FIXED = (
     "id",
     "marketplace_id",

@@ -193,7 +193,7 @@ async def _incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
 
 async def _store(session: AsyncSession, rows: pl.DataFrame, source: str, report: Report) -> None:
     await _incoming(session, rows)
-    # Two imports of one catalog at once would both miss what the other one adds.
+    # Two imports of one catalog at once would each miss what the other adds.
     await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))
     listed = ", ".join(_STORED)
     sets = ", ".join(f"{name} = {_present(name)}" for name in _STORED)

@@ -230,8 +230,8 @@ def _same(field: str) -> pl.Expr:
 
 
 def _agree(field: str, *, optional: bool) -> pl.Expr:
-    """The field agrees if both sides are equal, or if the product (a catalog may not tell
-    finishes apart) does not give it, or, where it is optional, if the row does not.
+    """The field agrees if both sides are equal, or if the product does not give it (a catalog may
+    not distinguish finishes), or, where it is optional, if the row does not.
     """
     equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
     not_given = pl.col(f"{field}_offered").is_null()

@@ -117,7 +117,7 @@ def set_key(game: str | None, words: str) -> str:
 
 
 def set_code_key(code: pl.Expr) -> pl.Expr:
-    """Return a set code if it may stand for the set.
+    """Return a set code if it may be used for the set.
 
     A code without a digit may not: "SV" is a series and Supreme Victors.
     """

@@ -75,8 +75,8 @@ class Reader:
         return _AMOUNT.sub(cents, told)
 
     def estimate(self, amount: Decimal | str | None) -> str:
-        """Return whole cents of an amount that is estimated or a mean: more places would claim
-        what nobody knows.
+        """Return whole cents of an amount that is estimated or a mean: more places would be false
+        precision.
         """
         return self.money(None if amount is None else Decimal(amount).quantize(_CENT))
 

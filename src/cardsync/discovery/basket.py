@@ -121,7 +121,7 @@ async def split_basket(
 
 def _meant(cards: Sequence[Wanted], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
     """Return line and product of what is clear. Where any printing will do, one with the very name
-    stands for all of them.
+    is taken for all of them.
     """
     found = []
     for line, (card, one) in enumerate(zip(cards, resolved, strict=True)):

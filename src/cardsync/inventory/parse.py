@@ -464,8 +464,8 @@ def _report_noted(
 
 
 def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
-    """Return the last row of each listing. Custom listings share their id; their titles tell them
-    apart.
+    """Return the last row of each listing. Custom listings share their id; their titles distinguish
+    them.
     """
     keys = pl.concat(
         frame.select("listing_id", pl.when("custom").then("title").alias("own_title"))

@@ -318,7 +318,7 @@ async def upload_of(
     """Lock an upload. Raises NotFound for an unknown id or another seller's."""
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
     if lock:
-        # The row is read anew: another caller may have settled it while this one waited for the
+        # The row is read again: another caller may have settled it while this one waited for the
         # lock.
         statement = statement.with_for_update().execution_options(populate_existing=True)
     upload = (await session.execute(statement)).scalar_one_or_none()

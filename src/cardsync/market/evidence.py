@@ -279,7 +279,7 @@ def clearing(
 ) -> Clearing:
     """Count the cell's units among the latest 25 sales of its whole product in 30 days.
 
-    Zero does not prove that nobody wants the card, because the sample is small.
+    Zero does not prove that there is no demand, because the sample is small.
     """
     clock = freshness("The newest look at sales", fetched_at, now, SALES_FETCHED)
     if not clock.holds:

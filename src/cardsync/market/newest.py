@@ -124,7 +124,7 @@ async def pack_newest(session: AsyncSession, products: str) -> int:
 
 async def sum_up(session: AsyncSession, looks: str, values: Mapping[str, Any]) -> None:
     """Sum the market of some products, each at one look; `looks` is a query of (product_id,
-    sales_at, listings_at). The sums stand in the temporary tables SUMS until the transaction ends.
+    sales_at, listings_at). The sums are in the temporary tables SUMS until the transaction ends.
     """
     created = f"CREATE TEMP TABLE looked ON COMMIT DROP AS {looks}"
     await session.execute(text(created), dict(values))

@@ -21,7 +21,7 @@ from cardsync.orders.models import BUYER_HASH
 
 # Whether anything is out of date, so that a reader must count all orders by itself.
 STALE: Final = "EXISTS (SELECT FROM sales_stale WHERE seller_id = :seller)"
-# A shop's first upload brings years of days, and each part reads all orders of the shop anew. So
+# A shop's first upload brings years of days, and each part reads all orders of the shop again. So
 # the parts are few, and as large as memory can hold.
 ORDERS_AT_ONCE: Final = 20_000
 NAMES_AT_ONCE: Final = 20_000
@@ -67,7 +67,7 @@ _COLUMNS: Final = (
     "order_count", "lifetime_total", "newest", "first_given", "last_given", "first_day",
     "last_day", "refunded_orders", "refunded_total", "newest_refunded",
 )  # fmt: skip
-# Amounts with another scale are written anew, because they are read back with it.
+# Amounts with another scale are written again, because they are read back with it.
 _SIDES: Final = (*_COLUMNS, "scale({of}.lifetime_total)", "scale({of}.refunded_total)")
 
 

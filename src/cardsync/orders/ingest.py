@@ -49,7 +49,7 @@ async def drain_orders(context: procrastinate.JobContext, seller_id: int) -> Non
 
 class _ByItsRow:
     """How `work/runner.py` holds an upload of this stream: its row, which each transaction of the
-    work locks anew.
+    work locks again.
     """
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Piece | None:

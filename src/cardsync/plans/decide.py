@@ -102,7 +102,7 @@ async def _look_again(
     plan: AgentPlan,
     now: datetime,
 ) -> None:
-    """Judge the plan as of now; where anything drifted, the plan says what, and waits on."""
+    """Judge the plan again; where anything drifted, the plan says what, and keeps waiting."""
     actions = kept_actions(plan.actions)
     was = msgspec.convert(plan.size, Size)
     try:

@@ -87,6 +87,6 @@ async def tried(
 
 
 def _not_made(results: list[Done]) -> list[Done]:
-    """Return the results without the ids of new things: the plan that is applied makes them anew."""
+    """Return the results without the ids of new things, which differ when the plan is applied."""
     making = ("create", "request", "start")
     return [done._replace(id=None) if done.op in making else done for done in results]

@@ -83,7 +83,7 @@ class PlanPermissions(msgspec.Struct):
 
 
 def status_of(plan: AgentPlan, now: datetime) -> Outcome:
-    """Return the plan's outcome as of now: a plan that waited too long is expired."""
+    """Return the plan's present outcome: a plan that waited too long is expired."""
     if plan.status in _TAKES_A_CLICK and plan.expires_at <= now:
         return "expired"
     return plan.status

@@ -63,7 +63,7 @@ async def reorder_rules(
     reason: str | None = None,
     shown: Sequence[int] | None = None,
 ) -> list[PricingRule]:
-    """Reorder the rules; with `shown`, only if they still stand in that order."""
+    """Reorder the rules; with `shown`, only if they are still in that order."""
     session, caller, _, now, _ = writer
     do = partial(rule_sets.reorder, session, caller, ids, now, reason)
     if shown is not None:

@@ -365,7 +365,7 @@ def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
 
     try:
         ready = _wait(settled, START_SECONDS, say, "PostgreSQL is starting and recovering its data")
-    except BaseException:  # told to end while waiting: no server must stay behind unseen
+    except BaseException:  # a signal while waiting: no server must stay behind unseen
         server.send_signal(signal.SIGINT)
         server.wait(STOP_SECONDS)
         raise

@@ -101,7 +101,7 @@ def _sealed(settings: Settings, owner: str) -> Iterator[None]:
 @contextmanager
 def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Iterator[None]:
     """Start the embedded server again when it dies while the block lasts; web and worker
-    processes connect anew.
+    processes connect again.
     """
     over = threading.Event()
 

@@ -77,7 +77,7 @@ class KnownReleases:
         return self._shelves[product]
 
     def invalidate(self, _payload: str = "") -> None:
-        """Read anew soon, because a notice came. Many notices at once cause one reading."""
+        """Read again soon, because a notice came. Many notices at once cause one reading."""
         self._changed.set()
 
     async def read(self) -> None:
@@ -122,7 +122,7 @@ class KnownReleases:
 
     @asynccontextmanager
     async def kept_fresh(self, every: float) -> AsyncIterator[None]:
-        """Read before the first request, if the database answers; from then on read anew in the
+        """Read before the first request, if the database answers; from then on read again in the
         background.
         """
         await self._try_to_read()

@@ -167,7 +167,7 @@ def _fits(
 def takes_part(seat: str, version: Version, percentage: int) -> bool:
     """Return whether a roll-out at `percentage` reaches this seat.
 
-    A higher percentage only adds seats; each version draws anew.
+    A higher percentage only adds seats; each version draws again.
     """
     digest = hashlib.sha256(f"{seat}/{version}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % 100 < percentage

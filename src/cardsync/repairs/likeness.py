@@ -149,7 +149,7 @@ class Comparison:
         yield _OF_STEP, wanted.step
 
     def says_something(self) -> bool:
-        """Whether anything is known by which an element could be told from others."""
+        """Whether anything is known that distinguishes an element from others."""
         return bool(self._views) or self._rare() is not None
 
     def of(self, at: int) -> Likeness:
@@ -244,7 +244,7 @@ class Comparison:
             elif not (strange < 1 and word.isdigit()):
                 much *= strange
             else:
-                # A number tells one field from another.
+                # A number distinguishes one field from another.
                 much = 1.0
             whole += much
         return part / whole if whole else 0.0

@@ -36,7 +36,7 @@ def query_of(texts: Sequence[str]) -> str:
 
 
 def with_part(search: str, part: str) -> str:
-    """Return the search with one more part, or without it if it stands there. Raises QueryError."""
+    """Return the search with one more part, or without it if it is there. Raises QueryError."""
     parts, more = _parts(search), parse(part, canonical=True)
     kept = [one for one in parts if one != more]
     return print_query(all_of(kept if len(kept) < len(parts) else [*parts, more]))

@@ -73,7 +73,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """An And without parts selects everything. `all_of` makes it, so that no And stands in an
+    """An And without parts selects everything. `all_of` makes it, so that no And is inside an
     And.
     """
 

@@ -183,7 +183,7 @@ async def see(
     sights: Sequence[Sight],
     now: datetime,
 ) -> ShelfCount:
-    """Note what lies where; the same sights again change nothing. Raises NotFound, CountNotOpen,
+    """Note what is where; the same sights again change nothing. Raises NotFound, CountNotOpen,
     InvalidPayload.
     """
     row = await _locked(session, caller, count_id)

@@ -85,7 +85,7 @@ class SyncRequest(msgspec.Struct):
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
-    # The two polls have no injected dependencies: the framework resolves those anew with each
+    # The two polls have no injected dependencies: the framework resolves those again with each
     # request, several in a task group, which costs as much as the work itself.
     caller, state = provide_caller(request), request.app.state
     database: Database = state.database

@@ -42,7 +42,7 @@ def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Netw
     while client is not None and hops and any(client in network for network in trusted):
         before = read_address(hops.pop())
         if before is None:
-            # A proxy that hides its client stands for it.
+            # A proxy that hides its client counts as the client.
             break
         client = before
     return _holder(client)

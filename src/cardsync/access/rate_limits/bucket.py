@@ -49,7 +49,7 @@ class Bucket:
 
     def learn(self, asked_at: float, ahead: float, said: int) -> None:
         """Take in the database's answer to a report of `said` requests: it was read at `asked_at`
-        or later, and its arrival time then lay `ahead` seconds ahead.
+        or later, and its arrival time was `ahead` seconds ahead then.
 
         Until this answer the requests count as unsaid: a process that admits more while it
         asks would not know of the others yet.

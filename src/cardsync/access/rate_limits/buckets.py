@@ -27,7 +27,7 @@ from cardsync.limits import Limit
 
 log = structlog.get_logger(__name__)
 
-# Times go out and come back relative to the database's clock, the only one that all hosts share.
+# Times are sent and read relative to the database's clock, the only one that all hosts share.
 EXCHANGE_SQL = """
     INSERT INTO rate_limit AS b (bucket, tat)
     SELECT bucket, now() + spent * interval '1 second'

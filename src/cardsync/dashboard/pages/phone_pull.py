@@ -144,7 +144,7 @@ def refused(
     request: Request[Any, Any, Any],
     problem: errors.Problem,
 ) -> Response[Any] | Template:
-    """Say in a page why the link opens nothing; nobody signs in here. The page also shows what this
+    """Say in a page why the link opens nothing, without a sign-in. The page also shows what this
     phone could no longer send.
     """
     if isinstance(problem, errors.PullLinkEnded):

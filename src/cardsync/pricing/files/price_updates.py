@@ -61,7 +61,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
     read_only = caller.entitlements(now).sync_mode == "read_only"
     forced = await _forced(session, caller, now, read_only=read_only)
-    # Targets of sales that are over are not served, though no run has worked them out anew yet.
+    # Targets of sales that are over are not served, even before a run has computed them again.
     ended = await ended_sales(session, caller.seller_id, now)
     if ended:
         await session.execute(text(joined_by_hash()))

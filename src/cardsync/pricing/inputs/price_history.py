@@ -73,7 +73,7 @@ async def period_starts(
     card_ids: Sequence[int] | None,
 ) -> pl.DataFrame:
     """(id, day_start_price, week_start_price) of the cards that had other values before they were
-    seen anew in a period of the run's caps.
+    seen again in a period of the run's caps.
     """
     schema = {
         "id": pl.Int64,

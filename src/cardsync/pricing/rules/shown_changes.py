@@ -22,7 +22,7 @@ from cardsync.seller_state import state as sync_state
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing is written; `stands` has what somebody else wrote meanwhile."""
+    """Nothing is written; `stands` is the version that somebody else wrote meanwhile."""
 
     def __init__(self, stands: Mapping[str, Any]) -> None:
         super().__init__("it has changed meanwhile")

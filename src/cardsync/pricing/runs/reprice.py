@@ -64,7 +64,7 @@ async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
 
 
 async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
-    """The id of the run that will price the cards anew; one that waits already is taken.
+    """The id of the run that will price the cards again; one that waits already is taken.
 
     Raises MutexHeld.
     """
