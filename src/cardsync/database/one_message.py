@@ -6,22 +6,14 @@ what the lock's last holder did. The values are named as in all our statements (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from psycopg.rows import namedtuple_row
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.database.bound_text import kept_named
 from cardsync.database.session import driver
-
-_NAMED = re.compile(r"(?<![:\w]):([a-z_]+)")
-
-
-@lru_cache(maxsize=200)
-def _as_psycopg_reads_it(statement: str) -> str:
-    return _NAMED.sub(r"%(\1)s", statement.replace("%", "%%"))
 
 
 async def in_one_message(
@@ -35,7 +27,7 @@ async def in_one_message(
         cursors = []
         for statement in statements:
             cursor = connection.cursor(row_factory=namedtuple_row)
-            cursors.append(await cursor.execute(_as_psycopg_reads_it(statement), values))
+            cursors.append(await cursor.execute(kept_named(statement), values))
     rows: list[list[NamedTuple]] = [
         await cursor.fetchall() if cursor.description else [] for cursor in cursors
     ]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -20,9 +19,8 @@ import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
-from sqlalchemy import text
-from sqlalchemy.dialects.postgresql.psycopg import dialect
 
+from cardsync.database.bound_text import kept_named, named
 from cardsync.database.connections import (
     CONNECT_SECONDS,
     RECONNECT_SECONDS,
@@ -30,11 +28,10 @@ from cardsync.database.connections import (
     Connection,
     still_there,
 )
-from cardsync.database.prepared_text import execute, prepare_named
+from cardsync.database.prepared_text import execute_named, prepare_named
 from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.transaction_settings import found_by_keys, of_seller, planned_once
 
-_DIALECT = dialect()  # type: ignore[no-untyped-call]
 _KEPT_CHARACTERS = 6_000
 # A reading that gets no connection in this time answers 503.
 _WAIT_SECONDS = 10
@@ -128,7 +125,7 @@ class Reading:
                 if one.name not in known:
                     parts.append(await _bindable(prepare_named(*one)))
                     new.add(one.name)
-                one = execute(one.name, [f":{name}" for name in one.values])
+                one = execute_named(one.name, one.statement)
             asked.append(len(parts))
             parts.append(await _bindable(one.statement if isinstance(one, Planned) else one))
         if last:
@@ -158,15 +155,8 @@ async def _bindable(statement: str) -> str:
     read, so a thread reads it while other work goes on.
     """
     if len(statement) > _KEPT_CHARACTERS:
-        return await asyncio.to_thread(_read, statement)
-    return _kept(statement)
-
-
-def _read(statement: str) -> str:
-    return str(text(statement).compile(dialect=_DIALECT))
-
-
-_kept = lru_cache(maxsize=500)(_read)
+        return await asyncio.to_thread(named, statement)
+    return kept_named(statement)
 
 
 async def _keep_plans(connection: Connection) -> None:

@@ -61,10 +61,6 @@ def optimal(
     until = clock.monotonic() + seconds
     if len(basket.offers) > _SMALL:
         start = _begun(basket, until, most_sellers, start)
-    if most_sellers is None:
-        worth = _worth_it(basket, start)
-        if len(worth) < len(basket.offers):
-            return _of_some(basket, worth, _left(until), None, start)
     return _exact(basket, _left(until), most_sellers, start)
 
 
@@ -154,33 +150,6 @@ def _exact(
     bound = min(total, max(floor_of(basket), known))
     proven = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return Split(copies, total, total if proven else bound, sellers)
-
-
-def _worth_it(basket: Basket, start: Sequence[int] | None) -> list[int]:
-    """Return the offers that the cheapest split can need: another parcel for one copy, with its
-    dearest postage, must not be cheaper.
-    """
-    dearest = {seller: max(cost for _, cost in steps) for seller, steps in basket.postage.items()}
-    falling = {
-        seller: max(cost for _, cost in steps) - min(cost for _, cost in steps)
-        for seller, steps in basket.postage.items()
-        if [cost for _, cost in steps] != sorted(cost for _, cost in steps)
-    }
-    shared: dict[int, set[int]] = defaultdict(set)
-    for offer in basket.offers:
-        shared[offer.stock].add(offer.line)
-    limit: dict[int, int] = {}
-    for offer in basket.offers:
-        if offer.copies >= basket.wanted[offer.line] and len(shared[offer.stock]) == 1:
-            cost = offer.price + dearest[offer.seller]
-            limit[offer.line] = min(limit.get(offer.line, cost), cost)
-    return [
-        at
-        for at, offer in enumerate(basket.offers)
-        if (start is not None and start[at])
-        or offer.line not in limit
-        or offer.price - falling.get(offer.seller, 0) <= limit[offer.line]
-    ]
 
 
 def _of_some(

@@ -17,7 +17,7 @@ from cardsync.database.session import Database
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, all_of, unknown_session
 from cardsync.orders.customers import Customer, customers
 from cardsync.orders.filters import OrderFilter
-from cardsync.orders.pullable import KEEP_WAITING
+from cardsync.orders.pullable import TO_SHIP_STATUSES
 from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, moment, order_body
 from cardsync.web.as_csv import PART, streamed
 
@@ -74,7 +74,8 @@ async def _orders(
             if not await reading.rows(KNOWN_SESSION, values):
                 raise unknown_session(wanted.pull_session)
         if wanted.pull_session == "none":
-            reading.ahead(KEEP_WAITING)
+            found = await reading.rows(TO_SHIP_STATUSES, values)
+            values["to_ship_statuses"] = [status for (status,) in found]
         [rows] = await reading.together([statement], values, last=True)
     return [OrderRow._make(row) for row in rows]
 

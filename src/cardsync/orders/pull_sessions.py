@@ -24,7 +24,7 @@ from cardsync.database.session import run
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
-from cardsync.orders.pullable import KEEP_WAITING, NEEDS_REVIEW, PULLABLE
+from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
 
 # The topic of notices that a session has changed; the payload is `seller:session`.
 PULLS: Final = "pulls"
@@ -79,7 +79,8 @@ async def _take(
     if order_ids is not None:
         conditions.append("orders.id = ANY(:ids)")
         values["ids"] = list(order_ids)
-    await session.execute(text(KEEP_WAITING), {"seller": seller_id})
+    to_ship = await session.scalars(text(TO_SHIP_STATUSES), {"seller": seller_id})
+    values["to_ship_statuses"] = to_ship.all()
     where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
     of_order = ", ".join(KEPT_OF_ORDER)
     of_item = ", ".join(KEPT_OF_ITEM)

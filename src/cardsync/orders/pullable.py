@@ -41,13 +41,14 @@ _STATUS_WAITS = (
 TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
-# `PULLABLE` needs this statement before it in its transaction: it stores those of a seller's
-# statuses that wait to be shipped. They are in a setting and not in the query, so that the
-# planner plans the query by the number of orders that these statuses have.
-KEEP_WAITING = f"""SELECT set_config('app.waiting', ARRAY(
+# This statement finds those of a seller's statuses that wait to be shipped. `PULLABLE` takes them as
+# the value `:to_ship_statuses`, so that the planner plans a query by the number of orders that these
+# statuses have.
+TO_SHIP_STATUSES = f"""
     SELECT DISTINCT orders.status_group FROM order_tally AS orders
      WHERE orders.seller_id = :seller AND orders.period = 'ever'
-       AND orders.orders > 0 AND {_STATUS_WAITS})::text, true)"""
+       AND orders.orders > 0 AND {_STATUS_WAITS}
+"""
 
 
 def can_be_pulled(
@@ -68,7 +69,8 @@ IN_OPEN_SESSION = """EXISTS (
      WHERE s.seller_id = orders.seller_id AND s.state = 'open'
        AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
 
-PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[])
+OF_TO_SHIP_STATUS = "orders.status_group = ANY (CAST(:to_ship_statuses AS text[]))"
+PULLABLE = f"""{OF_TO_SHIP_STATUS}
  AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL
  AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
 

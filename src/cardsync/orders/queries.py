@@ -1,8 +1,8 @@
 """Reads a page of a seller's orders with their items, and the number of orders of each status.
 
-A filter by date, status, refund and shipping type alone is counted already (`order_tally`), and its
-page is read in the order of an index, all in one message. Any other filter scans orders: a rare
-match is found in that message too, a frequent one by a probe before it.
+The ids of the page are read first, then its rows. A filter by date, status, refund and shipping type
+alone is counted already (`order_tally`), and its page is read in the order of an index. Any other
+filter scans orders: a rare match is found and counted by one pass, a frequent one by a probe.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.orders.conditions import (
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, Summary
-from cardsync.orders.pullable import KEEP_WAITING
+from cardsync.orders.pullable import TO_SHIP_STATUSES
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 
 Values = dict[str, Any]
@@ -57,6 +57,10 @@ class Found:
     sessions: list[Summary] = field(default_factory=list)
 
 
+async def _column(reading: Reading, statement: str, values: Values) -> list[Any]:
+    return [value for (value,) in await reading.rows(statement, values)]
+
+
 async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
     """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
     values: Values = {
@@ -69,7 +73,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
         if not await reading.rows(KNOWN_SESSION, values):
             raise unknown_session(wanted.pull_session)
     if wanted.pull_session == "none":
-        reading.ahead(KEEP_WAITING)
+        values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
     order = page_order(wanted)
     if not wanted.tallied:
         return await _looked_through(reading, values, wanted, order)
@@ -78,23 +82,14 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
     number, counted, of_tally = tally_conditions(wanted)
     values |= more | of_statuses | of_tally
     tally = _tally(wanted, number, counted)
+    reach = wanted.offset + wanted.per_page
     if order.nulls_apart:
-        values["ids"] = await _nulls_last(reading, values, all_of(*tallied, *status), order)
-        return await _shown(reading, values, wanted, _kept(_THESE), tally)
-    if (
-        len(wanted.statuses) > 1
-        and wanted.sort == "date"
-        and wanted.offset + wanted.per_page <= MERGED
-    ):
-        values["reach"] = wanted.offset + wanted.per_page
-        return await _shown(reading, values, wanted, _kept(_merged(tallied, order)), tally)
-    return await _shown(
-        reading,
-        values,
-        wanted,
-        _kept(_page(all_of(*tallied, *status), order.by)),
-        tally,
-    )
+        ids = await _nulls_last(reading, values, all_of(*tallied, *status), order)
+    elif len(wanted.statuses) > 1 and wanted.sort == "date" and reach <= MERGED:
+        ids = await _column(reading, _merged(tallied, order), values | {"reach": reach})
+    else:
+        ids = await _column(reading, _page(all_of(*tallied, *status), order.by), values)
+    return await _shown(reading, values, wanted, ids, tally)
 
 
 # The ids of a page come from one query, or from several.
@@ -116,10 +111,6 @@ def _merged(tallied: list[str], order: PageOrder) -> str:
     """
 
 
-# The statement returns ids that were found already.
-_THESE = "SELECT unnest(CAST(:ids AS bigint[])) AS id"
-
-
 async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
     """Read a page against the direction of its index, which then begins with the nulls: a query of
     their own puts them behind all others.
@@ -128,7 +119,7 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
         f"{where} AND {order.nulls_apart} IS NOT NULL",
         f"{where} AND {order.nulls_apart} IS NULL",
     )
-    ids = [id for (id,) in await reading.rows(_page(some, order.by), values)]
+    ids = await _column(reading, _page(some, order.by), values)
     limit = values["limit"]
     offset = values["offset"]
     if len(ids) == limit:
@@ -137,11 +128,8 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
     if not ids:
         [(before,)] = await reading.rows(f"SELECT count(*) FROM orders WHERE {some}", values)
         begin = offset - before
-    more = await reading.rows(
-        _page(none, order.by),
-        values | {"limit": limit - len(ids), "offset": begin},
-    )
-    return ids + [id for (id,) in more]
+    rest = values | {"limit": limit - len(ids), "offset": begin}
+    return ids + await _column(reading, _page(none, order.by), rest)
 
 
 async def _looked_through(
@@ -182,24 +170,24 @@ async def _looked_through(
             f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
             f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
         )
-        ids = [id for (id,) in await reading.rows(probe, values)]
+        ids = await _column(reading, probe, values)
         if len(ids) == wanted.per_page:
             count = (
                 f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
                 " GROUP BY orders.status_group"
             )
             reading.ahead(grouped_by_hash())
-            return await _shown(reading, values | {"ids": ids}, wanted, _kept(_THESE), count)
-    kept = f"""
+            return await _shown(reading, values, wanted, ids, count)
+    pass_over_all = f"""
         WITH orders AS MATERIALIZED (
             SELECT orders.id, orders.status_group, {order.keys} FROM orders WHERE {everything}
         ), counts AS (SELECT status_group, count(*) AS number FROM orders GROUP BY status_group)
-        SELECT set_config('app.page', array_to_string(ARRAY(
-                   SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
-                    ORDER BY {order.named} LIMIT :limit OFFSET :offset), ','), true),
+        SELECT ARRAY(SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
+                      ORDER BY {order.named} LIMIT :limit OFFSET :offset),
                ARRAY(SELECT status_group FROM counts), ARRAY(SELECT number FROM counts)
     """
-    return await _shown(reading, values, wanted, kept)
+    [(ids, statuses, numbers)] = await reading.rows(pass_over_all, values)
+    return await _shown(reading, values, wanted, ids, dict(zip(statuses, numbers, strict=True)))
 
 
 def _is_rare(wanted: OrderFilter) -> bool:
@@ -207,21 +195,8 @@ def _is_rare(wanted: OrderFilter) -> bool:
     return wanted.ship_pending or wanted.pull_session is not None
 
 
-# These statements read the rows of the page. Its ids go from the first of them to the others in a
-# setting of the transaction, so that one message carries them all.
-
-
-def _kept(page: str) -> str:
-    return (
-        "SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true)"
-        f" FROM ({page}) AS page"
-    )
-
-
-_ON_PAGE = (
-    "unnest(string_to_array(current_setting('app.page'), ',')::bigint[])"
-    " WITH ORDINALITY AS page (id, place)"
-)
+# These statements read the rows of the page.
+_ON_PAGE = "unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS page (id, place)"
 _ORDERS = Planned(
     "orders_shown",
     f"""
@@ -229,7 +204,7 @@ _ORDERS = Planned(
       FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id
      ORDER BY page.place
     """,
-    {"seller": "bigint"},
+    {"seller": "bigint", "ids": "bigint[]"},
 )
 _ITEMS = Planned(
     "items_shown",
@@ -241,7 +216,7 @@ _ITEMS = Planned(
             ORDER BY item.id LIMIT :items
       ) AS item
     """,
-    {"seller": "bigint", "items": "bigint"},
+    {"seller": "bigint", "ids": "bigint[]", "items": "bigint"},
 )
 _SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
 
@@ -269,22 +244,16 @@ async def _shown(
     reading: Reading,
     values: Values,
     wanted: OrderFilter,
-    kept: str,
-    counted: str | Planned | None = None,
+    ids: list[int],
+    counted: str | Planned | Counts,
 ) -> Found:
-    """Read the shown rows; `kept` stores the page's ids. Without a counting statement it also
-    returns the statuses and the number of orders of each.
-    """
-    statements: list[str | Planned] = [
-        kept,
-        *([counted] if counted else []),
-        _ORDERS,
-        _ITEMS,
-        _SESSIONS,
-    ]
-    values = values | {"items": wanted.items_per_order}
-    [page], *tally, orders, items, sessions = await reading.together(statements, values, last=True)
-    counts: Counts = dict(tally[0]) if tally else dict(zip(page[1], page[2], strict=True))
+    """Read the page's rows, and the number of orders of each status where a statement counts it."""
+    statements: list[str | Planned] = [_ORDERS, _ITEMS, _SESSIONS]
+    if not isinstance(counted, dict):
+        statements.insert(0, counted)
+    values = values | {"ids": ids, "items": wanted.items_per_order}
+    *tally, orders, items, sessions = await reading.together(statements, values, last=True)
+    counts: Counts = counted if isinstance(counted, dict) else dict(tally[0])
     found: dict[int, list[ItemRow]] = defaultdict(list)
     for row in items:
         found[row[0]].append(cast(ItemRow, row))

@@ -22,7 +22,7 @@ from cardsync.cards.exported import NOTHING
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.snapshot_reads import Reading
 from cardsync.figures.sales import marketplace_day
-from cardsync.orders.pullable import KEEP_WAITING, PULLABLE, TO_SHIP
+from cardsync.orders.pullable import OF_TO_SHIP_STATUS, PULLABLE, TO_SHIP, TO_SHIP_STATUSES
 from cardsync.plans.decide import WAITING
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -50,10 +50,10 @@ _PULL = f"""
       LEFT JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
      WHERE s.seller_id = :seller AND s.state = 'open' GROUP BY s.id, s.opened_at
 """
-_SHIPPING = """
+_SHIPPING = f"""
     SELECT orders.shipping_type, sum(orders.orders)::bigint FROM order_tally AS orders
      WHERE orders.seller_id = :seller AND orders.period = 'ever' AND NOT orders.refunded
-       AND orders.status_group = ANY (current_setting('app.waiting')::text[])
+       AND {OF_TO_SHIP_STATUS}
      GROUP BY orders.shipping_type HAVING sum(orders.orders) > 0 ORDER BY 2 DESC, 1
 """
 _SALES = """
@@ -243,12 +243,15 @@ async def read_shop(
     seen_at: datetime | None,
     now: datetime,
 ) -> Shop:
-    """Read all figures in one message, and what is known of the rules."""
+    """Read the statuses of orders to ship, then all figures in one message, and what is known of the
+    rules.
+    """
     today = marketplace_day(now)
     before_from, before_to = rules.same_days_before(today)
-    reading.ahead(KEEP_WAITING)
+    to_ship = await reading.rows(TO_SHIP_STATUSES, {"seller": caller.seller_id})
     values = {
         "seller": caller.seller_id,
+        "to_ship_statuses": [status for (status,) in to_ship],
         "now": now,
         "today": today,
         "month": today.replace(day=1),

@@ -10,7 +10,7 @@ import pytest
 from builders import a_csv, a_row
 from cards_builder import a_list, a_place, card_ids, found, search
 from cardsync import clock
-from cardsync.database import snapshot_reads
+from cardsync.database import bound_text
 from orders_builder import an_item, an_order, change_order
 
 ROWS = [
@@ -538,10 +538,10 @@ async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(
 async def test_a_long_statement_is_kept_by_nobody(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
-    before = snapshot_reads._kept.cache_info().currsize
+    before = bound_text.kept_named.cache_info().currsize
     for number in range(3):
         assert await found(seller, " or ".join(f"w{n}" for n in range(190 + number))) == []
-    assert snapshot_reads._kept.cache_info().currsize <= before + 3
+    assert bound_text.kept_named.cache_info().currsize <= before + 3
 
 
 VARIANTS = [

@@ -111,8 +111,10 @@ async def test_sql_decides_as_the_functions_do(a_seller):
         " WHERE seller_id = :seller"
     )
     async with seller.service.app.state.database.tenant(seller.id) as session:
-        await session.execute(text(pullable.KEEP_WAITING), {"seller": seller.id})
-        rows = (await session.execute(text(decided), {"seller": seller.id})).mappings().all()
+        values = {"seller": seller.id}
+        statuses = await session.scalars(text(pullable.TO_SHIP_STATUSES), values)
+        values |= {"to_ship_statuses": statuses.all()}
+        rows = (await session.execute(text(decided), values)).mappings().all()
     assert len(rows) == 12 * len(TO_SHIP + NOT_TO_SHIP)
     for row in rows:
         status, marked = row["status"], row["shipped_marked_at"]

@@ -1,0 +1,28 @@
+"""A statement whose values stand in it as `:name` comes in; the same statement goes out as the driver
+or PREPARE reads it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql import dialect, psycopg
+
+_NAMED = psycopg.dialect()  # type: ignore[no-untyped-call]
+_NUMBERED = dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+
+
+def named(statement: str) -> str:
+    """Return the statement with its values as `%(name)s`."""
+    return str(text(statement).compile(dialect=_NAMED))
+
+
+kept_named = lru_cache(maxsize=500)(named)
+
+
+@lru_cache(maxsize=100)
+def numbered(statement: str) -> tuple[str, tuple[str, ...]]:
+    """Return the statement with its values as `$1`, `$2` and on, and the names of these."""
+    compiled = text(statement).compile(dialect=_NUMBERED)
+    return str(compiled), tuple(compiled.positiontup or ())
