@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cardsync_agent.cells import read_amount, read_date
 from cardsync_agent.csv_records import Damaged, header_of, lines_of
 from cardsync_agent.orders import (
     EARLIEST,
@@ -29,8 +30,6 @@ from cardsync_agent.orders import (
     Row,
     kind_of,
     parse,
-    read_amount,
-    read_date,
     window_start,
 )
 from cardsync_agent.parts import parts

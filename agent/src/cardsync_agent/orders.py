@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from cardsync_agent.cells import read_amount, read_date, read_whole
 from cardsync_agent.csv_records import Problem, Record, column, header_of, lines_of, records
 
 Row: TypeAlias = dict[str, Any]
@@ -261,7 +262,7 @@ def _pull_sheet(lines: list[str]) -> Parsed:
         say = _sayer(parsed, record)
         pairs = list(_pairs(record, only, say))
         # Without its SKU, the line would replace the order's other lines that have none.
-        if _unreadable(record, "skuid", _read_whole):
+        if _unreadable(record, "skuid", read_whole):
             say("sku_id is no whole number")
             pairs = []
         fields = _item(record, say) if pairs else {}
@@ -281,7 +282,7 @@ def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, in
     """
     given = record.get("orderquantity")
     if not given:
-        quantity = _read_whole(record.get("quantity"))
+        quantity = read_whole(record.get("quantity"))
         if only is None:
             say("no Order Quantity, and the sheet does not hold exactly one order")
         elif quantity is None:
@@ -291,7 +292,7 @@ def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, in
         return
     for pair in given.split("|"):
         number, _, text = (part.strip() for part in pair.rpartition(":"))
-        quantity = _read_whole(text)
+        quantity = read_whole(text)
         if quantity is None or _number_problem(number):
             say("a part of Order Quantity is not like ORDER:2")
         else:
@@ -343,60 +344,7 @@ def _amount(record: Record, name: str, say: Say) -> str | None:
 
 def _whole(record: Record, name: str, say: Say) -> int | None:
     text = record.get(column(name))
-    number = _read_whole(text)
+    number = read_whole(text)
     if text and number is None:
         say(f"{name} is no whole number; sent without")
     return number
-
-
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
-_SPELLED = re.compile(r"(?:[a-z]+,\s*)?(\d{1,2}) ([a-z]+),? (\d{4})", re.IGNORECASE | re.ASCII)
-_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?: .*)?", re.ASCII)
-_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?", re.ASCII)
-_MONEY = re.compile(r"(-?)\$?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
-_BRACKETED = re.compile(r"\((.*)\)")
-
-
-_YEARS = range(1990, 2080)  # the server has the same range: any other year is a slip of the pen
-
-
-def read_date(text: str) -> date | None:
-    """Read `Friday, 03 July 2026`, `7/3/2026`, `7/3/26` or `2026-07-03`, each with or without a
-    time.
-    """
-    day = _read_date(text)
-    return day if day is not None and day.year in _YEARS else None
-
-
-def _read_date(text: str) -> date | None:
-    try:
-        if spelled := _SPELLED.fullmatch(text):
-            return date(int(spelled[3]), _MONTHS.index(spelled[2].casefold()) + 1, int(spelled[1]))
-        if slashed := _SLASHED.fullmatch(text):
-            return date(
-                int(slashed[3]) + 2000 * (len(slashed[3]) == 2), int(slashed[1]), int(slashed[2])
-            )
-        iso = _ISO.fullmatch(text)
-        return date(int(iso[1]), int(iso[2]), int(iso[3])) if iso else None
-    except ValueError:
-        return None
-
-
-def read_amount(text: str) -> str | None:
-    """Read `$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; return None for a text that is no amount
-    of at most 8 digits and 4 decimals.
-    """
-    money = _MONEY.fullmatch(_BRACKETED.sub(r"-\1", text) if text.startswith("(") else text)
-    if money is None:
-        return None
-    plain = money[2].replace(",", "")
-    whole, _, decimals = plain.partition(".")
-    fits = len(whole.lstrip("0")) <= 8 and len(decimals.rstrip("0")) <= 4
-    return money[1] + plain if fits else None
-
-
-def _read_whole(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None

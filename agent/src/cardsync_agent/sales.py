@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
+from cardsync_agent.cells import read_amount, read_date
 from cardsync_agent.csv_records import Problem, Record, column, lines_of, records
-from cardsync_agent.orders import Row, read_amount, read_date
+from cardsync_agent.orders import Row
 
 MOST_MONTHS = 2  # in one cycle
 _AMOUNTS = (

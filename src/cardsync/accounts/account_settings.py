@@ -95,13 +95,12 @@ async def put_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring fields of the account back, as a change of them would. Raises SessionRequired,
-    OwnerRequired, or ChangedSince if they have changed since.
+    """Bring fields of the account back, as a change of them would. Raises SessionRequired, or
+    ChangedSince unless they stand as they became.
     """
     # A key or a token may not change the account, so it may not change it back either.
     if caller.member_id is None:
         raise errors.SessionRequired
-    caller.must_be_owner()
     account = await sellers.locked_account(session, caller.seller_id)
     became, present = undo["became"], _plain(account, undo["became"])
     changed = [name for name in became if present[name] != became[name]]

@@ -1,5 +1,6 @@
-"""The kinds of undo: each takes an entry's `undo` and puts things back as they were before the
-entry. A kind raises ChangedSince if something has changed since the entry.
+"""The kinds of undo: what an entry of the feed holds in `undo` goes in, and the thing is as it was
+before the entry. A kind raises ChangedSince if the thing no longer stands as the entry left it; the
+caller is an owner. Rows come back by their images (`database/row_images.py`).
 
 To add a kind, write `undo={"kind": …}` with `access.activity.note`, and one line here.
 """
@@ -33,9 +34,9 @@ Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[N
 
 KINDS: Final[Mapping[str, Undo]] = {
     rules.KIND: rules.put_back,
-    searches.MADE: searches.unsave,
-    searches.CHANGED: searches.unchange,
-    searches.DELETED: searches.undelete,
+    searches.MADE: searches.put_back,
+    searches.CHANGED: searches.put_back,
+    searches.DELETED: searches.put_back,
     cards.KIND: cards.put_match_back,
     pins.PIN: pins.put_pin_back,
     rule_tests.KIND: rule_tests.put_back,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
@@ -19,7 +19,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.models import SavedSearch
 from cardsync.cards.names_in_search import known_names
-from cardsync.database.session import run
+from cardsync.database.row_images import RowImages
 from cardsync.search.compile import compile_query
 from cardsync.search.fields import QueryError
 from cardsync.search.list_names import name_key, seen_name
@@ -28,7 +28,7 @@ from cardsync.search.parser import parse
 MADE: Final = "search.saved"
 CHANGED: Final = "search.changed"
 DELETED: Final = "search.deleted"
-Undo = Mapping[str, Any]
+_IMAGES: Final = RowImages(SavedSearch, "name", "query", unseen=("name_key", "position"))
 
 
 async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSearch]:
@@ -182,69 +182,30 @@ def _place(given: Any) -> int:
     return given
 
 
-async def unsave(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Delete a search that was saved, while it is as it was saved."""
-    known = await _held(session, caller)
-    row = _standing(known, undo)
-    mine = SavedSearch.seller_id == caller.seller_id
-    await session.execute(delete(SavedSearch).where(mine, SavedSearch.id == row.id))
-
-
-async def unchange(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Give a search its former name, query and place, while it is as the change left it."""
-    known = await _held(session, caller)
-    row = _standing(known, undo)
-    was = undo["was"]
-    if name_key(was["name"]) in {one.name_key for one in known if one is not row}:
-        raise errors.ChangedSince(f"there is another search {was['name']!r} by now")
-    row.name, row.name_key, row.query = was["name"], name_key(was["name"]), was["query"]
-    _moved(known, row, was["position"])
-    await session.flush()
-
-
-_AGAIN = """
-    INSERT INTO saved_search (seller_id, id, name, name_key, query, position, created_at)
-    OVERRIDING SYSTEM VALUE VALUES (:seller, :id, :name, :key, :query, :position, :now)
-"""
-
-
-async def undelete(session: AsyncSession, caller: Caller, undo: Undo, now: datetime) -> None:
-    """Bring a deleted search back to its place."""
-    known = await _held(session, caller)
-    was = undo["was"]
-    if name_key(was["name"]) in {one.name_key for one in known}:
-        raise errors.ChangedSince(f"there is another search {was['name']!r} by now")
-    if len(known) >= limits.SAVED_SEARCHES:
-        raise errors.ChangedSince(f"there are {limits.SAVED_SEARCHES} saved searches by now")
-    last = await session.scalar(
-        select(func.max(SavedSearch.position)).where(SavedSearch.seller_id == caller.seller_id)
-    )
-    values = {
-        "seller": caller.seller_id,
-        "id": undo["id"],
-        "name": was["name"],
-        "key": name_key(was["name"]),
-        "query": was["query"],
-        "position": (last or 0) + 1,
-        "now": now,
-    }
-    await run(session, _AGAIN, values)
-    known = await saved_searches(session, caller)
-    _moved(known, _one_of(known, undo["id"]), was["position"])
-    await session.flush()
-
-
-async def _held(session: AsyncSession, caller: Caller) -> list[SavedSearch]:
-    caller.must_be_owner()
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Bring a search back to what it was, also to its place. Raises ChangedSince unless it stands
+    as it became.
+    """
+    id, was, became = undo["id"], undo.get("was"), undo.get("became")
     await one_at_a_time(session, caller.seller_id)
-    return await saved_searches(session, caller)
-
-
-def _standing(known: Sequence[SavedSearch], undo: Undo) -> SavedSearch:
-    row = next((one for one in known if one.id == undo["id"]), None)
-    became = undo["became"]
-    if row is None:
-        raise errors.ChangedSince(f"search {became['name']!r} was deleted since")
-    if (row.name, row.query) != (became["name"], became["query"]):
-        raise errors.ChangedSince(f"search {row.name!r} was changed since")
-    return row
+    if was is not None:
+        was = {**was, "name_key": name_key(was["name"])}
+        others = [one for one in await saved_searches(session, caller) if one.id != id]
+        if was["name_key"] in {one.name_key for one in others}:
+            raise errors.ChangedSince(f"there is another search {was['name']!r} by now")
+        if len(others) >= limits.SAVED_SEARCHES:
+            raise errors.ChangedSince(f"there are {limits.SAVED_SEARCHES} saved searches by now")
+    otherwise = await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
+    if otherwise is not None:
+        name = (otherwise.standing or became or {})["name"]
+        how = "changed" if otherwise.standing else "deleted"
+        raise errors.ChangedSince(f"search {name!r} was {how} since")
+    if was is not None:
+        known = await saved_searches(session, caller)
+        _moved(known, _one_of(known, id), was["position"])
+        await session.flush()

@@ -18,6 +18,7 @@ from cardsync import errors
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.database.session import run
 from cardsync.orders.pull_sessions import order_number, take_out
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
 
@@ -65,14 +66,8 @@ async def undo_dismissal(
 ) -> None:
     """Take an order back that was set aside. Raises ChangedSince where it was taken back already."""
     await one_at_a_time(session, caller.seller_id)
-    taken = await session.execute(
-        text(
-            "UPDATE orders SET pull_dismissed_at = NULL WHERE seller_id = :seller AND id = :id"
-            " AND pull_dismissed_at IS NOT NULL RETURNING id"
-        ),
-        {"seller": caller.seller_id, "id": undo["order"]},
-    )
-    if taken.first() is None:
+    named = {"seller": caller.seller_id, "id": undo["order"]}
+    if not await _set(session, named, "pull_dismissed_at", None):
         raise errors.ChangedSince(f"order {undo['number']} is not set aside any more")
 
 
@@ -123,20 +118,12 @@ async def _mark(
     told: str,
     now: datetime,
 ) -> Marks:
-    """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
+    """Set or clear a mark, and tell of it. Raises NotFound."""
     seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
     number = await order_number(session, seller_id, order_id)
     named = {"seller": seller_id, "id": order_id}
-    unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
-    changed = await session.execute(
-        text(
-            f"UPDATE orders SET {column} = :value"
-            f" WHERE seller_id = :seller AND id = :id AND {unless_so} RETURNING id"
-        ),
-        named | {"value": value},
-    )
-    if changed.first() is not None:
+    if await _set(session, named, column, value):
         undo = {"kind": DISMISSED, "order": order_id, "number": number}
         by = undo if action == DISMISSED else None
         note(session, caller, action, f"order {number} {told}", now, undo=by)
@@ -145,3 +132,15 @@ async def _mark(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named
     )
     return Marks(*row.one())
+
+
+async def _set(
+    session: AsyncSession,
+    named: Mapping[str, int],
+    column: str,
+    value: datetime | None,
+) -> bool:
+    """Set or clear a mark, and say whether it was otherwise; one that is set keeps its time."""
+    unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
+    statement = f"UPDATE orders SET {column} = :value WHERE seller_id = :seller AND id = :id"
+    return await run(session, f"{statement} AND {unless_so}", {**named, "value": value}) > 0

@@ -1,6 +1,7 @@
 """Undo: what an entry of the feed did is taken back, once, and only while it stands."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -391,6 +392,28 @@ async def test_a_sale_that_was_changed_since_stays(a_seller):
     assert answer.json()["error"] == f"sale {sale_id} “Weekend”: adjust_bp changed since"
     await seller.http.delete(f"/api/pricing/sales/{sale_id}")
     assert "was deleted since" in (await undo(seller, first)).json()["error"]
+
+
+async def test_amounts_and_times_are_compared_as_values_however_an_entry_wrote_them(a_seller):
+    seller = await a_seller()
+    sale_id = await a_sale(seller)
+    before = await sales(seller)
+    await seller.http.delete(f"/api/pricing/sales/{sale_id}")
+    entry = await newest(seller, "pricing.sale_deleted")
+    assert (await undo(seller, entry)).status_code == 200
+    await seller.http.patch(f"/api/pricing/sales/{sale_id}", json={"floor": "0.30"})
+    entry = await newest(seller, "pricing.sale_changed")
+    other = {"floor": "0.3", "starts_at": "2031-01-01T01:00:00+01:00"}
+    await seller.service.sql(
+        seller.id,
+        "UPDATE activity SET undo = jsonb_set(undo, '{became}', (undo->'became') || CAST(:other AS jsonb))"
+        " WHERE seller_id = :seller AND id = :id RETURNING id",
+        seller=seller.id,
+        id=entry["id"],
+        other=json.dumps(other),
+    )
+    assert (await undo(seller, entry)).status_code == 200
+    assert await sales(seller) == before
 
 
 async def test_two_undoes_of_a_sale_at_once_are_one(a_seller):

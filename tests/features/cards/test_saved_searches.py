@@ -87,6 +87,27 @@ async def test_each_change_is_undone(shop):
     assert await names(owner) == ["Dear", "Foils"]
 
 
+async def test_a_search_that_stands_otherwise_stays_and_the_refusal_says_how(shop):
+    owner = await signed_in(shop)
+    path = f"/api/saved_searches/{(await save(owner, 'Foils', 'is:foil')).json()['id']}"
+
+    async def refused(action):
+        found = await owner.get("/api/v1/agent/activity", params={"action": action})
+        entry = found.json()["activity"][0]["id"]
+        answer = await owner.post(f"/api/v1/agent/activity/{entry}/undo")
+        assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
+        return answer.json()["error"]
+
+    await owner.send("PATCH", path, json={"name": "Shiny"})
+    assert await refused("search.saved") == "search 'Shiny' was changed since"
+    other = (await save(owner, "foils")).json()["id"]
+    assert await refused("search.changed") == "there is another search 'Foils' by now"
+    await owner.send("DELETE", f"/api/saved_searches/{other}")
+    await owner.send("DELETE", path)
+    assert await refused("search.changed") == "search 'Shiny' was deleted since"
+    assert await names(owner) == []
+
+
 async def test_another_shop_sees_and_touches_none(shop, a_seller):
     mine = (await save(shop, "Mine")).json()["id"]
     other = await a_seller()

@@ -17,6 +17,7 @@ from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.database.row_images import RowImages
 from cardsync.pricing.inputs.rule_json import read_name, read_query, read_text
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import run_of
@@ -27,6 +28,7 @@ from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
+_IMAGES: Final = RowImages(RuleTest, *_FIELDS)
 
 
 async def tests_of(session: AsyncSession, seller_id: int) -> list[RuleTest]:
@@ -138,30 +140,13 @@ async def put_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a test back to `was`. Raises ChangedSince unless it is as in `became`."""
-    caller.must_be_owner()
+    """Bring a test back to `was`. Raises ChangedSince unless it stands as in `became`."""
+    id, was, became = (undo[name] for name in ("id", "was", "became"))
     await sync_state.locked(session, caller.seller_id)
-    mine = select(RuleTest).where(RuleTest.seller_id == caller.seller_id, RuleTest.id == undo["id"])
-    row = await session.scalar(mine)
-    was, became = undo["was"], undo["became"]
-    if (None if row is None else _told(row)) != became:
-        raise errors.ChangedSince(f"rule test {undo['id']} was changed since")
-    if row is None:
+    if became is None:
         _need_room(await tests_of(session, caller.seller_id))
-        session.add(
-            RuleTest(
-                seller_id=caller.seller_id,
-                created_at=now,
-                updated_at=now,
-                **was,
-            )
-        )
-    elif was is None:
-        await session.delete(row)
-    else:
-        for name, value in was.items():
-            setattr(row, name, value)
-        row.updated_at = now
+    if await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now) is not None:
+        raise errors.ChangedSince(f"rule test {id} was changed since")
 
 
 def _read(body: Mapping[str, Any]) -> dict[str, Any]:

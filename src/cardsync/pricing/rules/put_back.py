@@ -2,7 +2,7 @@
 it left them.
 
 One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
-there. `edit` writes the entry of the activity feed.
+there.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import delete, text, update
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.sql.expression import bindparam
 
 from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.clock import read_moment, rfc3339
+from cardsync.database.row_images import Image, Otherwise, RowImages
 from cardsync.limits import RULES
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_queries import need_readable
@@ -27,27 +24,22 @@ from cardsync.pricing.models import PricingRule
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rules"
-_COLUMNS: Final = ("name", "priority", "enabled", "state", "preset", "query", "settings")
-Kept = Mapping[str, Any]
-
-
-def kept(row: PricingRule) -> dict[str, Any]:
-    """A rule as a row holds it now, for `edit`."""
-    columns = {name: getattr(row, name) for name in _COLUMNS}
-    return {"id": row.id, **columns, "created_at": rfc3339(row.created_at)}
+IMAGES: Final = RowImages(
+    PricingRule, "name", "priority", "enabled", "state", "preset", "query", "settings"
+)
 
 
 def told(row: PricingRule) -> dict[str, Any]:
-    """A rule as the API shows it, for `edit`."""
+    """Return a rule as the API tells it."""
     return rule_json.told(rule_of(row))
 
 
-def differing(rule: Kept, other: Kept) -> dict[str, Any]:
+def differing(rule: Image, other: Image) -> dict[str, Any]:
     """Return the fields in which the rule differs from its other state. Pure."""
     return {name: value for name, value in rule.items() if other.get(name) != value}
 
 
-def undo_of(before: Iterable[Kept], after: Iterable[Kept]) -> dict[str, Any]:
+def undo_of(before: Iterable[Image], after: Iterable[Image]) -> dict[str, Any]:
     """Return what `put_back` needs of a change from these rules to those. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]
@@ -64,60 +56,36 @@ async def put_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring the rules back to `before`. Raises ChangedSince unless they are as in `after`."""
-    caller.must_be_owner()
-    seller_id = caller.seller_id
+    """Bring the rules back to `before`. Raises ChangedSince unless they stand as in `after`."""
+    seller_id, after = caller.seller_id, undo["after"]
     await sync_state.locked(session, seller_id)
-    rows = {row.id: row for row in await all_rows(session, PricingRule, seller_id)}
-    before: dict[int, Kept | None] = {int(id): rule for id, rule in undo["before"].items()}
-    for id, rule in undo["after"].items():
-        _need_standing(int(id), rule, rows.get(int(id)))
-    wanted = {id: rule for id, rule in before.items() if rule is not None}
-    others = [row for row in rows.values() if row.id not in before]
-    _need_room(wanted, others)
+    rows = {str(row.id): row for row in await all_rows(session, PricingRule, seller_id)}
+    wanted = {id: rule for id, rule in undo["before"].items() if rule is not None}
+    _need_room(wanted, [row for id, row in rows.items() if id not in after])
     for id, rule in wanted.items():
         if id not in rows or rule["query"] != rows[id].query:
-            await _need_query(session, seller_id, rule)
-    gone = [id for id, rule in before.items() if rule is None]
-    await session.execute(delete(PricingRule).where(*_those(seller_id, gone)))
-    # The rules first move out of the way: no two published rules share a priority at any moment.
-    for place, id in enumerate(id for id in wanted if id in rows):
-        await session.execute(
-            update(PricingRule).where(*_those(seller_id, [id])).values(priority=-place - 1)
-        )
-    for id, rule in wanted.items():
-        if id in rows:
-            values = {name: rule[name] for name in _COLUMNS}
-            await session.execute(
-                update(PricingRule)
-                .where(*_those(seller_id, [id]))
-                .values(**values, updated_at=now),
-            )
-        else:
-            await _insert(session, seller_id, rule, now)
+            await need_query(session, seller_id, f"rule {id}", rule["query"])
+    otherwise = await IMAGES.swap(session, seller_id, after, wanted, now)
+    if otherwise is not None:
+        raise changed_since("rule", otherwise, after[str(otherwise.id)])
 
 
-def _those(seller_id: int, ids: list[int]) -> tuple[Any, ...]:
-    return PricingRule.seller_id == seller_id, PricingRule.id.in_(ids)
-
-
-def _need_standing(id: int, rule: Kept | None, row: PricingRule | None) -> None:
-    if rule is None:
-        if row is not None:
-            raise errors.ChangedSince(f"rule {id} “{row.name}” is there again")
-        return
-    if row is None:
-        raise errors.ChangedSince(f"rule {id} “{rule['name']}” was deleted since")
-    changed = [name for name in _COLUMNS if getattr(row, name) != rule[name]]
-    if "settings" in changed:
-        stored, meant = row.settings, rule["settings"]
+def changed_since(what: str, otherwise: Otherwise, became: Image | None) -> errors.ChangedSince:
+    """Say how a row with a name does not stand as it became. Pure."""
+    id, standing, columns = otherwise
+    if standing is None or became is None:
+        there, told = standing or became or {}, "was deleted since" if became else "is there again"
+        return errors.ChangedSince(f"{what} {id} “{there['name']}” {told}")
+    if "settings" in columns:
+        stored, meant = standing["settings"], became["settings"]
         fields = [name for name in stored | meant if stored.get(name) != meant.get(name)]
-        changed = [*(name for name in changed if name != "settings"), *fields]
-    if changed:
-        raise errors.ChangedSince(f"rule {id} “{row.name}”: {', '.join(changed)} changed since")
+        columns = [*(name for name in columns if name != "settings"), *fields]
+    return errors.ChangedSince(
+        f"{what} {id} “{standing['name']}”: {', '.join(columns)} changed since"
+    )
 
 
-def _need_room(wanted: Mapping[int, Kept], others: list[PricingRule]) -> None:
+def _need_room(wanted: Mapping[str, Image], others: list[PricingRule]) -> None:
     if len(wanted) + len(others) > RULES:
         raise errors.ChangedSince(f"there are {RULES} rules by now; that is the most")
     holders = {row.priority: row for row in others}
@@ -129,20 +97,8 @@ def _need_room(wanted: Mapping[int, Kept], others: list[PricingRule]) -> None:
             )
 
 
-async def _need_query(session: AsyncSession, seller_id: int, rule: Kept) -> None:
+async def need_query(session: AsyncSession, seller_id: int, of: str, query: str) -> None:
     try:
-        await need_readable(session, seller_id, rule["query"])
+        await need_readable(session, seller_id, query)
     except errors.InvalidQuery as e:
-        raise errors.ChangedSince(f"rule {rule['id']}: {e}") from e
-
-
-async def _insert(session: AsyncSession, seller_id: int, rule: Kept, now: datetime) -> None:
-    """A rule that was deleted comes back with its id, which receipts and price changes name."""
-    names = ("id", *_COLUMNS, "created_at")
-    statement = text(
-        f"INSERT INTO pricing_rule (seller_id, {', '.join(names)}, updated_at)"
-        f" OVERRIDING SYSTEM VALUE VALUES (:seller, {', '.join(f':{n}' for n in names)}, :now)"
-    ).bindparams(bindparam("settings", type_=JSONB))
-    values = {name: rule[name] for name in names}
-    values["created_at"] = read_moment(rule["created_at"]) or now
-    await session.execute(statement, values | {"seller": seller_id, "now": now})
+        raise errors.ChangedSince(f"{of}: {e}") from e

@@ -28,7 +28,7 @@ from cardsync.pricing.inputs.rule_rows import all_rows, one_row, row_of, rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rule_tests.check import Verdict
 from cardsync.pricing.rule_tests.saves import governing, judge_save
-from cardsync.pricing.rules.put_back import differing, kept, told, undo_of
+from cardsync.pricing.rules.put_back import IMAGES, differing, told, undo_of
 from cardsync.seller_state import state as sync_state
 
 _STEP = 10
@@ -99,7 +99,7 @@ async def create(
         f"rule {row.id} “{rule.name}” made",
         now,
         after=told(row),
-        undo=undo_of([], [kept(row)]),
+        undo=undo_of([], [IMAGES.of(row)]),
     )
     return Saved(
         row,
@@ -137,7 +137,7 @@ async def change(
         await need_readable(session, caller.seller_id, rule.query)
     if rule != rule_of(row):
         changed = row_of(caller.seller_id, rule)
-        was, was_told = kept(row), told(row)
+        was, was_told = IMAGES.of(row), told(row)
         for name in ("name", "priority", "enabled", "state", "query", "settings"):
             setattr(row, name, getattr(changed, name))
         row.updated_at = now
@@ -151,7 +151,7 @@ async def change(
             now,
             before=differing(was_told, became),
             after=differing(became, was_told),
-            undo=undo_of([was], [kept(row)]),
+            undo=undo_of([was], [IMAGES.of(row)]),
         )
     return Saved(
         row,
@@ -186,7 +186,7 @@ async def remove(
         f"rule {rule_id} “{row.name}” deleted",
         now,
         before=told(row),
-        undo=undo_of([kept(row)], []),
+        undo=undo_of([IMAGES.of(row)], []),
     )
     await session.flush()
     await judge_save(session, caller, was, now, override_reason=override_reason)
@@ -208,7 +208,7 @@ async def reorder(
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must name every rule once")
     order = [row.id for row in sorted(rows.values(), key=lambda row: (row.priority, row.id))]
-    was = sorted((kept(row) for row in rows.values()), key=itemgetter("id"))
+    was = sorted((IMAGES.of(row) for row in rows.values()), key=itemgetter("id"))
     governed = governing(rows.values())
     default = next(
         (place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None
@@ -219,7 +219,7 @@ async def reorder(
     priorities |= {id: DEFAULT_PRIORITY + _STEP * (place + 1) for place, id in enumerate(behind)}
     await _renumber(session, caller.seller_id, priorities, now)
     fresh = await _fresh(session, caller.seller_id)
-    became = sorted((kept(row) for row in fresh), key=itemgetter("id"))
+    became = sorted((IMAGES.of(row) for row in fresh), key=itemgetter("id"))
     if became != was:
         note(
             session,
@@ -257,7 +257,7 @@ async def apply_preset(
             select(PricingRule).where(PricingRule.seller_id == seller_id, earlier)
         )
     )
-    was, was_told = [kept(row) for row in gone], [told(row) for row in gone]
+    was, was_told = [IMAGES.of(row) for row in gone], [told(row) for row in gone]
     await session.execute(delete(PricingRule).where(PricingRule.seller_id == seller_id, earlier))
     row = row_of(seller_id, rule, preset)
     row.created_at = row.updated_at = now
@@ -271,7 +271,7 @@ async def apply_preset(
         now,
         before={"rules": was_told},
         after={"rules": [told(row)]},
-        undo=undo_of(was, [kept(row)]),
+        undo=undo_of(was, [IMAGES.of(row)]),
     )
     verdicts = await judge_save(session, caller, governed, now, override_reason=override_reason)
     return Saved(row, verdicts)

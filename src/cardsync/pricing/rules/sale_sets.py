@@ -33,8 +33,8 @@ from cardsync.pricing.models import PinnedPrice, PricingSale
 from cardsync.pricing.rules.pin_many import still_applied
 from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.sale_put_back import (
+    IMAGES,
     SETTINGS,
-    kept,
     plain_settings,
     times_changed,
     undo_of,
@@ -102,7 +102,7 @@ async def create_sale(
         f"sale {row.id} “{sale.name}” made",
         now,
         after=rule_json.told(sale_of(row)),
-        undo=undo_of(row.id, None, kept(row)),
+        undo=undo_of(row.id, None, IMAGES.of(row)),
     )
     return row
 
@@ -123,7 +123,7 @@ async def change_sale(
     if sale.query != row.query:
         await need_readable(session, caller.seller_id, sale.query)
     if sale != sale_of(row):
-        was, kept_before = rule_json.told(sale_of(row)), kept(row)
+        was, image = rule_json.told(sale_of(row)), IMAGES.of(row)
         for name, value in _columns(sale).items():
             setattr(row, name, value)
         row.updated_at = now
@@ -137,7 +137,7 @@ async def change_sale(
             now,
             before=differing(was, rule_json.told(sale)),
             after=differing(rule_json.told(sale), was),
-            undo=undo_of(sale_id, kept_before, kept(row)),
+            undo=undo_of(sale_id, image, IMAGES.of(row)),
         )
     return row
 
@@ -157,7 +157,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
         f"sale {sale_id} “{row.name}” deleted",
         now,
         before=rule_json.told(sale_of(row)),
-        undo=undo_of(sale_id, kept(row), None),
+        undo=undo_of(sale_id, IMAGES.of(row), None),
     )
 
 
