@@ -16,7 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import run
-from cardsync.figures.sold import UNDATED
+from cardsync.derived.sold import UNDATED
 from cardsync.orders.models import BUYER_HASH
 
 # Whether anything is out of date, so that a reader must count all orders by itself.
@@ -95,8 +95,7 @@ _COUNT: Final = """
 
 
 async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    """Keep the customers with orders of these days, in the transaction that keeps the days: its
-    caller holds the seller's lock for it.
+    """Keep the customers with orders of these days, in the transaction that keeps the days.
 
     An order that another transaction writes meanwhile leaves its day out of date, so only the
     names that were read here are renamed and summed.
