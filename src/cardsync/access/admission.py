@@ -38,7 +38,7 @@ _READS = "reads"
 BY_EITHER = {_OPTION: Callers.EITHER}
 BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
-# A page's route: its form carries the token in a field, which `dashboard/shell.read_form` checks
+# A page's route: its form carries the token in a field, which `dashboard/forms.post_form` checks
 # before it reads any other.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.
@@ -185,6 +185,13 @@ def session_token(scope: Scope) -> str | None:
     settings: Settings = scope["litestar_app"].state.settings
     cookies = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
     return tokens.session_token(cookies, settings.origin)
+
+
+def need_form_token(scope: Scope, given: str | None) -> None:
+    """Raises CsrfFailed unless a form's token is of the request's session."""
+    token = session_token(scope)
+    if token is None or not tokens.csrf_is_right(token, given):
+        raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
 
 
 def refuse_other_sites(scope: Scope) -> None:

@@ -13,8 +13,8 @@ from litestar import Response, Router, get, post
 from litestar.response import Template
 
 from cardsync import errors, limits
-from cardsync.access import sessions, tokens
-from cardsync.access.admission import among_strangers, session_token
+from cardsync.access import sessions
+from cardsync.access.admission import among_strangers, need_form_token, session_token
 from cardsync.accounts import deletion, first_run, invitations
 from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out
 from cardsync.accounts.passkeys import has_name
@@ -189,8 +189,7 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
     gone = go(f"/sign-in?signed_out={where}", cookie_of(settings, ""))
     if token is None:
         return gone
-    if not tokens.csrf_is_right(token, form.get("csrf_token")):
-        raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
+    need_form_token(request.scope, form.get("csrf_token"))
     try:
         caller = await sessions.caller_with(
             database,

@@ -1,7 +1,6 @@
 """Renders the frame of every page: the navigation, the token that forms carry, and the reader's
 language and zone.
 
-A form of a page is read here too: its token is checked before any field is used.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
+from cardsync.dashboard.forms import CONFIRM, read_form
 from cardsync.dashboard.messages import sentences
 from cardsync.web import pages
-from cardsync.web.forms import fields_of
 
 PageRequest = Request[Any, Any, State]
 # Scripts and styles are our own files; a chart draws on a canvas, and forms go to ourselves.
@@ -30,7 +29,6 @@ HEADERS = pages.HEADERS | {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Vary": "Cookie, Accept-Language, HX-Request",
 }  # fmt: skip
-FIELDS_MOST = 2_000
 
 
 class Place(NamedTuple):
@@ -82,10 +80,6 @@ def reader_of(request: PageRequest, caller: Caller) -> Reader:
 def games_of(caller: Caller) -> list[tuple[str, str]]:
     """Return the choices of a filter by game."""
     return [("", "All games"), *((line, game_name(line)) for line in caller.account.product_lines)]
-
-
-# The field by which a form says that its sender has seen the figures of a large change.
-CONFIRM = "confirm"
 
 
 def show(
@@ -151,29 +145,6 @@ def url(path: str, /, **query: Any) -> str:
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-async def form_fields(request: PageRequest) -> dict[str, list[str]]:
-    """Return a form's fields, unchecked. Raises BadRequest, InvalidPayload."""
-    return await fields_of(request, FIELDS_MOST)
-
-
-async def read_form(request: PageRequest) -> dict[str, list[str]]:
-    """Return a form's fields once its token is checked.
-
-    Raises CsrfFailed, BadRequest, InvalidPayload.
-    """
-    form = await form_fields(request)
-    token = session_token(request.scope)
-    given = request.headers.get("x-csrf-token") or (form.get("csrf_token") or [""])[-1]
-    if token is None or not tokens.csrf_is_right(token, given):
-        raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
-    request.scope["form"] = form  # type: ignore[typeddict-unknown-key]
-    return form
-
-
-def field(form: Mapping[str, list[str]], name: str) -> str:
-    return form[name][-1].strip() if form.get(name) else ""
-
-
 def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
     """Show the API's own sentence; a reader who is not signed in goes to the sign-in page."""
     if isinstance(problem, errors.Unauthorized):
@@ -197,20 +168,13 @@ def _confirmation(
     problem: errors.ConfirmationNeeded,
 ) -> Response[Any]:
     """Show how large the change is, with the same form once more and `confirm` in it."""
-    form: dict[str, list[str]] = request.scope.get("form", {})  # type: ignore[assignment]
     figures = problem.body()
-    fields = [
-        (name, value)
-        for name, values in form.items()
-        if name not in ("csrf_token", CONFIRM)
-        for value in values
-    ]
     return show(
         request,
         caller,
         "confirm.html",
         problem.status,
-        fields=[*fields, (CONFIRM, "true")],
+        fields=[*read_form(request).again(without=CONFIRM), (CONFIRM, "true")],
         cards=figures["cards_affected"],
         change=figures["listed_value_change"],
         deepest=f"{figures['deepest_fall_bp'] / 100:.0f}",

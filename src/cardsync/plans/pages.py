@@ -14,7 +14,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access import sessions, tokens
-from cardsync.access.admission import BY_SESSION, admitting, among_strangers, session_token
+from cardsync.access.admission import (
+    BY_SESSION,
+    admitting,
+    among_strangers,
+    need_form_token,
+    session_token,
+)
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.plans import decide, reads
@@ -73,8 +79,7 @@ async def decide_on_plan(
     form, token = await form_of(request), session_token(request.scope)
     if token is None:
         return go(f"/sign-in?then=/plans/{plan_id}")
-    if not tokens.csrf_is_right(token, form.get("csrf_token")):
-        raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
+    need_form_token(request.scope, form.get("csrf_token"))
     if plan_id > limits.LARGEST_ID:
         raise errors.NotFound(f"there is no plan {plan_id}")
     ring = request.app.state.session_ring

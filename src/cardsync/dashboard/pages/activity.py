@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import Any
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock, errors
@@ -18,13 +18,14 @@ from cardsync.access.caller import Caller
 from cardsync.activity import feed, undo, words
 from cardsync.activity.filters import Wanted, read_wanted
 from cardsync.activity.shown import page_body
-from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
+from cardsync.dashboard.shell import PageRequest, see, show, url
 from cardsync.database.session import Database
 from cardsync.plans import reads
 from cardsync.plans.shown import plan_body
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 
 PLANS_SHOWN = 20
@@ -135,22 +136,14 @@ def _address(wanted: Wanted, since: str, **changed: Any) -> str:
     return url("/activity", **query | changed)
 
 
-@post("/activity/{activity_id:int}/undo", opt=BY_FORM)
-async def undo_entry(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    activity_id: int,
-) -> Response[str]:
-    form = await read_form(request)
+@post_form("/activity/{activity_id:int}/undo", opt={})
+async def undo_entry(form: Form, writer: Writer, activity_id: int) -> Response[str]:
     # It waits for who else writes to the same thing.
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await undo.undo_entry(writer_of(session, caller, settings, form), activity_id)
-        done = message("undone", activity_id)
+    await undo.undo_entry(writer, activity_id)
+    done = message("undone", activity_id)
     try:
-        page = max(1, int(field(form, "page") or 1))
+        page = max(1, int(form["page"] or 1))
     except ValueError as e:
         raise errors.BadRequest("page is no number") from e
-    back = {name: field(form, name) for name in ("actor", "action", "outcome", "risk", "since")}
+    back = form.some("actor", "action", "outcome", "risk", "since")
     return see("/activity", done, **back, page=page if page > 1 else None)

@@ -7,26 +7,25 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.condition import CODES, PRINTINGS
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.database.session import Database
 from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.quick_add import drafts, settle
 from cardsync.quick_add.shown import entry_body, pending_body, product_body
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.quick_add.wanted import Changes, Wanted
-from cardsync.settings import Settings
 
 T = TypeVar("T")
 STATUSES: Final = ("draft", "published", "pending", "listed", "rejected")
@@ -79,18 +78,17 @@ def _read(kind: type[T], values: dict[str, Any], of: str) -> T:
         raise errors.InvalidPayload(f"{of}: {e}") from e
 
 
-@post("/add-cards", opt=BY_FORM | WRITES)
-async def draft_cards(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
+@post_form("/add-cards")
+async def draft_cards(caller: Caller, form: Form, database: Database) -> Response[str]:
     """Draft the rows of the form that name a quantity."""
-    form = await read_form(request)
     wanted = []
     for name in form:
         product_id = read_id(name.removeprefix("quantity:"))
-        if not name.startswith("quantity:") or not field(form, name) or product_id is None:
+        if not name.startswith("quantity:") or not form[name] or product_id is None:
             continue
-        given = {part: field(form, f"{part}:{product_id}") for part in _ROW}
+        given = {part: form[f"{part}:{product_id}"] for part in _ROW}
         values: dict[str, Any] = {part: text for part, text in given.items() if text}
-        values |= {"product_id": product_id, "quantity": field(form, name)}
+        values |= {"product_id": product_id, "quantity": form[name]}
         wanted.append(_read(Wanted, values, f"card {product_id}"))
     if not wanted:
         raise errors.InvalidPayload("quantity: give the quantity of one card at least")
@@ -98,29 +96,25 @@ async def draft_cards(request: PageRequest, caller: Caller, database: Database) 
         raise errors.InvalidPayload(f"quantity: at most {limits.QUICK_ADD_BATCH} cards at once")
     made = await drafts.draft(database, caller, wanted, clock.now())
     done = message("drafts_made", len(made))
-    return see("/add-cards", done, q=field(form, "q"), status="draft")
+    return see("/add-cards", done, q=form["q"], status="draft")
 
 
-@post("/add-cards/publish", opt=BY_FORM | WRITES)
-async def publish_cards(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
-) -> Response[str]:
-    form = await read_form(request)
-    ids = [id for text in form.get("ids", []) if (id := read_id(text)) is not None]
+@post_form("/add-cards/publish")
+async def publish_cards(form: Form, writer: Writer) -> Response[str]:
+    ids = [id for text in form.all("ids") if (id := read_id(text)) is not None]
     if not 1 <= len(ids) <= limits.QUICK_ADD_BATCH:
         raise errors.InvalidPayload(f"ids: tick 1 to {limits.QUICK_ADD_BATCH} drafts")
-    await writes.publish_listings(writer_of(session, caller, settings, form), ids)
+    await writes.publish_listings(writer, ids)
     done = message("drafts_published")
     return see("/add-cards", done, status="published")
 
 
-@post("/add-cards/{entry_id:int}", opt=BY_FORM | WRITES)
+@post_form("/add-cards/{entry_id:int}")
 async def change_card(
-    request: PageRequest, caller: Caller, session: AsyncSession, entry_id: int
+    caller: Caller, form: Form, session: AsyncSession, entry_id: int
 ) -> Response[str]:
     """Change a draft; a rejected entry becomes one, and can be published again."""
-    form = await read_form(request)
-    given = {name: field(form, name) for name in ("quantity", "condition", "printing", "price")}
+    given = form.some("quantity", "condition", "printing", "price")
     values: dict[str, Any] = {name: text for name, text in given.items() if text}
     if "price" in form and not given["price"]:
         values["price"] = None
@@ -129,11 +123,8 @@ async def change_card(
     return see("/add-cards", message("draft_saved"), status="draft")
 
 
-@post("/add-cards/{entry_id:int}/delete", opt=BY_FORM | WRITES)
-async def delete_card(
-    request: PageRequest, caller: Caller, session: AsyncSession, entry_id: int
-) -> Response[str]:
-    await read_form(request)
+@post_form("/add-cards/{entry_id:int}/delete")
+async def delete_card(caller: Caller, session: AsyncSession, entry_id: int) -> Response[str]:
     await drafts.delete(session, caller, entry_id, clock.now())
     return see("/add-cards", message("entry_deleted"))
 
@@ -145,15 +136,14 @@ async def recover_page(request: PageRequest, caller: Caller, session: AsyncSessi
     return show(request, caller, "recover.html", rows=rows)
 
 
-@post("/add-cards/{entry_id:int}/settle", opt=BY_FORM | WRITES)
+@post_form("/add-cards/{entry_id:int}/settle")
 async def settle_card(
-    request: PageRequest, caller: Caller, session: AsyncSession, entry_id: int
+    caller: Caller, form: Form, session: AsyncSession, entry_id: int
 ) -> Response[str]:
-    form = await read_form(request)
-    listed = field(form, "listed")
+    listed = form["listed"]
     if listed not in ("true", "false"):
         raise errors.InvalidPayload("listed: true or false")
-    text = field(form, "quantity")
+    text = form["quantity"]
     quantity = read_id(text)
     if text and quantity is None:
         raise errors.InvalidPayload("quantity: a number like 2")

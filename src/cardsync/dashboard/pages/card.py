@@ -9,13 +9,13 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.matches import MatchBody, match_body, read_match
 from cardsync.cards.queries import read_card
@@ -23,9 +23,9 @@ from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.orders.of_card import orders_of_card, sold_page
 from cardsync.plans import writes
@@ -248,31 +248,21 @@ def body_of(changes: Mapping[str, str]) -> dict[str, Any]:
     return body
 
 
-@post("/cards/{card_id:int}/pin", opt=BY_FORM | WRITES)
+@post_form("/cards/{card_id:int}/pin")
 async def pin_card(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    card_id: int,
+    caller: Caller, form: Form, database: Database, settings: Settings, card_id: int
 ) -> Response[str]:
-    form = await read_form(request)
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = writer_of(session, caller, settings, form)
-        await writes.pin(writer, number, {"price": field(form, "price")})
+        await writes.pin(writer, number, {"price": form["price"]})
     return see(f"/cards/{card_id}", done=message("pinned"))
 
 
-@post("/cards/{card_id:int}/unpin", opt=BY_FORM | WRITES)
+@post_form("/cards/{card_id:int}/unpin")
 async def unpin_card(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    card_id: int,
+    caller: Caller, form: Form, database: Database, settings: Settings, card_id: int
 ) -> Response[str]:
-    form = await read_form(request)
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         await writes.unpin(writer_of(session, caller, settings, form), number)
@@ -290,18 +280,10 @@ async def _marketplace_id(
     return row.marketplace_id
 
 
-@post("/cards/{card_id:int}/publish", opt=BY_FORM | WRITES)
-async def publish_card(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    card_id: int,
-) -> Response[str]:
+@post_form("/cards/{card_id:int}/publish")
+async def publish_card(caller: Caller, bounded: AsyncSession, card_id: int) -> Response[str]:
     """Let everybody of the shop see a contribution."""
-    await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await publish(session, caller, card_id, clock.now())
+    await publish(bounded, caller, card_id, clock.now())
     return see(f"/cards/{card_id}", done=message("card_published"))
 
 
@@ -327,19 +309,12 @@ async def match_page(
     )
 
 
-@post("/cards/{card_id:int}/match", opt=BY_FORM | WRITES)
-async def settle(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    card_id: int,
-) -> Response[str]:
-    product_id = read_id(field(await read_form(request), "product_id"))
+@post_form("/cards/{card_id:int}/match")
+async def settle(caller: Caller, form: Form, bounded: AsyncSession, card_id: int) -> Response[str]:
+    product_id = read_id(form["product_id"])
     if product_id is None or abs(product_id) > limits.LARGEST_ID:
         raise errors.InvalidPayload("product_id: choose the product that the card is")
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await settle_match(session, caller, card_id, product_id, clock.now())
+    await settle_match(bounded, caller, card_id, product_id, clock.now())
     return see(f"/cards/{card_id}", done=message("match_settled"))
 
 

@@ -9,28 +9,26 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import saved_searches
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import cards_behind, search_cards
 from cardsync.cards.shown import CardRow, card_body, cards_behind_body
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show, url
-from cardsync.database.session import Database
+from cardsync.dashboard.shell import PageRequest, games_of, see, show, url
 from cardsync.lists.lists import names_of_lists
 from cardsync.recommendations.badges import Badges, badges_of
 from cardsync.search.chips import Chip, chips_of, with_part
 from cardsync.search.fields import QueryError
-from cardsync.settings import Settings
 from cardsync.web.request import provide_database, provide_settings, reading
 
 NAMES = {
@@ -233,66 +231,44 @@ def address_of(
     return url("/cards", **query | changed)
 
 
-@post("/cards/columns", opt=BY_FORM | WRITES)
-async def keep_columns(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[str]:
-    form = await read_form(request)
-    shop = field(form, "whose") == "shop"
-    columns = [name for name in field(form, "columns").split(",") if name]
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await choose_columns(session, caller, columns, clock.now(), shop=shop)
+@post_form("/cards/columns")
+async def keep_columns(caller: Caller, form: Form, bounded: AsyncSession) -> Response[str]:
+    shop = form["whose"] == "shop"
+    columns = [name for name in form["columns"].split(",") if name]
+    await choose_columns(bounded, caller, columns, clock.now(), shop=shop)
     told = message("columns_of_shop" if shop else "columns_of_member")
-    return see("/cards", done=told, search=field(form, "search"))
+    return see("/cards", done=told, search=form["search"])
 
 
-@post("/cards/searches", opt=BY_FORM | WRITES)
-async def save_search(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[str]:
-    form = await read_form(request)
-    search, game = field(form, "search"), field(form, "game")
+@post_form("/cards/searches")
+async def save_search(caller: Caller, form: Form, bounded: AsyncSession) -> Response[str]:
+    search, game = form["search"], form["game"]
     try:
         query = with_part(search, f'game:"{game}"') if game else search
     except QueryError as e:
         raise errors.InvalidQuery(f"query: {e}") from e
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        row = await saved_searches.save_search(
-            session, caller, field(form, "name"), query, clock.now()
-        )
+    row = await saved_searches.save_search(bounded, caller, form["name"], query, clock.now())
     return see("/cards", done=message("search_saved"), search=row.query)
 
 
-@post("/cards/searches/{search_id:int}", opt=BY_FORM | WRITES)
+@post_form("/cards/searches/{search_id:int}")
 async def change_search(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    search_id: int,
+    caller: Caller, form: Form, bounded: AsyncSession, search_id: int
 ) -> Response[str]:
     """Rename, move or delete a saved search, as the form's button says."""
-    form = await read_form(request)
-    action, now = field(form, "action"), clock.now()
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        if action == "delete":
-            await saved_searches.delete_search(session, caller, search_id, now)
-            told = message("search_deleted")
-        elif action.isascii() and action.isdigit():
-            place = {"position": int(action[:9])}
-            await saved_searches.change_search(session, caller, search_id, place, now)
-            told = message("search_moved")
-        else:
-            change = {"name": field(form, "name")}
-            await saved_searches.change_search(session, caller, search_id, change, now)
-            told = message("search_renamed")
-    return see("/cards", done=told, search=field(form, "search"))
+    action, now = form["action"], clock.now()
+    if action == "delete":
+        await saved_searches.delete_search(bounded, caller, search_id, now)
+        told = message("search_deleted")
+    elif action.isascii() and action.isdigit():
+        place = {"position": int(action[:9])}
+        await saved_searches.change_search(bounded, caller, search_id, place, now)
+        told = message("search_moved")
+    else:
+        change = {"name": form["name"]}
+        await saved_searches.change_search(bounded, caller, search_id, change, now)
+        told = message("search_renamed")
+    return see("/cards", done=told, search=form["search"])
 
 
 ROUTES = [cards_page, more_cards, keep_columns, save_search, change_search]

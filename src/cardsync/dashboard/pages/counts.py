@@ -4,30 +4,29 @@ buttons that settle or cancel.
 
 from __future__ import annotations
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import read_page
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.selection import Form, number_of
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.shelving import counts
 from cardsync.shelving.count_shown import count_in_full
 
 
-@post("/counts", opt=BY_FORM | WRITES)
-async def begin_count(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
-    form = await read_form(request)
-    slot = number_of(form, "slot") if field(form, "slot") else None
+@post_form("/counts")
+async def begin_count(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    slot = number_of(form, "slot") if form["slot"] else None
     box = number_of(form, "box")
-    async with database.tenant(caller.seller_id) as session:
-        count_id = (await counts.begin(session, caller, box, slot, clock.now())).id
+    count_id = (await counts.begin(session, caller, box, slot, clock.now())).id
     return see(f"/counts/{count_id}")
 
 
@@ -53,20 +52,15 @@ async def count_page(
     )
 
 
-@post("/counts/{count_id:int}/seen", opt=BY_FORM | WRITES)
+@post_form("/counts/{count_id:int}/seen")
 async def see_cards(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    count_id: int,
+    caller: Caller, form: Form, session: AsyncSession, count_id: int
 ) -> Response[str]:
     """Note the lines of which a quantity was typed; the others stay unseen."""
-    form = await read_form(request)
     sights = sights_of(form)
-    async with database.tenant(caller.seller_id) as session:
-        await counts.see(session, caller, count_id, sights, clock.now())
+    await counts.see(session, caller, count_id, sights, clock.now())
     noted = message("lines_noted", len(sights))
-    return see(f"/counts/{count_id}", done=noted, page=field(form, "page"))
+    return see(f"/counts/{count_id}", done=noted, page=form["page"])
 
 
 def sights_of(form: Form) -> list[counts.Sight]:
@@ -77,19 +71,19 @@ def sights_of(form: Form) -> list[counts.Sight]:
     for name in form:
         kind, _, line = name.partition("-")
         card, _, slot = line.partition("-")
-        if kind != "seen" or not field(form, name):
+        if kind != "seen" or not form[name]:
             continue
         sights.append(
             counts.Sight(
                 _id(card),
-                number_of({"slot": [slot]}, "slot"),
+                number_of(Form({"slot": [slot]}), "slot"),
                 _quantity(form, name),
             )
         )
-    if field(form, "card_id"):
+    if form["card_id"]:
         sights.append(
             counts.Sight(
-                _id(field(form, "card_id")),
+                _id(form["card_id"]),
                 number_of(form, "slot"),
                 _quantity(form, "quantity"),
             )
@@ -107,31 +101,26 @@ def _id(text: str) -> int:
 
 
 def _quantity(form: Form, name: str) -> int:
-    text = field(form, name)
+    text = form[name]
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     if not 0 <= number <= limits.SHELVED_QUANTITY:
         raise errors.InvalidPayload(f"quantity: a number from 0 to {limits.SHELVED_QUANTITY:,}")
     return number
 
 
-@post("/counts/{count_id:int}/end", opt=BY_FORM | WRITES)
+@post_form("/counts/{count_id:int}/end")
 async def end_count(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    count_id: int,
+    caller: Caller, form: Form, session: AsyncSession, count_id: int
 ) -> Response[str]:
     """Settle or cancel a count, as the form's button says."""
-    form = await read_form(request)
-    action, now = field(form, "action"), clock.now()
+    action, now = form["action"], clock.now()
     if action not in ("keep", "missing", "cancel"):
         raise errors.InvalidPayload("action: must be keep, missing or cancel")
-    async with database.tenant(caller.seller_id) as session:
-        if action == "cancel":
-            await counts.cancel(session, caller, count_id, now)
-        else:
-            unseen: counts.Unseen = "missing" if action == "missing" else "keep"
-            await counts.settle(session, caller, count_id, unseen, now)
+    if action == "cancel":
+        await counts.cancel(session, caller, count_id, now)
+    else:
+        unseen: counts.Unseen = "missing" if action == "missing" else "keep"
+        await counts.settle(session, caller, count_id, unseen, now)
     told = message("count_cancelled" if action == "cancel" else "count_settled")
     return see(f"/counts/{count_id}", done=told)
 

@@ -4,16 +4,16 @@ seller's note.
 
 from __future__ import annotations
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
-from cardsync.database.session import Database
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer
 from cardsync.orders.returns_shown import customer_in_full
 from cardsync.web.request import reading
@@ -32,17 +32,12 @@ async def customer_page(request: PageRequest, caller: Caller, key: str) -> Templ
     )
 
 
-@post("/customers/{key:str}/note", opt=BY_FORM | WRITES)
+@post_form("/customers/{key:str}/note")
 async def note_customer(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    key: str,
+    caller: Caller, form: Form, session: AsyncSession, key: str
 ) -> Response[str]:
-    form = await read_form(request)
-    written = field(form, "note").replace("\r\n", "\n")
-    async with database.tenant(caller.seller_id) as session:
-        kept = await one_customer.write_note(session, caller, key, written, clock.now())
+    written = form["note"].replace("\r\n", "\n")
+    kept = await one_customer.write_note(session, caller, key, written, clock.now())
     return see(f"/customers/{key}", done=message("note_kept" if kept else "note_gone"))
 
 

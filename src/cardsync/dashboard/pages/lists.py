@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.lists import lists
 from cardsync.lists.shown import list_body
 from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -43,11 +43,11 @@ async def _shown(
     )
 
 
-@post("/lists", opt=BY_FORM | WRITES)
+@post_form("/lists")
 async def make_list(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Response[str] | Template:
-    name = field(await read_form(request), "name")
+    name = form["name"]
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             made = await lists.create_list(session, caller, name, clock.now())
@@ -56,23 +56,13 @@ async def make_list(
     return see(f"/lists/{made.id}", done=message("list_made"))
 
 
-@post("/lists/{list_id:int}/rename", opt=BY_FORM | WRITES)
-async def rename_list(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await writes.rename_list(
-            writer_of(session, caller, settings, form), list_id, field(form, "name")
-        )
+@post_form("/lists/{list_id:int}/rename")
+async def rename_list(form: Form, writer: Writer, list_id: int) -> Response[str]:
+    await writes.rename_list(writer, list_id, form["name"])
     return see(f"/lists/{list_id}", done=message("list_renamed"))
 
 
-@post("/lists/{list_id:int}/delete", opt=BY_FORM | WRITES)
-async def delete_list(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        await writes.delete_list(writer_of(session, caller, settings, form), list_id)
+@post_form("/lists/{list_id:int}/delete")
+async def delete_list(writer: Writer, list_id: int) -> Response[str]:
+    await writes.delete_list(writer, list_id)
     return see("/lists", done=message("list_deleted"))

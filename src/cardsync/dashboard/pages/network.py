@@ -7,18 +7,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.accounts import account_form
 from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings import Input, told
-from cardsync.dashboard.shell import PageRequest, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.discovery.network import read_network
 from cardsync.discovery.network_shown import network_body, postage_shown
@@ -98,14 +98,11 @@ async def network_page(
     return await _page(request, caller, database, settings)
 
 
-@post("/network", opt=BY_FORM | WRITES)
+@post_form("/network")
 async def change_network(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template | Response[str]:
-    shown, wanted = told(await read_form(request), INPUTS)
+    shown, wanted = told(form, INPUTS)
     try:
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())

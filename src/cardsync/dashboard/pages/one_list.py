@@ -4,24 +4,23 @@ a search would add to it.
 
 from __future__ import annotations
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.filters import CardFilter, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import added_message, chosen, selected
-from cardsync.dashboard.shell import PageRequest, games_of, read_form, see, show
-from cardsync.database.session import Database
+from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.lists.lists import read_list
 from cardsync.lists.shown import list_body
 from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -75,25 +74,13 @@ async def add_page(
     )
 
 
-@post("/lists/{list_id:int}/add", opt=BY_FORM | WRITES)
-async def add_cards(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        done = await writes.add_cards(
-            writer_of(session, caller, settings, form), list_id, selected(form)
-        )
+@post_form("/lists/{list_id:int}/add")
+async def add_cards(form: Form, writer: Writer, list_id: int) -> Response[str]:
+    done = await writes.add_cards(writer, list_id, selected(form))
     return see(f"/lists/{list_id}", done=added_message(done))
 
 
-@post("/lists/{list_id:int}/remove", opt=BY_FORM | WRITES)
-async def remove_cards(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        removed = await writes.remove_cards(
-            writer_of(session, caller, settings, form), list_id, chosen(form)
-        )
+@post_form("/lists/{list_id:int}/remove")
+async def remove_cards(form: Form, writer: Writer, list_id: int) -> Response[str]:
+    removed = await writes.remove_cards(writer, list_id, chosen(form))
     return see(f"/lists/{list_id}", done=message("list_removed", removed))

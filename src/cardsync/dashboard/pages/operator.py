@@ -6,16 +6,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.accounts import sellers
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, together
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.operators import installation, shops
 from cardsync.operators.shown import installation_shown, seller_shown, sellers_shown
@@ -60,24 +61,19 @@ async def seller_page(
     )
 
 
-@post("/operator/sellers/{seller_id:int}", opt=BY_FORM | WRITES)
+@post_form("/operator/sellers/{seller_id:int}")
 async def change_seller(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    seller_id: int,
+    caller: Caller, form: Form, session: AsyncSession, seller_id: int
 ) -> Response[str]:
     """Set what the form names: the plan with the trial's end, or one switch."""
-    form = await read_form(request)
     values: dict[str, Any] = {}
     for name in shops.CHANGEABLE:
         if name in form:
             try:
-                values[name] = sellers.SETTABLE[name](field(form, name))
+                values[name] = sellers.SETTABLE[name](form[name])
             except ValueError as e:
                 raise errors.InvalidPayload(f"{name}: takes {e}") from e
-    async with database.tenant(caller.seller_id) as session:
-        await shops.change_shop(session, caller, seller_id, values, clock.now())
+    await shops.change_shop(session, caller, seller_id, values, clock.now())
     told = [
         message(f"{name}_{'on' if on else 'off'}")
         for name, on in values.items()

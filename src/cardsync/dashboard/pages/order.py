@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.forms import post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_marks
 from cardsync.orders.one_order import read_order
@@ -59,13 +59,11 @@ async def order_page(
     )
 
 
-@post("/orders/{order_id:int}/{mark:str}", opt=BY_FORM | WRITES)
+@post_form("/orders/{order_id:int}/{mark:str}")
 async def mark_order(
-    request: PageRequest, caller: Caller, database: Database, order_id: int, mark: str
+    caller: Caller, session: AsyncSession, order_id: int, mark: str
 ) -> Response[str]:
-    await read_form(request)
     if mark not in MARKS:
         raise errors.NotFound(f"an order takes no mark {mark!r}")
-    async with database.tenant(caller.seller_id) as session:
-        await MARKS[mark](session, caller, order_id, clock.now())
+    await MARKS[mark](session, caller, order_id, clock.now())
     return see(f"/orders/{order_id}", done=message(f"order_{mark}"))

@@ -17,12 +17,11 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
 from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.forms import unchecked
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import (
     HEADERS,
     PageRequest,
-    field,
-    form_fields,
     reader_of,
     sentence,
     url,
@@ -106,19 +105,19 @@ async def mark_by_form(
     request: PageRequest, caller: Caller, database: Database, token: str
 ) -> Response[str]:
     """Send one mark. The form has no token of its own, because no cookie authorizes it."""
-    form = await form_fields(request)
-    kind, item, mark_id = (field(form, name) for name in ("kind", "item_id", "id"))
+    form = await unchecked(request)
+    kind, item, mark_id = (form[name] for name in ("kind", "item_id", "id"))
     if kind not in get_args(Kind) or not item.isdecimal() or len(item) > _MOST_ITEMS:
         raise errors.InvalidPayload("kind: this form names no mark; load the page again")
     if not _ID.fullmatch(mark_id):
         raise errors.InvalidPayload("id: this form names no mark; load the page again")
-    quantity = field(form, "quantity") or "1"
+    quantity = form["quantity"] or "1"
     if not quantity.isdecimal() or not 1 <= int(quantity[:9]) <= 10_000:
         raise errors.InvalidPayload("quantity: it has to be a whole number from 1 on")
-    undoes = field(form, "undoes")
+    undoes = form["undoes"]
     if (kind == "undo") != bool(undoes):
         raise errors.InvalidPayload("undoes: an undo has to name its mark")
-    device, person = _device(field(form, "device")), field(form, "person")[:100]
+    device, person = _device(form["device"]), form["person"][:100]
     mark = Mark(mark_id, kind, int(item), device, person, int(quantity), undoes[:64])  # type: ignore[arg-type]
     link = link_of(request.scope)
     async with database.tenant(caller.seller_id) as session:

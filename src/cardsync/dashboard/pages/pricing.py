@@ -8,20 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form, read_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.plans import reads as plans
 from cardsync.plans import writes
 from cardsync.plans.shown import plan_body
+from cardsync.plans.writer import Writer
 from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.rules import rule_sets
@@ -29,6 +29,7 @@ from cardsync.pricing.rules.faces import sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.settings import Settings
+from cardsync.web.request import provide_caller
 
 TABS: Final = (
     ("/pricing", "Rules", True),
@@ -146,48 +147,31 @@ async def pricing_page(
     )
 
 
-def blocked(
-    request: PageRequest,
-    caller: Caller,
-    form: Mapping[str, list[str]],
-    problem: errors.RuleTestsFailed,
-) -> Template:
+def blocked(request: PageRequest, problem: errors.RuleTestsFailed) -> Template:
     """Show why rule tests hold a change back, and the same form again with a reason."""
     return show_part(
         request,
-        caller,
+        provide_caller(request),
         "pricing_blocked.html",
         problem.status,
         why=sentence(problem),
-        fields=[
-            (name, value)
-            for name, values in form.items()
-            if name not in ("csrf_token", "override_reason")
-            for value in values
-        ],
+        fields=read_form(request).again(without="override_reason"),
         address=request.url.path,
     )
 
 
-def reason_of(form: Mapping[str, list[str]]) -> str | None:
-    return form["override_reason"][-1] if form.get("override_reason") else None
+# A form that changes rules.
+TESTED: Final = {errors.RuleTestsFailed: blocked}
 
 
-@post("/pricing/order", opt=BY_FORM | WRITES)
-async def move_rule(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Template | Response[str]:
-    form = await read_form(request)
-    shown, ids = read_ids(field(form, "shown")), read_ids(field(form, "ids"))
-    try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            writer = writer_of(session, caller, settings, form)
-            await writes.reorder_rules(writer, ids, reason_of(form), shown)
-    except errors.RuleTestsFailed as e:
-        return blocked(request, caller, form, e)
+def reason_of(form: Form) -> str | None:
+    return next(reversed(form.all("override_reason")), None)
+
+
+@post_form("/pricing/order", exception_handlers=TESTED)
+async def move_rule(form: Form, writer: Writer) -> Response[str]:
+    shown, ids = read_ids(form["shown"]), read_ids(form["ids"])
+    await writes.reorder_rules(writer, ids, reason_of(form), shown)
     return see("/pricing", done=message("rules_moved"))
 
 
@@ -199,30 +183,16 @@ def read_ids(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-@post("/pricing/rules/{rule_id:int}/{what:str}", opt=BY_FORM | WRITES)
-async def switch_rule(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    rule_id: int,
-    what: str,
-) -> Template | Response[str]:
+@post_form("/pricing/rules/{rule_id:int}/{what:str}", exception_handlers=TESTED)
+async def switch_rule(form: Form, writer: Writer, rule_id: int, what: str) -> Response[str]:
     """Publish a rule, make it a draft, switch it on or off, or delete it."""
-    form = await read_form(request)
-    reason = reason_of(form)
-    if what != "delete" and what not in CHANGES:
+    if what == "delete":
+        await writes.remove_rule(writer, rule_id, reason_of(form))
+        return see("/pricing", done=message("rule_deleted"))
+    if what not in CHANGES:
         raise errors.NotFound("there is no such page")
-    try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            writer = writer_of(session, caller, settings, form)
-            if what == "delete":
-                await writes.remove_rule(writer, rule_id, reason)
-            else:
-                await writes.change_rule(writer, rule_id, CHANGES[what], reason)
-    except errors.RuleTestsFailed as e:
-        return blocked(request, caller, form, e)
-    return see("/pricing", done=message("rule_deleted" if what == "delete" else f"rule_{what}"))
+    await writes.change_rule(writer, rule_id, CHANGES[what], reason_of(form))
+    return see("/pricing", done=message(f"rule_{what}"))
 
 
 @get("/pricing/presets", opt=BY_FORM)
@@ -237,32 +207,15 @@ async def presets_page(
     return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT)
 
 
-@post("/pricing/presets", opt=BY_FORM | WRITES)
-async def choose_preset(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Template | Response[str]:
-    form = await read_form(request)
-    preset = field(form, "preset")
-    try:
-        async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            await writes.apply_preset(
-                writer_of(session, caller, settings, form), preset, reason_of(form)
-            )
-    except errors.RuleTestsFailed as e:
-        return blocked(request, caller, form, e)
+@post_form("/pricing/presets", exception_handlers=TESTED)
+async def choose_preset(form: Form, writer: Writer) -> Response[str]:
+    await writes.apply_preset(writer, form["preset"], reason_of(form))
     return see("/pricing", done=message("preset_chosen"))
 
 
-@post("/pricing/reprice", opt=BY_FORM | WRITES)
-async def reprice_now(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        run_id = await writes.reprice(writer_of(session, caller, settings, form))
+@post_form("/pricing/reprice")
+async def reprice_now(writer: Writer) -> Response[str]:
+    run_id = await writes.reprice(writer)
     return see(f"/pricing/runs/{run_id}", done=message("repricing"))
 
 

@@ -6,24 +6,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, field, read_form, see
-from cardsync.database.session import Database
+from cardsync.dashboard.shell import PageRequest, see
 from cardsync.orders.filters import read_page
 from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.pricing.decisions.decide import Answer, Asked, Decided
 from cardsync.pricing.decisions.listing import reviews_of
 from cardsync.pricing.decisions.shown import reviews_body
-from cardsync.settings import Settings
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50
@@ -45,23 +43,14 @@ async def reviews_page(request: PageRequest, caller: Caller) -> Template:
     return show_part(request, caller, "pricing_reviews.html", told=told, reasons=REASONS)
 
 
-@post(PATH, opt=BY_FORM | WRITES)
-async def decide_chosen(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[str]:
+@post_form(PATH)
+async def decide_chosen(form: Form, writer: Writer) -> Response[str]:
     """Accept or dismiss the chosen prices; one that changed meanwhile keeps no other back."""
-    form = await read_form(request)
-    answer: Answer = "dismissed" if field(form, "answer") == "dismissed" else "accepted"
-    asked = [_asked(text) for text in dict.fromkeys(form.get("take", [])[:PER_PAGE])]
+    answer: Answer = "dismissed" if form["answer"] == "dismissed" else "accepted"
+    asked = [_asked(text) for text in dict.fromkeys(form.all("take")[:PER_PAGE])]
     if not asked:
         return see(PATH, done=message("none_chosen"))
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        done = await writes.decide_reviews(
-            writer_of(session, caller, settings, form), asked, answer
-        )
+    done = await writes.decide_reviews(writer, asked, answer)
     return see(PATH, done=_said(done, answer))
 
 

@@ -6,19 +6,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
 from cardsync.plans.rollbacks import ask_for
 from cardsync.pricing.rollback import rollbacks
@@ -84,17 +85,13 @@ async def rollback_page(
     )
 
 
-@post("/pricing/rollback", opt=BY_FORM | WRITES)
+@post_form("/pricing/rollback")
 async def ask_rollback(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Response[str]:
     """Ask for the rollback whose diff was shown."""
-    form = await read_form(request)
     caller.must_be_owner()
-    body = scope_of(caller, field(form, "scope"), field(form, "value"))
+    body = scope_of(caller, form["scope"], form["value"])
     asked = await ask_for(
         database,
         caller,
@@ -121,16 +118,9 @@ async def one_rollback(
     return show_part(request, caller, "pricing_rolled_back.html", rollback=shown, diff=shown.diff)
 
 
-@post("/pricing/rollback/{rollback_id:int}/cancel", opt=BY_FORM | WRITES)
-async def cancel_rollback(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    rollback_id: int,
-) -> Response[str]:
-    await read_form(request)
-    async with database.tenant(caller.seller_id) as session:
-        await rollbacks.cancel(session, caller, rollback_id, clock.now())
+@post_form("/pricing/rollback/{rollback_id:int}/cancel")
+async def cancel_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> Response[str]:
+    await rollbacks.cancel(session, caller, rollback_id, clock.now())
     return see(f"/pricing/rollback/{rollback_id}", done=message("rollback_cancelled"))
 
 

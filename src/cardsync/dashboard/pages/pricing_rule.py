@@ -9,17 +9,16 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form, writer_of
 from cardsync.dashboard.messages import message, together
-from cardsync.dashboard.pages.pricing import blocked, reason_of, show_part
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.plans import writes
@@ -35,7 +34,6 @@ from cardsync.web.leaving import while_there
 
 NEW: Final = wire.told(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
-Form = Mapping[str, list[str]]
 
 
 class Difference(NamedTuple):
@@ -81,14 +79,14 @@ async def _stored(
 
 def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
     """Read the face that was sent. Pure. Raises InvalidRule."""
-    if field(form, "face") == "text":
-        return faces.read_text(field(form, "text"))
-    return faces.read_form({name: field(form, name) for name in form}, was)
+    if form["face"] == "text":
+        return faces.read_text(form["text"])
+    return faces.read_form(form.some(*form), was)
 
 
 def was_of(form: Form) -> dict[str, Any]:
     """Return the rule that the form was made from. Pure. Raises InvalidRule."""
-    return faces.own_fields(told_of(faces.read_text(field(form, "was") or "{}"), {}))
+    return faces.own_fields(told_of(faces.read_text(form["was"] or "{}"), {}))
 
 
 def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,9 +143,9 @@ def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
         wanted = told_of(was_of(form), body_of(form, was_of(form)))
     except errors.InvalidRule:
         texts = faces.form_of(stored)
-        if field(form, "face") != "text":
-            texts = {name: field(form, name) for name in texts}
-        return Shown(rule_id, stored, texts, field(form, "text") or faces.text_of(stored), stored)
+        if form["face"] != "text":
+            texts = form.some(*texts)
+        return Shown(rule_id, stored, texts, form["text"] or faces.text_of(stored), stored)
     return Shown(rule_id, stored, faces.form_of(wanted), faces.text_of(wanted), wanted)
 
 
@@ -174,27 +172,25 @@ async def rule_page(
     return _shown(request, caller, stored_of(rule_id, stored), **effect)
 
 
-@post(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM | WRITES)
+@post_form(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], exception_handlers=TESTED)
 async def save_rule(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     settings: Settings,
     rule_id: int | None = None,
 ) -> Template | Response[str]:
     """Save the rule, also as a live one; or show what it would do."""
-    form = await read_form(request)
     stored = await _stored(database, caller, settings, rule_id)
     try:
         body = body_of(form, was_of(form))
-        if field(form, "action") == "preview":
+        if form["action"] == "preview":
             draft = await _previewed(request, caller, database, settings, rule_id, body)
             return _shown(request, caller, _typed(form, rule_id, stored), draft=draft)
-        if field(form, "action") == "publish":
+        if form["action"] == "publish":
             body |= {"state": "published"}
         saved = await _saved(caller, database, settings, rule_id, form, body)
-    except errors.RuleTestsFailed as e:
-        return blocked(request, caller, form, e)
     except ChangedMeanwhile as e:
         wanted = told_of(was_of(form), body_of(form, was_of(form)))
         mine = Shown(rule_id, e.stands, faces.form_of(wanted), faces.text_of(wanted), wanted)
@@ -260,10 +256,11 @@ def _told(bp: int) -> str:
     return faces.percent(bp)
 
 
-@post(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt=BY_FORM)
+@post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt={})
 async def draft_part(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     settings: Settings,
     rule_id: int | None = None,
@@ -271,7 +268,6 @@ async def draft_part(
     """Show what the rule would do, as a part of the page: at once by a sample if the address asks
     for one and there are many cards, and then by all.
     """
-    form = await read_form(request)
     caller.must_be_owner()
     template = "pricing_draft.html"
     values: dict[str, Any] = {"told": _told, "draft": None, "sentence": ""}

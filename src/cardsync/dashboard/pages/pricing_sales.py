@@ -8,21 +8,21 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final, NamedTuple
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
-from cardsync.dashboard.confirmed import writer_of
 from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.forms import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
 from cardsync.limits import SALE_CUT_MOST_BP
 from cardsync.plans import writes
+from cardsync.plans.writer import Writer
 from cardsync.pricing.rules import sale_sets
 from cardsync.pricing.rules.faces import percent, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
@@ -165,17 +165,17 @@ async def _shown(
     )
 
 
-@post(["/pricing/sales", "/pricing/sales/{sale_id:int}"], opt=BY_FORM | WRITES)
+@post_form(["/pricing/sales", "/pricing/sales/{sale_id:int}"])
 async def save_sale(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     settings: Settings,
     sale_id: int | None = None,
 ) -> Template | Response[str]:
     """Make or change a sale."""
-    form = await read_form(request)
-    texts = {name: field(form, name) for name in FIELDS}
+    texts = form.some(*FIELDS)
     now = clock.now()
     try:
         body = body_of(texts, zone_of(caller.account.time_zone), now)
@@ -190,25 +190,15 @@ async def save_sale(
     return see("/pricing/sales", done=message("sale_saved"))
 
 
-@post("/pricing/sales/{sale_id:int}/{what:str}", opt=BY_FORM | WRITES)
-async def switch_sale(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    sale_id: int,
-    what: str,
-) -> Response[str]:
+@post_form("/pricing/sales/{sale_id:int}/{what:str}")
+async def switch_sale(writer: Writer, sale_id: int, what: str) -> Response[str]:
     """Switch a sale on or off, or delete it."""
-    form = await read_form(request)
     if what != "delete" and what not in SWITCHES:
         raise errors.NotFound("there is no such page")
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        writer = writer_of(session, caller, settings, form)
-        if what == "delete":
-            await writes.remove_sale(writer, sale_id)
-            return see("/pricing/sales", done=message("sale_deleted"))
-        await writes.change_sale(writer, sale_id, {"enabled": SWITCHES[what]})
+    if what == "delete":
+        await writes.remove_sale(writer, sale_id)
+        return see("/pricing/sales", done=message("sale_deleted"))
+    await writes.change_sale(writer, sale_id, {"enabled": SWITCHES[what]})
     return see("/pricing/sales", done=message(f"sale_{what}"))
 
 

@@ -7,21 +7,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 
 from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import CardFilter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.pricing.rules import sale_sets
@@ -142,21 +141,14 @@ def value_of(each: Input, text: str) -> Any:
     return int(text) if whole else text
 
 
-@post("/pricing/settings", opt=BY_FORM | WRITES)
+@post_form("/pricing/settings")
 async def save_settings(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template | Response[str]:
     """Set the fields that the form changed."""
-    form = await read_form(request)
-    shown = {name: field(form, f"was:{name}") for name in NAMES if f"was:{name}" in form}
+    shown = {name: form[f"was:{name}"] for name in NAMES if f"was:{name}" in form}
     checks = {each.name for each in INPUTS if each.kind == "check"}
-    wanted = {
-        name: (field(form, name) or "false") if name in checks else field(form, name)
-        for name in shown
-    }
+    wanted = {name: (form[name] or "false") if name in checks else form[name] for name in shown}
     body = {
         each.name: value_of(each, wanted[each.name])
         for each in INPUTS
@@ -222,23 +214,23 @@ async def _pins(
     )
 
 
-@post("/pricing/pins", opt=BY_FORM | WRITES)
+@post_form("/pricing/pins")
 async def pin_card(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     settings: Settings,
 ) -> Template | Response[str]:
     """Pin a card, or take its pin away, as the form's button says."""
-    form = await read_form(request)
-    number, price = field(form, "number"), field(form, "price")
+    number, price = form["number"], form["price"]
     try:
         marketplace_id = read_id(number)
         if marketplace_id is None:
             raise errors.InvalidPayload("number: must be the SKU of a card")
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             writer = writer_of(session, caller, settings, form)
-            if field(form, "action") == "unpin":
+            if form["action"] == "unpin":
                 await writes.unpin(writer, marketplace_id)
                 return see("/pricing/pins", done=message("pin_removed"))
             await writes.pin(writer, marketplace_id, {"price": price})

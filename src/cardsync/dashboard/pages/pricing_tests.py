@@ -6,16 +6,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence
+from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rule_tests.shown import test_body, verdicts_body
@@ -63,15 +64,11 @@ async def _shown(
     )
 
 
-@post("/pricing/tests", opt=BY_FORM | WRITES)
+@post_form("/pricing/tests")
 async def make_test(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template | Response[str]:
-    form = await read_form(request)
-    body = {name: field(form, name) for name in FIELDS}
+    body = form.some(*FIELDS)
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             await rule_tests.create(session, caller, body, clock.now())
@@ -81,22 +78,16 @@ async def make_test(
     return see("/pricing/tests", done=message("test_made"), check=1)
 
 
-@post("/pricing/tests/{test_id:int}", opt=BY_FORM | WRITES)
+@post_form("/pricing/tests/{test_id:int}")
 async def change_test(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    test_id: int,
+    caller: Caller, form: Form, bounded: AsyncSession, test_id: int
 ) -> Response[str]:
     """Change or delete a test, as the form's button says."""
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        if field(form, "action") == "delete":
-            await rule_tests.remove(session, caller, test_id, clock.now())
-            return see("/pricing/tests", done=message("test_deleted"))
-        body = {name: field(form, name) for name in FIELDS}
-        await rule_tests.change(session, caller, test_id, body, clock.now())
+    if form["action"] == "delete":
+        await rule_tests.remove(bounded, caller, test_id, clock.now())
+        return see("/pricing/tests", done=message("test_deleted"))
+    body = form.some(*FIELDS)
+    await rule_tests.change(bounded, caller, test_id, body, clock.now())
     return see("/pricing/tests", done=message("test_changed"), check=1)
 
 

@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
+from cardsync.dashboard.forms import Form
 from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, show
 from cardsync.database.session import Database
@@ -66,7 +67,7 @@ def wanted_of(given: dict[str, list[str]]) -> Wanted:
     if kind not in KINDS:
         raise errors.InvalidPayload(f"kind: must be one of {', '.join(KINDS)}")
     sheet = sheet_of((given.get("sheet") or ["avery-5160"])[-1])
-    start = number_of(given, "start") if any(given.get("start", [])) else 1
+    start = number_of(Form(given), "start") if any(given.get("start", [])) else 1
     return Wanted(kind, sheet, start, kind == "test" or "outlined" in given)
 
 
@@ -158,7 +159,7 @@ def _card_label(card: CardBody, origin: str) -> Label:
 
 
 def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
-    first, last = number_of(given, "first"), number_of(given, "last")
+    first, last = number_of(Form(given), "first"), number_of(Form(given), "last")
     if not first <= last < first + BOXES_MOST:
         raise errors.InvalidPayload(f"last: from the first box on, at most {BOXES_MOST} boxes")
     return [Label(f"Box {box}", [], f"{origin}/shelves/{box}") for box in range(first, last + 1)]

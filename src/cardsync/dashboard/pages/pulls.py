@@ -10,17 +10,17 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 import segno
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, games_of, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, pull_sessions
 from cardsync.orders.filters import read_filter
@@ -67,13 +67,11 @@ async def pulls_page(request: PageRequest, caller: Caller, database: Database) -
     )
 
 
-@post("/pulls", opt=BY_FORM | WRITES)
-async def open_pull(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
-    form = await read_form(request)
-    given = {name: [value] for name in FILTERS if (value := field(form, name))}
+@post_form("/pulls")
+async def open_pull(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    given = {name: [value] for name in FILTERS if (value := form[name])}
     wanted = read_filter(given)
-    async with database.tenant(caller.seller_id) as session:
-        session_id = await pull_sessions.open_session(session, caller, None, wanted, clock.now())
+    session_id = await pull_sessions.open_session(session, caller, None, wanted, clock.now())
     return see(f"/pulls/{session_id}", done=message("pull_opened"))
 
 
@@ -99,41 +97,38 @@ async def pull_page(
     )
 
 
-@post("/pulls/{session_id:int}/{end:str}", opt=BY_FORM | WRITES)
+@post_form("/pulls/{session_id:int}/{end:str}")
 async def change_pull(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     settings: Settings,
     session_id: int,
     end: str,
 ) -> Response[Any] | Template:
-    await read_form(request)
     if end == "cover":
-        return await _cover(request, caller, database, settings, session_id)
+        return await _cover(request, caller, session, settings, session_id)
     if end not in ENDS:
         raise errors.NotFound(f"a pull cannot be {end!r}")
     state = cast(Literal["completed", "cancelled"], ENDS[end])
-    async with database.tenant(caller.seller_id) as session:
-        await pull_sessions.end_session(session, caller, session_id, state, clock.now())
+    await pull_sessions.end_session(session, caller, session_id, state, clock.now())
     return see(f"/pulls/{session_id}", done=message(f"pull_{state}"))
 
 
 async def _cover(
     request: PageRequest,
     caller: Caller,
-    database: Database,
+    session: AsyncSession,
     settings: Settings,
     session_id: int,
 ) -> Template:
     """Make new links and show them this one time, each as a QR code."""
     now = clock.now()
-    async with database.tenant(caller.seller_id) as session:
-        earlier = await links.list_links(session, caller, session_id)
-        made = await links.make_links(session, caller, session_id, None, now)
-        told = await pull_reads.summary(session, caller, session_id)
-        orders = await pull_reads.orders_of(session, caller, session_id)
-        queue = await read_queue(session, caller, session_id, now)
+    earlier = await links.list_links(session, caller, session_id)
+    made = await links.make_links(session, caller, session_id, None, now)
+    told = await pull_reads.summary(session, caller, session_id)
+    orders = await pull_reads.orders_of(session, caller, session_id)
+    queue = await read_queue(session, caller, session_id, now)
     working = sum(link.revoked_at is None for link in earlier)
     pull = pull_session_orders(told, orders)
     games = {game["product_line"]: game for game in _games(queue, pull.orders)}
@@ -171,30 +166,21 @@ def _games(queue: Queue, orders: Iterable[PullOrder]) -> list[dict[str, Any]]:
     return games
 
 
-@post("/pulls/{session_id:int}/orders/{order_id:int}/{mark:str}", opt=BY_FORM | WRITES)
+@post_form("/pulls/{session_id:int}/orders/{order_id:int}/{mark:str}")
 async def mark_pull_order(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    session_id: int,
-    order_id: int,
-    mark: str,
+    caller: Caller, session: AsyncSession, session_id: int, order_id: int, mark: str
 ) -> Response[str]:
-    await read_form(request)
     if mark not in MARKS:
         raise errors.NotFound(f"an order in a pull takes no mark {mark!r}")
-    async with database.tenant(caller.seller_id) as session:
-        await MARKS[mark](session, caller, session_id, order_id, clock.now())
+    await MARKS[mark](session, caller, session_id, order_id, clock.now())
     return see(f"/pulls/{session_id}", done=message(f"pull_{mark}"))
 
 
-@post("/pulls/{session_id:int}/links/{link_id:int}/revoke", opt=BY_FORM | WRITES)
+@post_form("/pulls/{session_id:int}/links/{link_id:int}/revoke")
 async def revoke_phone_link(
-    request: PageRequest, caller: Caller, database: Database, session_id: int, link_id: int
+    caller: Caller, session: AsyncSession, session_id: int, link_id: int
 ) -> Response[str]:
-    await read_form(request)
-    async with database.tenant(caller.seller_id) as session:
-        await links.revoke(session, caller, link_id, clock.now())
+    await links.revoke(session, caller, link_id, clock.now())
     return see(f"/pulls/{session_id}", done=message("link_revoked"))
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import left, message, together
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.plans.writer import Writer
@@ -91,17 +92,13 @@ async def diff_page(request: PageRequest, caller: Caller, database: Database) ->
     return show(request, caller, "recommendations_diff.html", rows=rows, gone=gone, names=NAMES)
 
 
-@post(f"{PATH}/accept", opt=BY_FORM | WRITES)
+@post_form(f"{PATH}/accept")
 async def accept_chosen(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Response[str]:
     """Accept each by itself: one whose evidence has changed keeps no other back."""
     caller.must_be_owner()
-    form = await read_form(request)
-    taken = [_taken(text) for text in form.get("take", [])[:PER_PAGE]]
+    taken = [_taken(text) for text in form.all("take")[:PER_PAGE]]
     accepted, refused = 0, list[errors.Problem]()
     for one in taken:
         try:
@@ -122,25 +119,20 @@ async def _accepted(database: Database, caller: Caller, settings: Settings, one:
     return decided.status == "accepted"
 
 
-@post(f"{PATH}/{{recommendation_id:int}}/settle", opt=BY_FORM | WRITES)
+@post_form(f"{PATH}/{{recommendation_id:int}}/settle")
 async def settle_one(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    recommendation_id: int,
+    caller: Caller, form: Form, session: AsyncSession, recommendation_id: int
 ) -> Response[str]:
     """Snooze or dismiss."""
-    form = await read_form(request)
-    dismissed = field(form, "answer") == "dismissed"
-    async with database.tenant(caller.seller_id) as session:
-        await settle(
-            session,
-            caller,
-            recommendation_id,
-            _moment(field(form, "revision")),
-            "dismissed" if dismissed else "snoozed",
-            clock.now(),
-        )
+    dismissed = form["answer"] == "dismissed"
+    await settle(
+        session,
+        caller,
+        recommendation_id,
+        _moment(form["revision"]),
+        "dismissed" if dismissed else "snoozed",
+        clock.now(),
+    )
     return see(
         PATH,
         done=message("advice_dismissed" if dismissed else "advice_snoozed"),

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selection import number_of
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
-from cardsync.database.session import Database
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer, returns
 from cardsync.orders.filters import read_page
 from cardsync.orders.returns_shown import refunders, returns_page
@@ -57,24 +57,19 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-@post("/returns/{order_id:int}/restocked", opt=BY_FORM | WRITES)
+@post_form("/returns/{order_id:int}/restocked")
 async def restock_order(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    order_id: int,
+    caller: Caller, form: Form, session: AsyncSession, order_id: int
 ) -> Response[str]:
     """Put an order's copies back where they were, or into the place that the form names."""
-    form = await read_form(request)
     told = None
-    if field(form, "box") or field(form, "slot"):
+    if form["box"] or form["slot"]:
         place = Place(number_of(form, "box"), number_of(form, "slot"))
         told = [
             returns.Put(card_id, place, quantity)
-            for card_id, quantity in map(_copies, form.get("copies", []))
+            for card_id, quantity in map(_copies, form.all("copies"))
         ]
-    async with database.tenant(caller.seller_id) as session:
-        done = await returns.restock(session, caller, order_id, told, clock.now())
+    done = await returns.restock(session, caller, order_id, told, clock.now())
     pieces = sum(one.quantity for one in done.put)
     said = message("copies_put_back", pieces)
     if done.left:

@@ -4,23 +4,23 @@ list, on shelves or in a CSV.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Stream
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.filters import read_filter
 from cardsync.contributions.add import publish_picked
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, together
-from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
+from cardsync.dashboard.shell import HEADERS, PageRequest, see
 from cardsync.database.session import Database
 from cardsync.lists import entries
 from cardsync.plans import writes
@@ -30,7 +30,6 @@ from cardsync.settings import Settings
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 
-Form = Mapping[str, list[str]]
 PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
 
@@ -38,18 +37,17 @@ def selected(form: Form) -> Selection:
     """Return what a form selects: `scope` is `all` (that match), `page`, or the rows that are
     ticked. Raises InvalidPayload.
     """
-    if field(form, "scope") != "all":
+    if form["scope"] != "all":
         return chosen(form)
-    search, game, status = (field(form, name) for name in ("search", "game", "status"))
-    return Selection(search=search, game=game, status=status or "active")
+    return Selection(search=form["search"], game=form["game"], status=form["status"] or "active")
 
 
 def chosen(form: Form) -> Selection:
     """Return the rows that a form names, by the one button of a row or by their boxes. Raises
     InvalidPayload.
     """
-    name = "page_ids" if field(form, "scope") == "page" else "card_ids"
-    texts = form.get("card_id") or [id for text in form.get(name, []) for id in text.split(",")]
+    name = "page_ids" if form["scope"] == "page" else "card_ids"
+    texts = form.all("card_id") or [id for text in form.all(name) for id in text.split(",")]
     ids = [read_id(text.strip()) for text in texts if text.strip()]
     if not ids:
         raise errors.InvalidPayload(
@@ -69,39 +67,24 @@ def added_message(done: entries.Added) -> str:
     return together(told, message("list_had", there)) if there else told
 
 
-@post("/cards/add", opt=BY_FORM | WRITES)
-async def add_selected(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[str]:
-    form = await read_form(request)
-    list_id = read_id(field(form, "list_id"))
+@post_form("/cards/add")
+async def add_selected(form: Form, writer: Writer) -> Response[str]:
+    list_id = read_id(form["list_id"])
     if list_id is None:
         raise errors.InvalidPayload("list: choose the list that takes the cards")
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await writes.add_cards(
-            writer_of(session, caller, settings, form), list_id, selected(form)
-        )
+    done = await writes.add_cards(writer, list_id, selected(form))
     return see(f"/lists/{list_id}", done=added_message(done))
 
 
-@post("/cards/shelve", opt=BY_FORM | WRITES)
+@post_form("/cards/shelve")
 async def shelve_selected(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    caller: Caller, form: Form, bounded: AsyncSession, settings: Settings
 ) -> Response[str]:
-    form = await read_form(request)
     selection = selected(form)
     start = Place(number_of(form, "box"), number_of(form, "start_slot"))
     per_slot = number_of(form, "per_slot")
     seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done = await put_many(session, caller, selection, start, per_slot, clock.now(), seconds)
+    done = await put_many(bounded, caller, selection, start, per_slot, clock.now(), seconds)
     told = message("none_to_put")
     if done.first and done.last:
         told = message("many_put", done.quantity, done.first, done.last)
@@ -110,75 +93,49 @@ async def shelve_selected(
 
 
 def number_of(form: Form, name: str) -> int:
-    text = field(form, name)
+    text = form[name]
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not 1 <= number <= limits.SHELF_NUMBER:
         raise errors.InvalidPayload(f"{name}: a number from 1 to {limits.SHELF_NUMBER:,}")
     return number
 
 
-async def _pin_or_unpin(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    write: PinMany,
-    said: str,
-) -> Response[str]:
-    form = await read_form(request)
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-        done = await write(writer_of(session, caller, settings, form), selected(form))
+async def _pin_or_unpin(write: PinMany, writer: Writer, form: Form, said: str) -> Response[str]:
+    done = await write(writer, selected(form))
     return _back(form, message(said, done.changed, done.requested), more=done.truncated)
 
 
-@post("/cards/pin", opt=BY_FORM | WRITES)
-async def pin_selected(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[str]:
-    return await _pin_or_unpin(request, caller, database, settings, writes.pin_many, "many_pinned")
+@post_form("/cards/pin")
+async def pin_selected(form: Form, writer: Writer) -> Response[str]:
+    return await _pin_or_unpin(writes.pin_many, writer, form, "many_pinned")
 
 
-@post("/cards/unpin", opt=BY_FORM | WRITES)
-async def unpin_selected(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[str]:
-    return await _pin_or_unpin(
-        request, caller, database, settings, writes.unpin_many, "many_unpinned"
-    )
+@post_form("/cards/unpin")
+async def unpin_selected(form: Form, writer: Writer) -> Response[str]:
+    return await _pin_or_unpin(writes.unpin_many, writer, form, "many_unpinned")
 
 
-@post("/cards/publish", opt=BY_FORM | WRITES)
+@post_form("/cards/publish")
 async def publish_selected(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    caller: Caller, form: Form, bounded: AsyncSession, settings: Settings
 ) -> Response[str]:
     """Let everybody of the shop see the caller's own contributions among the selected cards."""
-    form = await read_form(request)
     selection, seconds = selected(form), settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds) as session:
-        done, more = await publish_picked(session, caller, selection, clock.now(), seconds)
+    done, more = await publish_picked(bounded, caller, selection, clock.now(), seconds)
     return _back(form, message("many_published", done), more=more)
 
 
 def _back(form: Form, told: str, *, more: bool = False) -> Response[str]:
     """Return to the search from which the form was sent."""
-    kept = {name: field(form, name) for name in ("search", "game", "status")}
+    kept = form.some("search", "game", "status")
     kept["status"] = "" if kept["status"] == "active" else kept["status"]
     return see("/cards", done=together(told, message("again")) if more else told, **kept)
 
 
-@post("/cards/export.csv", opt=BY_FORM)
-async def export_selected(request: PageRequest, caller: Caller) -> Response[str]:
+@post_form("/cards/export.csv", opt={})
+async def export_selected(form: Form) -> Response[str]:
     """Send the browser to the file of a selection."""
-    selection = selected(await read_form(request))
+    selection = selected(form)
     if selection.card_ids is not None:
         ids = ",".join(map(str, selection.card_ids))
         return see("/cards/export.csv", selected_ids=ids, status="all")

@@ -17,14 +17,15 @@ from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access import tokens
-from cardsync.access.admission import BY_FORM, session_token
+from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.accounts import first_run, own_keys, set_up_link
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
+from cardsync.dashboard.forms import Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.pages.pricing import MEANT
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.upload_report import report_on
@@ -44,12 +45,6 @@ _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields are around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
 _CHUNK: Final = 1 << 18
-PRESETS_MEAN: Final = {
-    "premium": "Five per cent above the market, and never lowered: for rare cards and patience.",
-    "competitive": "One per cent under the market, and never lowered: the usual choice.",
-    "move": "At the lowest listing, and lower the longer a card lies: for stock that shall go.",
-    "buy-box": "Two per cent under the lowest price with shipping: to be the first offer.",
-}
 
 
 @get("/set-up")
@@ -102,13 +97,9 @@ async def upload_prices(
     request: PageRequest, caller: Caller, database: Database, store: Store, settings: Settings
 ) -> Template | Response[str]:
     caller.must_be_owner()
-    form = await request.form()
-    token = session_token(request.scope)
-    if token is None or not tokens.csrf_is_right(token, str(form.get("csrf_token", ""))):
-        raise errors.CsrfFailed("this form is not of your session; load the page again")
-    file = form.get("file")
+    file = await read_file(request)
     try:
-        if not isinstance(file, UploadFile):
+        if file is None:
             raise errors.InvalidCsv("choose the file of your pricing export first")
         came = uploads.arrival(caller, None, None, None, clock.now())
         upload_id = await uploads.accept_bytes(
@@ -160,19 +151,20 @@ async def _presets(
         "set_up_presets.html",
         status,
         presets=found,
-        meant=PRESETS_MEAN,
+        meant=MEANT,
         **values,
     )
 
 
-@post("/set-up/presets", opt=BY_FORM)
+@post_form("/set-up/presets", opt={})
 async def choose_preset(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     settings: Settings,
 ) -> Template | Response[str]:
-    preset = field(await read_form(request), "preset")
+    preset = form["preset"]
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             # The page shows what each preset does to the member's own cards.
@@ -216,9 +208,11 @@ async def _agent(
     )
 
 
-@post("/set-up/agent", opt=BY_FORM)
-async def make_key(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    name = field(await read_form(request), "name")
+@post_form("/set-up/agent", opt={})
+async def make_key(
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession
+) -> Template:
+    name = form["name"]
     try:
         minted = await own_keys.mint(session, caller, name, clock.now())
     except (errors.AccountEnding, errors.InvalidPayload) as e:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import available_timezones
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -22,8 +22,9 @@ from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
 from cardsync.dashboard.formats import game_name
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.sync import request as sync_request
@@ -167,33 +168,32 @@ async def section_page(request: PageRequest, caller: Caller, database: Database)
 
 
 def told(
-    form: Mapping[str, list[str]],
+    form: Form,
     inputs: Iterable[Input],
     *,
     lines: bool = False,
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the texts that a section's form showed, and those that it brings."""
-    shown = {
-        name.removeprefix("was:"): values[-1].strip()
-        for name, values in form.items()
-        if name.startswith("was:")
-    }
+    shown = {name.removeprefix("was:"): form[name] for name in form if name.startswith("was:")}
     kinds = {each.name: each.kind for each in inputs}
     kinds |= {name: "check" for name in shown if lines and name.startswith(LINE)}
     wanted = {
-        name: (field(form, name) or "false") if kinds[name] == "check" else field(form, name)
+        name: (form[name] or "false") if kinds[name] == "check" else form[name]
         for name in shown
         if name in kinds
     }
     return shown, wanted
 
 
-@post(["/settings/shop", "/settings/sync"], opt=BY_FORM)
+@post_form(["/settings/shop", "/settings/sync"], opt={})
 async def change_section(
-    request: PageRequest, caller: Caller, database: Database
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    database: Database,
 ) -> Template | Response[str]:
     section = request.url.path.rpartition("/")[2]
-    shown, wanted = told(await read_form(request), INPUTS[section], lines=section == "shop")
+    shown, wanted = told(form, INPUTS[section], lines=section == "shop")
     try:
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
@@ -226,16 +226,14 @@ async def change_section(
     return see(f"/settings/{section}", message("saved" if changed else "same"))
 
 
-@post("/settings/sync/history", opt=BY_FORM)
+@post_form("/settings/sync/history", opt={})
 async def import_history(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    caller: Caller, session: AsyncSession, settings: Settings
 ) -> Response[str]:
-    await read_form(request)
-    async with database.tenant(caller.seller_id) as session:
-        await account_settings.account_of(session, caller)
-        await sync_request.request_sync(
-            session, caller, "orders", clock.now(), settings, full_history=True
-        )
+    await account_settings.account_of(session, caller)
+    await sync_request.request_sync(
+        session, caller, "orders", clock.now(), settings, full_history=True
+    )
     return see("/settings/sync", message("history_asked"))
 
 
@@ -255,12 +253,11 @@ async def people_page(request: PageRequest, caller: Caller, database: Database) 
     return await _people(request, caller, database)
 
 
-@post("/settings/people", opt=BY_FORM)
+@post_form("/settings/people", opt={})
 async def invite(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template:
-    form = await read_form(request)
-    email, role = field(form, "email"), field(form, "role")
+    email, role = form["email"], form["role"]
     try:
         async with database.tenant(caller.seller_id) as session:
             made = await people.invite(session, caller, settings, email, role, clock.now())
@@ -272,22 +269,22 @@ async def invite(
     return await _people(request, caller, database, link=settings.origin + made.link)
 
 
-@post("/settings/people/{member_id:int}/{what:str}", opt=BY_FORM)
+@post_form("/settings/people/{member_id:int}/{what:str}", opt={})
 async def change_person(
     request: PageRequest,
     caller: Caller,
+    form: Form,
     database: Database,
     settings: Settings,
     member_id: int,
     what: str,
 ) -> Template | Response[str]:
-    form = await read_form(request)
     now = clock.now()
     link = ""
     async with database.tenant(caller.seller_id) as session:
         match what:
             case "role":
-                await people.change_role(session, caller, member_id, field(form, "role"), now)
+                await people.change_role(session, caller, member_id, form["role"], now)
                 done = message("role_changed")
             case "sign-out":
                 await people.sign_out(session, caller, member_id, now)
@@ -320,9 +317,11 @@ async def keys_page(request: PageRequest, caller: Caller, database: Database) ->
     return await _keys(request, caller, database)
 
 
-@post("/settings/keys", opt=BY_FORM)
-async def make_key(request: PageRequest, caller: Caller, database: Database) -> Template:
-    name = field(await read_form(request), "name")
+@post_form("/settings/keys", opt={})
+async def make_key(
+    request: PageRequest, caller: Caller, form: Form, database: Database
+) -> Template:
+    name = form["name"]
     try:
         async with database.tenant(caller.seller_id) as session:
             minted = await own_keys.mint(session, caller, name, clock.now())
@@ -331,13 +330,9 @@ async def make_key(request: PageRequest, caller: Caller, database: Database) -> 
     return await _keys(request, caller, database, made=minted.api_key)
 
 
-@post("/settings/keys/{key_id:int}/revoke", opt=BY_FORM)
-async def revoke_key(
-    request: PageRequest, caller: Caller, database: Database, key_id: int
-) -> Response[str]:
-    await read_form(request)
-    async with database.tenant(caller.seller_id) as session:
-        await own_keys.revoke(session, caller, key_id, clock.now())
+@post_form("/settings/keys/{key_id:int}/revoke", opt={})
+async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Response[str]:
+    await own_keys.revoke(session, caller, key_id, clock.now())
     return see("/settings/keys", message("key_revoked"))
 
 
@@ -357,14 +352,11 @@ async def data_page(request: PageRequest, caller: Caller, session: AsyncSession)
     return await _data(request, caller, session)
 
 
-@post("/settings/data/delete", opt=BY_FORM)
+@post_form("/settings/data/delete", opt={})
 async def delete_account(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Template | Response[str]:
-    typed = field(await read_form(request), "confirm")
+    typed = form["confirm"]
     try:
         await deletion.ask(session, caller, typed, clock.now())
     except errors.InvalidPayload as e:
@@ -372,13 +364,11 @@ async def delete_account(
     return go("/sign-in?signed_out=deletion", cookie_of(settings, ""))
 
 
-@post("/settings/data/keep", opt=BY_FORM)
+@post_form("/settings/data/keep", opt={})
 async def keep_account(
-    request: PageRequest,
     caller: Caller,
     session: AsyncSession,
 ) -> Response[str]:
-    await read_form(request)
     await deletion.take_back(session, caller, clock.now())
     return see("/settings/data", message("account_stays"))
 
@@ -400,14 +390,8 @@ async def sign_in_ways(
     return _show(request, caller, "settings_sign_in.html", passkeys=own, why_none=why_none)
 
 
-@post("/settings/sign-in/{passkey_id:int}/remove", opt=BY_FORM)
-async def remove_passkey(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    passkey_id: int,
-) -> Response[str]:
-    await read_form(request)
+@post_form("/settings/sign-in/{passkey_id:int}/remove", opt={})
+async def remove_passkey(caller: Caller, session: AsyncSession, passkey_id: int) -> Response[str]:
     await passkeys.remove(session, caller, passkey_id, clock.now())
     return see("/settings/sign-in", message("passkey_removed"))
 

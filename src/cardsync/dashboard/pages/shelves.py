@@ -4,20 +4,21 @@ away, move them and take them off.
 
 from __future__ import annotations
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.selection import Form, number_of
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, counts, places
@@ -53,8 +54,7 @@ async def shelves_page(
 @get("/shelves/box", opt=BY_FORM)
 async def find_box(request: PageRequest) -> Response[str]:
     """Send the browser to the box whose number was typed."""
-    given = {name: [value] for name, value in request.query_params.items()}
-    return see(f"/shelves/{number_of(given, 'box')}")
+    return see(f"/shelves/{number_of(Form(request.query_params.dict()), 'box')}")
 
 
 @get("/shelves/{box:int}", opt=BY_FORM)
@@ -101,35 +101,25 @@ async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> 
     )
 
 
-@post("/shelves/put", opt=BY_FORM | WRITES)
-async def put_card(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
-    form = await read_form(request)
+@post_form("/shelves/put")
+async def put_card(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     place, quantity = _place(form), number_of(form, "quantity")
-    async with database.tenant(caller.seller_id) as session:
-        await places.put(session, caller, _card(form), place, quantity, clock.now())
+    await places.put(session, caller, _card(form), place, quantity, clock.now())
     told = message("copies_put", quantity, place)
     return see("/shelves/put", done=told, box=place.box, slot=place.slot)
 
 
-@post("/shelves/{box:int}/move", opt=BY_FORM | WRITES)
-async def move_card(
-    request: PageRequest,
-    caller: Caller,
-    database: Database,
-    box: int,
-) -> Response[str]:
+@post_form("/shelves/{box:int}/move")
+async def move_card(caller: Caller, form: Form, session: AsyncSession, box: int) -> Response[str]:
     """Move a card of a box, or take it off the shelves, as the form's button says."""
-    form = await read_form(request)
     origin = Place(box, number_of(form, "from_slot"))
-    quantity = number_of(form, "quantity") if field(form, "quantity") else None
+    quantity = number_of(form, "quantity") if form["quantity"] else None
     card_id, now = _card(form), clock.now()
-    if field(form, "action") == "remove":
-        async with database.tenant(caller.seller_id) as session:
-            await places.remove(session, caller, card_id, origin, quantity, now)
+    if form["action"] == "remove":
+        await places.remove(session, caller, card_id, origin, quantity, now)
         return see(f"/shelves/{box}", done=message("card_taken_out", origin))
     target = _place(form)
-    async with database.tenant(caller.seller_id) as session:
-        await places.move(session, caller, card_id, origin, target, quantity, now)
+    await places.move(session, caller, card_id, origin, target, quantity, now)
     return see(f"/shelves/{box}", done=message("card_moved", target))
 
 
@@ -138,7 +128,7 @@ def _place(form: Form) -> Place:
 
 
 def _card(form: Form) -> int:
-    card_id = read_id(field(form, "card_id"))
+    card_id = read_id(form["card_id"])
     if card_id is None:
         raise errors.InvalidPayload("card_id: choose a card")
     return card_id

@@ -10,11 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import secrets
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, get_args
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -29,8 +28,9 @@ from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import tasks_body
 from cardsync.credits import skip_wait
 from cardsync.dashboard.formats import Reader
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, sentences, together
-from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, reader_of, see, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
 from cardsync.database.session import Database
 from cardsync.pricing.files import price_updates
 from cardsync.pricing.rollback import rollbacks
@@ -174,17 +174,15 @@ async def _agent(
     return {"agent": agent, "update": update_fields(known, "agent", asks, clock.now(), origin)}
 
 
-def _back(form: Mapping[str, list[str]]) -> str:
-    given = field(dict(form), "back")
-    return given if given in BACK else BACK[0]
+def _back(form: Form) -> str:
+    return form["back"] if form["back"] in BACK else BACK[0]
 
 
-@post("/sync/request", opt=BY_FORM | SYNC_REQUEST)
+@post_form("/sync/request", opt=SYNC_REQUEST)
 async def request_sync(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Response[str]:
-    form = await read_form(request)
-    kind = read_kind(field(form, "kind") or "full")
+    kind = read_kind(form["kind"] or "full")
     await requests.request_sync(session, caller, kind, clock.now(), settings)
     start = await _start(request, caller, session, settings)
     return see(_back(form), together(message(f"sync_requested_{kind}"), message(start)))
@@ -199,20 +197,18 @@ async def _start(
     return start_code(seen_at, clock.now(), in_progress=current.in_progress)
 
 
-@post("/sync/cancel", opt=BY_FORM)
-async def cancel_sync(request: PageRequest, caller: Caller, session: AsyncSession) -> Response[str]:
-    form = await read_form(request)
+@post_form("/sync/cancel", opt={})
+async def cancel_sync(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     status = await cancel.cancel_sync(session, caller, clock.now())
     over = status == "cancelled"
     return see(_back(form), message("sync_cancelled" if over else "sync_cancelling"))
 
 
-@post("/sync/skip-wait", opt=BY_FORM | SYNC_REQUEST)
+@post_form("/sync/skip-wait", opt=SYNC_REQUEST)
 async def skip_the_wait(
-    request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings
+    request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Response[str]:
-    form = await read_form(request)
-    key = field(form, "key")
+    key = form["key"]
     skip_wait.check_key(key, "key")
     skipped = await skip_wait.skip_wait(session, caller, key, clock.now(), settings)
     start = await _start(request, caller, session, settings)
@@ -225,12 +221,9 @@ async def skip_the_wait(
     return see(_back(form), told[skipped.status])
 
 
-@post("/sync/tasks", opt=BY_FORM)
-async def request_task(
-    request: PageRequest, caller: Caller, session: AsyncSession
-) -> Response[str]:
-    form = await read_form(request)
-    kind = field(form, "kind")
+@post_form("/sync/tasks", opt={})
+async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    kind = form["kind"]
     if kind not in dict(ASKED):
         raise errors.InvalidPayload(f"kind: takes {', '.join(dict(ASKED))}")
     _, made = await tasks.request_task(session, caller, kind, clock.now())
@@ -268,14 +261,12 @@ async def _export(caller: Caller, database: Database) -> price_updates.Export:
         return await price_updates.export(session, caller, clock.now())
 
 
-@post("/sync/approve", opt=BY_FORM)
-async def approve(request: PageRequest, caller: Caller, database: Database) -> Response[str]:
+@post_form("/sync/approve", opt={})
+async def approve(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     """Approve one upload of prices in Review Mode, or take the approval back."""
-    form = await read_form(request)
-    given = field(form, "approved") == "true"
-    async with database.tenant(caller.seller_id) as session:
-        values = {"upload_approved": given}
-        await account_settings.change(session, caller, values, {}, clock.now())
+    given = form["approved"] == "true"
+    values = {"upload_approved": given}
+    await account_settings.change(session, caller, values, {}, clock.now())
     return see("/sync", message("upload_approved" if given else "upload_unapproved"))
 
 

@@ -8,18 +8,19 @@ import secrets
 from datetime import datetime
 from typing import Literal
 
-from litestar import Response, get, post
+from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.confirmed import writer_of
+from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sync import start_of
-from cardsync.dashboard.shell import PageRequest, field, read_form, reader_of, see, show
+from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.inventory import reviews
+from cardsync.plans.writer import Writer
 from cardsync.seller_state.kinds import KINDS
 from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen, is_offline
@@ -103,35 +104,25 @@ def _may_skip(caller: Caller, today: TodayBody) -> bool:
     return caller.role == "owner" and today.sync.cooldown == "metered"
 
 
-@post("/today/review/{upload_id:int}", opt=BY_FORM)
+@post_form("/today/review/{upload_id:int}", opt={})
 async def settle_review(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    upload_id: int,
+    caller: Caller, form: Form, session: AsyncSession, upload_id: int
 ) -> Response[str]:
-    decision = _decision(await read_form(request))
+    decision = _decision(form)
     await reviews.settle_upload(session, caller, upload_id, decision, clock.now())
     return see("/today", done=message(f"upload_{decision}"))
 
 
-@post("/today/runs/{run_id:int}", opt=BY_FORM)
-async def settle_run(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-    run_id: int,
-) -> Response[str]:
-    form = await read_form(request)
+@post_form("/today/runs/{run_id:int}", opt={})
+async def settle_run(form: Form, writer: Writer, run_id: int) -> Response[str]:
     decision = _decision(form)
-    await reviews.settle_run(writer_of(session, caller, settings, form), run_id, decision)
+    await reviews.settle_run(writer, run_id, decision)
     return see("/today", done=message(f"run_{decision}"))
 
 
-def _decision(form: dict[str, list[str]]) -> Literal["confirmed", "discarded"]:
+def _decision(form: Form) -> Literal["confirmed", "discarded"]:
     """Raises InvalidPayload."""
-    given = field(form, "decision")
+    given = form["decision"]
     if given == "confirmed":
         return "confirmed"
     if given == "discarded":

@@ -7,17 +7,16 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from litestar import Response, get, post
-from litestar.datastructures import UploadFile
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access import tokens
-from cardsync.access.admission import BY_FORM, session_token
+from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.dashboard.forms import Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see, sentence, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import mend, reviews, uploads
 from cardsync.inventory.upload_report import listed_reports, report_on
@@ -78,11 +77,11 @@ async def _shown(
     )
 
 
-@post("/sync/uploads/{upload_id:int}/review", opt=BY_FORM)
+@post_form("/sync/uploads/{upload_id:int}/review", opt={})
 async def settle_review(
-    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+    caller: Caller, form: Form, session: AsyncSession, upload_id: int
 ) -> Response[str]:
-    decision = field(await read_form(request), "decision")
+    decision = form["decision"]
     if decision not in ("confirmed", "discarded"):
         raise errors.InvalidPayload("decision: confirmed or discarded")
     word: Literal["confirmed", "discarded"] = (
@@ -112,13 +111,9 @@ async def mend_upload(
     settings: Settings,
     upload_id: int,
 ) -> Template | Response[str]:
-    form = await request.form()
-    token = session_token(request.scope)
-    if token is None or not tokens.csrf_is_right(token, str(form.get("csrf_token", ""))):
-        raise errors.CsrfFailed("this form is not of your session; load the page again")
-    file = form.get("file")
+    file = await read_file(request)
     try:
-        if not isinstance(file, UploadFile):
+        if file is None:
             raise errors.InvalidCsv("choose the mended file first")
         mended = await file.read()
         new = await mend.mend(database, caller, store, settings, upload_id, mended)
