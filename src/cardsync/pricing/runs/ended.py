@@ -52,7 +52,7 @@ async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datet
     own.export_fingerprint = ended.fingerprint
     await session.flush()
     if ended.completed:
-        await hold_prices(session, seller_id, ended.held, ended.lines)
+        await hold_prices(session, seller_id, ended.held, now, ended.lines)
         await hold_gates(session, seller_id, ended.gated)
         await mark_due(session, seller_id, RECOMMENDATIONS)
     if ended.sold is not None:
