@@ -108,19 +108,16 @@ async def inventory_of(
         rules,
         places,
         history,
-        {
-            row["marketplace_id"]
-            for row in await rows("SELECT * FROM pinned_price WHERE seller_id = :s")
-        },
+        {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'pin'")},
         {row["product_line"]: row["observed_at"] for row in seen},
         [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
         {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
-        {
-            row["marketplace_id"]
-            for row in await rows("SELECT * FROM held_price WHERE seller_id = :s")
-        },
+        {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'cap'")},
     )
+
+
+_DECIDED = "SELECT marketplace_id FROM price_decision WHERE seller_id = :s"
 
 
 def _is_told(runs: list[Row], upload_id: int) -> bool:

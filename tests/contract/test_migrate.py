@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -133,11 +134,11 @@ KEPT = """
 """
 
 
-@pytest.mark.slow
-def test_pull_sessions_and_lost_refunds_come_along(
-    owner_url: str, owner: psycopg.Connection
-) -> None:
-    """Sessions get what their orders are at the migration, refunds without a total their amount."""
+@contextmanager
+def migrated_from(
+    owner_url: str, owner: psycopg.Connection, revision: str, rows: str
+) -> Iterator[psycopg.Connection]:
+    """A database that had these rows at a revision, and was migrated to the newest since."""
     name = f"{urlsplit(owner_url).path[1:]}_before"
     owner.execute(f"CREATE DATABASE {name}")
     url = urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
@@ -147,20 +148,92 @@ def test_pull_sessions_and_lost_refunds_come_along(
         config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
         with create_engine(engine_url(plain), poolclass=NullPool).begin() as connection:
             config.attributes["connection"] = connection
-            command.upgrade(config, "0013")
-            connection.exec_driver_sql(SHOP_BEFORE)
+            command.upgrade(config, revision)
+            connection.exec_driver_sql(rows)
         migrate(url)
-        with psycopg.connect(plain) as connection:
-            kept = [("Ready to Ship", "pwe", 3, [], True, "Ash", 3)]
-            assert connection.execute(KEPT).fetchall() == kept
-            refunds = "SELECT order_number, refund_amt::text, refund_total_given::text FROM orders"
-            assert set(connection.execute(refunds)) == {
-                ("LOST", "7.50", None),
-                ("NONE", None, None),
-                ("PART", "1.25", "1.25"),
-                ("PULLED", None, None),
-            }
-            tally = "SELECT sum(orders) FROM order_tally WHERE refunded AND period = 'ever'"
-            assert connection.execute(tally).fetchone() == (2,)
+        with psycopg.connect(plain) as migrated:
+            yield migrated
     finally:
         owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.slow
+def test_pull_sessions_and_lost_refunds_come_along(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    """Sessions get what their orders are at the migration, refunds without a total their amount."""
+    with migrated_from(owner_url, owner, "0013", SHOP_BEFORE) as connection:
+        kept = [("Ready to Ship", "pwe", 3, [], True, "Ash", 3)]
+        assert connection.execute(KEPT).fetchall() == kept
+        refunds = "SELECT order_number, refund_amt::text, refund_total_given::text FROM orders"
+        assert set(connection.execute(refunds)) == {
+            ("LOST", "7.50", None),
+            ("NONE", None, None),
+            ("PART", "1.25", "1.25"),
+            ("PULLED", None, None),
+        }
+        tally = "SELECT sum(orders) FROM order_tally WHERE refunded AND period = 'ever'"
+        assert connection.execute(tally).fetchone() == (2,)
+
+
+# Every memory of single prices in each of its states: pins with and without an end, reviews with and
+# without a price that was accepted before, the way back from a sale, a confirmed leap, a cap, two
+# sales of one card, both parts of a hold-out.
+DECIDED_BEFORE = """
+    SET timezone = 'UTC';
+    INSERT INTO pinned_price (seller_id, marketplace_id, price, until, created_at)
+    VALUES (1, 1, 5, NULL, '2026-11-01'), (1, 2, 6.5, '2026-12-01', '2026-11-02');
+    INSERT INTO price_review (seller_id, marketplace_id, state, reason, decided_at, decided_by,
+                              accepted_price, accepted_at, proposed_price, regular_price, result,
+                              worth, revision, created_at, expires_at)
+    SELECT 1, r.*, 20, 20, 20, 7, '2026-11-03', '2026-11-03', '2026-12-03'
+      FROM (VALUES
+            (3, 'pending', 'rise', CAST(NULL AS timestamptz), NULL, CAST(NULL AS numeric),
+             CAST(NULL AS timestamptz)),
+            (4, 'pending', 'rise', NULL, NULL, 18, '2026-11-04'),
+            (5, 'accepted', 'rise', '2026-11-05', 'member 7', 20, '2026-11-05'),
+            (6, 'dismissed', 'drop', '2026-11-06', 'member 7', 17, '2026-11-04'),
+            (7, 'dismissed', 'first_price', '2026-11-06', 'member 7', NULL, NULL),
+            (8, 'accepted', 'sale', '2026-11-07', 'pricing', 19, '2026-11-07'),
+            (9, 'accepted', 'rise', '2026-11-05', 'member 7', NULL, NULL)) AS r;
+    INSERT INTO confirmed_price VALUES (1, 10, 30, '2026-11-08');
+    INSERT INTO held_price VALUES (1, 11), (2, 11);
+    INSERT INTO sale_target VALUES (1, 12, 70), (1, 12, 71);
+    INSERT INTO price_holdout (seller_id, marketplace_id, part, rule_id, held, price, asked, since)
+    VALUES (1, 13, 689, 80, true, 3, 4, '2026-11-09'), (1, 14, 689, 80, false, 3, 4, '2026-11-09');
+"""
+DECIDED = """
+    SELECT kind, marketplace_id, source_id, part, price::float, asked::float,
+           CASE WHEN kind NOT IN ('cap', 'sale') THEN to_char(since, 'MM-DD') END,
+           to_char(until, 'MM-DD'), decided_by
+      FROM price_decision WHERE seller_id = 1
+"""
+
+
+@pytest.mark.slow
+def test_every_decision_about_a_price_comes_along(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    with migrated_from(owner_url, owner, "0062", DECIDED_BEFORE) as connection:
+        connection.execute("SET timezone = 'UTC'")
+        assert set(connection.execute(DECIDED)) == {
+            ("pin", 1, 0, 0, 5.0, None, "11-01", None, None),
+            ("pin", 2, 0, 0, 6.5, None, "11-02", "12-01", None),
+            ("accepted", 4, 0, 0, 18.0, None, "11-04", "12-04", None),
+            ("accepted", 5, 0, 0, 20.0, None, "11-05", "12-05", "member 7"),
+            ("accepted", 6, 0, 0, 17.0, None, "11-04", "12-04", None),
+            ("accepted", 8, 0, 0, 19.0, None, "11-07", "12-07", "pricing"),
+            ("confirmed", 10, 0, 0, 30.0, None, "11-08", "12-08", None),
+            ("cap", 11, 0, 0, None, None, None, None, None),
+            ("sale", 12, 70, 0, None, None, None, None, None),
+            ("sale", 12, 71, 0, None, None, None, None, None),
+            ("held_out", 13, 80, 689, 3.0, 4.0, "11-09", None, None),
+            ("twin", 14, 80, 689, 3.0, 4.0, "11-09", None, None),
+        }
+        reviews = "SELECT marketplace_id, state, worth FROM price_review"
+        assert set(connection.execute(reviews)) == {
+            (3, "pending", 7), (4, "pending", 7), (5, "accepted", 7), (6, "dismissed", 7),
+            (7, "dismissed", 7), (8, "accepted", 7), (9, "accepted", 7),
+        }  # fmt: skip
+        other = "SELECT kind, marketplace_id FROM price_decision WHERE seller_id = 2"
+        assert connection.execute(other).fetchall() == [("cap", 11)]

@@ -43,6 +43,11 @@ class Sheet(NamedTuple):
     which: str = "true"
 
 
+_ACCEPTED: Final = """
+    (SELECT d.{column} FROM price_decision d
+      WHERE d.seller_id = {{seller}} AND d.kind = 'accepted'
+        AND d.marketplace_id = price_review.marketplace_id) AS {name}
+"""
 _DAY: Final = "(day - DATE '2000-01-01')"
 SHEETS: Final = (
     Sheet(
@@ -76,15 +81,34 @@ SHEETS: Final = (
     Sheet("pricing_rules.csv", "pricing_rule", "id", "*"),
     Sheet("rule_tests.csv", "rule_test", "id", "*"),
     Sheet("pricing_sales.csv", "pricing_sale", "id", "*"),
-    Sheet("pinned_prices.csv", "pinned_price", "marketplace_id", "*"),
+    Sheet(
+        "pinned_prices.csv",
+        "price_decision",
+        "marketplace_id",
+        "seller_id, marketplace_id, price, since AS created_at, until",
+        "kind = 'pin'",
+    ),
     Sheet(
         "price_runs.csv",
         "price_run",
         "id",
         "id, trigger, state, started_at, finished_at, summary",
     ),
-    Sheet("price_reviews.csv", "price_review", "marketplace_id", "*"),
-    Sheet("price_holdouts.csv", "price_holdout", "marketplace_id", "*"),
+    Sheet(
+        "price_reviews.csv",
+        "price_review",
+        "marketplace_id",
+        f"*, {_ACCEPTED.format(column='price', name='accepted_price')},"
+        f"{_ACCEPTED.format(column='since', name='accepted_at')}",
+    ),
+    Sheet(
+        "price_holdouts.csv",
+        "price_decision",
+        "marketplace_id",
+        "seller_id, marketplace_id, part, source_id AS rule_id, kind = 'held_out' AS held, price,"
+        " asked, since",
+        "kind IN ('held_out', 'twin')",
+    ),
     Sheet("recommendations.csv", "recommendation", "id", "*"),
     Sheet("recommendation_events.csv", "recommendation_event", "recommendation_id", "*"),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),
@@ -201,7 +225,7 @@ async def _columns(
 ) -> dict[str, tuple[str, int | None]]:
     """Return each column's type, and the decimal places of an amount that has a fixed number."""
     query = sql.SQL("SELECT {columns} FROM {table} WHERE false").format(
-        columns=sql.SQL(sheet.columns),
+        columns=sql.SQL(sheet.columns).format(seller=sql.Literal(caller.seller_id)),
         table=sql.Identifier(sheet.table),
     )
     async with database.tenant(caller.seller_id, snapshot=True) as session:
@@ -221,11 +245,15 @@ async def _part(
     database: Database, caller: Caller, sheet: Sheet, after: int | None
 ) -> tuple[bytes, int | None]:
     """Return the rows after that key, and the key that the next ones come after, if any."""
-    names = {"table": sql.Identifier(sheet.table), "key": sql.SQL(sheet.key)}
+    names = {
+        "table": sql.Identifier(sheet.table),
+        "key": sql.SQL(sheet.key),
+        "which": sql.SQL(sheet.which).format(member=sql.Literal(caller.member_id)),
+    }
     values = {"seller": caller.seller_id, "after": -(2**63) if after is None else after}
     bound = sql.SQL(
         "SELECT max(k), count(*) FROM (SELECT {key} AS k FROM {table}"
-        " WHERE seller_id = %(seller)s AND {key} > %(after)s ORDER BY {key} LIMIT {most}) t"
+        " WHERE seller_id = %(seller)s AND {key} > %(after)s AND {which} ORDER BY {key} LIMIT {most}) t"
     ).format(**names, most=sql.Literal(ROWS_AT_ONCE))
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         connection = await driver(session)
@@ -239,8 +267,7 @@ async def _part(
                 " TO STDOUT (FORMAT csv, HEADER {head}, ENCODING 'UTF8')"
             ).format(
                 **names,
-                which=sql.SQL(sheet.which).format(member=sql.Literal(caller.member_id)),
-                columns=sql.SQL(sheet.columns),
+                columns=sql.SQL(sheet.columns).format(seller=sql.Literal(caller.seller_id)),
                 seller=sql.Literal(caller.seller_id),
                 after=sql.Literal(values["after"]),
                 last=sql.Literal(values["after"] if last is None else last),

@@ -47,9 +47,9 @@ _LIST = """
 """
 _HELD = f"""
     SELECT count(*) AS held, coalesce(sum(c.price * c.quantity), 0) AS held_value
-      FROM held_price h JOIN card c ON c.seller_id = :seller
+      FROM price_decision h JOIN card c ON c.seller_id = :seller
        AND c.marketplace_id = h.marketplace_id
-     WHERE h.seller_id = :seller AND {_ON_SALE}
+     WHERE h.seller_id = :seller AND h.kind = 'cap' AND {_ON_SALE}
 """
 # A card left when its newest observation with copies was followed by another one, or by what the
 # card has now. Rows that files list with a quantity of zero for years left long ago.

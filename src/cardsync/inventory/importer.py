@@ -40,10 +40,10 @@ from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_rows
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
-from cardsync.pricing.inputs.decided import Decided, decided_of
 from cardsync.pricing.inputs.market_inputs import market_inputs
 from cardsync.pricing.inputs.price_history import Past, past_of
 from cardsync.pricing.receipts.archive import keep
+from cardsync.pricing.standing import decided_of
 from cardsync.seller_state.lease import boundary
 from cardsync.seller_state.state import Lease
 from cardsync.storage import ObjectMissing, Store
@@ -99,7 +99,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         await finish(writer, upload, verdict, outcome, gone, reprice=reprice)
 
 
-async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, Decided]:
+async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataFrame]:
     """Return the account, its rules at the moment when the upload was begun, and the seller's own
     words on single prices.
     """
@@ -108,7 +108,8 @@ async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, Decided]
             await session.execute(select(Account).where(Account.seller_id == upload.seller_id))
         ).scalar_one()
         run = await rule_rows.run_of(session, account, upload.begun_at or upload.received_at)
-        return account, run, await decided_of(session, upload.seller_id, run)
+        decided = await decided_of(session, upload.seller_id, run.now, reviewed=run.reviewed)
+        return account, run, decided
 
 
 async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:

@@ -15,9 +15,9 @@ from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.found import Found, found_in
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs.decided import Decided
 from cardsync.pricing.inputs.price_history import Past
 from cardsync.pricing.receipts.columns import filled
+from cardsync.pricing.standing import with_decided
 
 MOVES: Final = ("held", "up", "down", "up_value", "down_value")
 
@@ -46,7 +46,7 @@ def price_rows(
     rows: pl.DataFrame,
     past: Past,
     seen: pl.DataFrame | None,
-    decided: Decided,
+    decided: pl.DataFrame,
     run: Run,
     observed_at: datetime,
 ) -> pl.DataFrame:
@@ -64,7 +64,7 @@ def price_rows(
         current_price=current_price(rows), observed_at=pl.lit(observed_at),
     )  # fmt: skip
     cards = cards.with_columns(**past.columns(rows, observed_at))
-    cards = cards.with_columns(**decided.columns())
+    cards = with_decided(cards, decided)
     if seen is not None:
         # A card that is new has no evidence before its product is known.
         found = rows.select("id").join(seen, on="id", how="left", maintain_order="left")

@@ -15,8 +15,9 @@ from cardsync.money import dollars
 from cardsync.plans.actions import Actions
 from cardsync.plans.risk import Size, signed
 from cardsync.pricing.inputs import rule_json
-from cardsync.pricing.inputs.rule_rows import all_rows, pins_of, rule_of
+from cardsync.pricing.inputs.rule_rows import all_rows, rule_of
 from cardsync.pricing.models import PricingRule
+from cardsync.pricing.standing import pins_of
 from cardsync.search.list_names import name_key
 
 Basis = dict[str, Any]

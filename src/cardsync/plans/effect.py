@@ -34,10 +34,10 @@ from cardsync.pricing.inputs.cards_to_price import (
     integer_frame,
     read_stock,
 )
-from cardsync.pricing.inputs.decided import decided_of
 from cardsync.pricing.inputs.rule_queries import selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.limits import SIDES, WHOLE_BP, sums_of
+from cardsync.pricing.standing import decided_of, with_decided
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
@@ -171,8 +171,9 @@ async def read_cards(
     )
     columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
-    decided = await decided_of(session, seller_id, chosen.run)
-    kept = seen.cards.drop("rule_id", "sale_id", strict=False).with_columns(**decided.columns())
+    run = chosen.run
+    decided = await decided_of(session, seller_id, run.now, reviewed=run.reviewed)
+    kept = with_decided(seen.cards.drop("rule_id", "sale_id", strict=False), decided)
     return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
 
 

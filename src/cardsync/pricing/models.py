@@ -26,6 +26,7 @@ from cardsync.database.columns import NOW, TRUE, Base, Moment, Money
 from cardsync.pricing.engine.rules import RuleState
 from cardsync.work.piece import Piece
 
+DecisionKind = Literal["pin", "accepted", "confirmed", "cap", "sale", "held_out", "twin"]
 ReviewState = Literal["pending", "accepted", "dismissed"]
 RunState = Literal[
     "running", "completed", "awaiting_review", "discarded", "cancelled", "failed"
@@ -107,27 +108,38 @@ class PricingSale(Base):
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
-class PinnedPrice(Base):
-    """A card's fixed price, by what the marketplace calls the card: it outlives the card's
-    absence. An accepted recommendation pins its price `until` its evidence expires.
+class PriceDecision(Base):
+    """What was decided about a card's price and still holds, by what the marketplace calls the card:
+    it outlives the card's absence. Reads and writes stand in `standing.py`.
+
+    `kind` is
+    - pin: the seller's price; an accepted recommendation pins its price `until` its evidence expires
+    - accepted: a regular price beyond the review limits that passes until then
+    - confirmed: a price before caps that does not stop a run until then
+    - cap: the last pricing left the price as it is, because the rule holds what would move too far
+    - sale: the target is a sale's price. The export leaves it out when that sale is not on. While a
+      run writes targets, a card has the sale of its old target and that of its new one
+    - held_out, twin: a rule's hold-out kept the card at its price, or compares it with those. Noted
+      once in thirty days (`part`), when the rule first `asked` for another price
+
+    `source_id` is the sale or the hold-out's rule, or 0.
     """
 
-    __tablename__ = "pinned_price"
+    __tablename__ = "price_decision"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    kind: Mapped[DecisionKind] = mapped_column(Text, primary_key=True)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    price: Mapped[Decimal] = mapped_column(Money)
+    source_id: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False, server_default="0"
+    )
+    part: Mapped[int] = mapped_column(
+        Integer, primary_key=True, autoincrement=False, server_default="0"
+    )
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    asked: Mapped[Decimal | None] = mapped_column(Money)
+    since: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     until: Mapped[datetime | None] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-
-
-class HeldPrice(Base):
-    """A card whose price the last pricing left as it is, because its rule holds what would move
-    too far.
-    """
-
-    __tablename__ = "held_price"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    decided_by: Mapped[str | None] = mapped_column(Text)
 
 
 class GateHold(Base):
@@ -141,23 +153,13 @@ class GateHold(Base):
     verdict: Mapped[str] = mapped_column(Text)
 
 
-class ConfirmedPrice(Base):
-    """A card's price before caps that the seller confirmed: it does not stop the next runs."""
-
-    __tablename__ = "confirmed_price"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    price: Mapped[Decimal] = mapped_column(Money)
-    confirmed_at: Mapped[datetime] = mapped_column(Moment)
-
-
 class PriceReview(Base):
     """A card's price that waits for the seller's word, or the word that was given.
 
     `state` is pending, accepted or dismissed, `reason` is rise, drop, first_price, or sale: the way
     back from a sale, which counts as accepted. `regular_price` is the proposed price without the
     sale's cut, and `result` what the rule asked before its cap. `worth` is the move times the
-    copies, in ten-thousandths. The regular price that was accepted last stays in `accepted_price`
+    copies, in ten-thousandths. An accepted price also is a decision (`PriceDecision`), which holds
     while a further one waits.
     """
 
@@ -186,37 +188,6 @@ class PriceReview(Base):
     expires_at: Mapped[datetime] = mapped_column(Moment)
     decided_at: Mapped[datetime | None] = mapped_column(Moment)
     decided_by: Mapped[str | None] = mapped_column(Text)
-    accepted_price: Mapped[Decimal | None] = mapped_column(Money)
-    accepted_at: Mapped[datetime | None] = mapped_column(Moment)
-
-
-class PriceHoldout(Base):
-    """A card that a rule's hold-out kept at its price (`held`), or its twin that follows the rule:
-    noted once in thirty days (`part`), when the rule first asked for another price.
-    """
-
-    __tablename__ = "price_holdout"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    part: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    rule_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    held: Mapped[bool]
-    price: Mapped[Decimal] = mapped_column(Money)
-    asked: Mapped[Decimal] = mapped_column(Money)
-    since: Mapped[datetime] = mapped_column(Moment)
-
-
-class SaleTarget(Base):
-    """A card whose target is a sale's price, and that sale.
-
-    The export leaves the target out when the sale is not on. While a run writes targets, a card has
-    the sale of its old target and that of its new one.
-    """
-
-    __tablename__ = "sale_target"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    sale_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
 class PriceRun(Piece, Base):

@@ -46,14 +46,14 @@ _HELD: Final = """
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = 'pending' AND expires_at > :now
      UNION ALL
-    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '' FROM price_holdout h
-      JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.rule_id
-     WHERE h.seller_id = :seller AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND h.part = :part AND h.held
+    SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '' FROM price_decision h
+      JOIN pricing_rule r ON r.seller_id = :seller AND r.id = h.source_id
+     WHERE h.seller_id = :seller AND h.kind = 'held_out' AND h.part = :part
+       AND h.marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND r.enabled AND r.state = 'published' AND r.settings ->> 'holdout_bp' IS NOT NULL
      UNION ALL
-    SELECT marketplace_id, 'cap', NULL, '' FROM held_price
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+    SELECT marketplace_id, 'cap', NULL, '' FROM price_decision
+     WHERE seller_id = :seller AND kind = 'cap' AND marketplace_id = ANY (CAST(:ids AS bigint[]))
      UNION ALL
     SELECT marketplace_id, 'gate', NULL, verdict FROM gate_hold
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))

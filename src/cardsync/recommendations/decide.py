@@ -32,6 +32,7 @@ from cardsync.pricing.decisions.set_targets import (
     must_be_free,
     review_waits,
 )
+from cardsync.pricing.standing import APPLIED
 from cardsync.recommendations.found import review_of
 from cardsync.recommendations.generate import note_events
 from cardsync.recommendations.models import Recommendation
@@ -98,7 +99,7 @@ async def _accept(
     # The same figures may have been seen again since the review was made, or another rule governs.
     row.rule_id, row.expires_at = found["rule_id"], found["expires_at"]
     target = NewTarget(row.card_id, proposed, row.rule_id, row.expires_at)
-    run_id = await apply_targets(session, state, [target], "recommendation", now)
+    run_id = await apply_targets(session, state, [target], "recommendation", caller.actor, now)
     row.state, row.settled_at, row.settled_by = "accepted", now, caller.actor
     await session.flush()
     await note_events(session, caller.seller_id, [row.id], "accepted", caller.actor, now)
@@ -202,10 +203,10 @@ _PUT_BACK: Final = """
     UPDATE card SET target_price = :price, updated_at = :now
      WHERE seller_id = :seller AND id = :card AND target_price = :became
 """
-_UNPIN: Final = """
-    DELETE FROM pinned_price p USING card c
-     WHERE p.seller_id = :seller AND c.seller_id = :seller AND c.id = :card
-       AND p.marketplace_id = c.marketplace_id AND p.until IS NOT NULL
+_UNPIN: Final = f"""
+    DELETE FROM price_decision d USING card c
+     WHERE d.seller_id = :seller AND d.kind = 'pin' AND c.seller_id = :seller AND c.id = :card
+       AND d.marketplace_id = c.marketplace_id AND {APPLIED}
 """
 _OPEN_AGAIN: Final = """
     UPDATE recommendation r SET state = 'pending', settled_at = NULL, settled_by = NULL

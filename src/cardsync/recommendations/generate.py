@@ -25,6 +25,7 @@ from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
 from cardsync.derived.kept import Asked, Figure, Kept
 from cardsync.money import to_units
+from cardsync.pricing import standing
 from cardsync.pricing.decisions.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import Run
@@ -64,9 +65,9 @@ _AS_STORED: Final = {
 _SET: Final = ", ".join(f"{name} = {_AS_STORED.get(name, f'f.{name}')}" for name in _CONTENT)
 # Somebody pinned the card after it was read, or accepted its review: that is the last word.
 _PINNED_SINCE: Final = """
-    DELETE FROM found f USING card c, pinned_price p
+    DELETE FROM found f USING card c, price_decision p
      WHERE c.seller_id = :seller AND c.id = f.card_id
-       AND p.seller_id = :seller AND p.marketplace_id = c.marketplace_id
+       AND p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = c.marketplace_id
        AND (p.until IS NULL OR p.until > :now)
 """
 # The same evidence, seen again: only its clocks move, and no revision. Another rule may govern.
@@ -126,7 +127,6 @@ _FORGET: Final = """
     DELETE FROM recommendation_event e USING old
      WHERE e.seller_id = :seller AND e.recommendation_id = old.id
 """
-_UNPIN: Final = "DELETE FROM pinned_price WHERE seller_id = :seller AND until <= :now"
 _SCAN: Final = """
     INSERT INTO recommendation_scan AS s (seller_id, generated_at, rule_cards)
     VALUES (:seller, :now, CAST(:rules AS jsonb))
@@ -201,8 +201,9 @@ async def write_found(
         "actor": ACTOR,
         "rules": orjson.dumps({str(rule): n for rule, n in found.rule_cards.items()}).decode(),
     }
-    for statement in (_PINNED_SINCE, _SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _UNPIN, _SCAN):
+    for statement in (_PINNED_SINCE, _SEEN_AGAIN, _CHANGED, _NEW, _OVER, _FORGET, _SCAN):
         await run(session, statement, values)
+    await standing.end(session, seller_id, "pin", now)
 
 
 def _encoded(rows: list[dict[str, Any]]) -> memoryview:
@@ -303,6 +304,7 @@ async def _apply_by_itself(
             if row.card_id is not None and row.proposed_price is not None
         ],
         "recommendation",
+        ACTOR,
         now,
     )
     await record(session, state.seller_id, moved, now)

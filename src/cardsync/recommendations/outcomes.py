@@ -112,17 +112,20 @@ _SOLD: Final = f"""
 
 
 _DRAWN: Final = f"""
-    SELECT h.rule_id, h.part, h.marketplace_id, h.held, s.price, s.quantity, s.kept
-      FROM (SELECT * FROM price_holdout
-             WHERE seller_id = :seller AND since BETWEEN :since AND :until) h
+    SELECT h.source_id AS rule_id, h.part, h.marketplace_id, h.kind = 'held_out' AS held,
+           s.price, s.quantity, s.kept
+      FROM (SELECT * FROM price_decision
+             WHERE seller_id = :seller AND kind IN ('held_out', 'twin')
+               AND since BETWEEN :since AND :until) h
       LEFT JOIN LATERAL (
            {_SALE} AND i.sku_id = h.marketplace_id
               AND o.order_date > (h.since AT TIME ZONE 'UTC')::date
               AND o.order_date < DATE '1970-01-01' + (h.part + 1) * 30) s ON true
 """
 _STILL_DRAWN: Final = """
-    SELECT rule_id, count(*) FROM price_holdout
-     WHERE seller_id = :seller AND since > :until GROUP BY rule_id
+    SELECT source_id AS rule_id, count(*) FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND since > :until
+     GROUP BY source_id
 """
 
 

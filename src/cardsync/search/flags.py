@@ -123,11 +123,11 @@ FLAGS = {
     "unpriced": "c.price IS NULL",
     "underpriced": "c.price < c.target_price",
     "overpriced": "c.price > c.target_price",
-    "pinned": "EXISTS (SELECT FROM pinned_price n"
-    " WHERE n.seller_id = :seller AND n.marketplace_id = c.marketplace_id"
+    "pinned": "EXISTS (SELECT FROM price_decision n"
+    " WHERE n.seller_id = :seller AND n.kind = 'pin' AND n.marketplace_id = c.marketplace_id"
     " AND (n.until IS NULL OR n.until > CAST(:now AS timestamptz)))",
-    "held": "(NOT c.gone AND c.marketplace_id IN (SELECT h.marketplace_id FROM held_price h"
-    " WHERE h.seller_id = :seller UNION ALL SELECT v.marketplace_id FROM price_review v"
+    "held": "(NOT c.gone AND c.marketplace_id IN (SELECT h.marketplace_id"
+    " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap' UNION ALL SELECT v.marketplace_id FROM price_review v"
     " WHERE v.seller_id = :seller AND v.state = 'pending'"
     " AND v.expires_at > CAST(:now AS timestamptz)))",
     "sealed": "c.condition = 'U'",

@@ -178,7 +178,7 @@ async def pins(seller, price):
 
 
 async def pinned(seller):
-    query = "SELECT price FROM pinned_price WHERE seller_id = :id"
+    query = "SELECT price FROM price_decision WHERE seller_id = :id AND kind = 'pin'"
     return [str(row["price"]) for row in await seller.service.sql(seller.id, query, id=seller.id)]
 
 

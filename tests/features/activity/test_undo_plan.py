@@ -20,7 +20,10 @@ async def undo(sender, entry):
 async def state(seller):
     """Rules, pins and lists as they stand, without the times of their last change."""
     rules = (await seller.get("/api/pricing/rules")).json()["rules"]
-    pins = "SELECT marketplace_id, price FROM pinned_price WHERE seller_id = :id ORDER BY 1"
+    pins = (
+        "SELECT marketplace_id, price FROM price_decision"
+        " WHERE seller_id = :id AND kind = 'pin' ORDER BY 1"
+    )
     return (
         [{name: value for name, value in rule.items() if name != "updated_at"} for rule in rules],
         await seller.service.sql(seller.id, pins, id=seller.id),

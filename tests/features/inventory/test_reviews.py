@@ -472,12 +472,8 @@ async def test_a_short_inventory_that_is_confirmed_says_nothing_of_prices(a_sell
     await confirm(seller, report["id"])
     await seller.service.run_jobs()
     assert (await seller.report(report["id"]))["state"] == "done"
-    assert (
-        await seller.service.sql(
-            seller.id, "SELECT 1 FROM confirmed_price WHERE seller_id = :id", id=seller.id
-        )
-        == []
-    )
+    sql = "SELECT 1 FROM price_decision WHERE seller_id = :id AND kind = 'confirmed'"
+    assert await seller.service.sql(seller.id, sql, id=seller.id) == []
 
 
 async def a_waiting_run(seller):

@@ -45,7 +45,7 @@ async def undone(seller, action, place=0):
 
 
 async def pins(seller):
-    sql = "SELECT price::text, until FROM pinned_price WHERE seller_id = :id"
+    sql = "SELECT price::text, until FROM price_decision WHERE seller_id = :id AND kind = 'pin'"
     return await seller.service.sql(seller.id, sql, id=seller.id)
 
 

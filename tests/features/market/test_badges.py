@@ -100,9 +100,8 @@ async def test_a_cap_that_holds_and_a_hold_out_are_told(listed):
     await seller.import_csv(a_csv(row))
     assert (await badge(seller))["held"]["reason"] == "cap"
     sql = """
-        INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked,
-                                   since)
-        VALUES (:id, :rule, :part, 1, true, 10, 11, now())
+        INSERT INTO price_decision (seller_id, kind, source_id, part, marketplace_id, price, asked)
+        VALUES (:id, 'held_out', :rule, :part, 1, 10, 11)
     """
     part = int((clock.now() - clock.read_moment("1970-01-01T00:00:00Z")).days) // 30
     await seller.service.sql(seller.id, sql, id=seller.id, rule=made["id"], part=part)
@@ -115,9 +114,8 @@ async def test_a_hold_out_that_was_switched_off_holds_no_price(listed):
     rule = {"name": "At market", "state": "published", "priority": 1, "holdout_bp": 2_000}
     made = (await seller.post("/api/pricing/rules", json=rule)).json()
     sql = """
-        INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked,
-                                   since)
-        VALUES (:id, :rule, :part, 1, true, 10, 11, now())
+        INSERT INTO price_decision (seller_id, kind, source_id, part, marketplace_id, price, asked)
+        VALUES (:id, 'held_out', :rule, :part, 1, 10, 11)
     """
     await seller.service.sql(
         seller.id, sql, id=seller.id, rule=made["id"], part=window(clock.now())

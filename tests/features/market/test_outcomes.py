@@ -137,14 +137,14 @@ async def drawn(seller, marketplace_ids, days, *, held, rule=7, part=600):
     await seller.service.sql(
         seller.id,
         """
-        INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked,
-                                   since)
-        SELECT :seller, :rule, :part, id, :held, 10, 12, :at
+        INSERT INTO price_decision (seller_id, kind, source_id, part, marketplace_id, price, asked,
+                                    since)
+        SELECT :seller, :kind, :rule, :part, id, 10, 12, :at
           FROM unnest(CAST(:ids AS bigint[])) AS of_cards (id)
         """,
         seller=seller.id,
         rule=rule,
-        held=held,
+        kind="held_out" if held else "twin",
         part=part,
         ids=list(marketplace_ids),
         at=clock.now() - timedelta(days=days),

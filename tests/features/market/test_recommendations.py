@@ -304,7 +304,7 @@ async def test_an_accepted_price_stays_until_its_evidence_expires(shop, observed
     assert changed.status_code == 200, changed.text
     await synced(seller, price=accepted)
     assert await targets(seller) == (accepted, "10.00")
-    left = "SELECT 1 FROM pinned_price WHERE seller_id = :id"
+    left = "SELECT 1 FROM price_decision WHERE seller_id = :id AND kind = 'pin'"
     assert await seller.service.sql(seller.id, left, id=seller.id) == []
 
 

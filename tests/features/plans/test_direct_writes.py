@@ -50,9 +50,11 @@ async def all_of(seller):
     sales = (await seller.get(f"{PRICING}/sales")).json()
     settings = (await seller.get(f"{PRICING}/settings")).json()
     pins = await seller.service.sql(
-        seller.id, "SELECT marketplace_id, price FROM pinned_price WHERE seller_id = :id ORDER BY 1",
+        seller.id,
+        "SELECT marketplace_id, price FROM price_decision"
+        " WHERE seller_id = :id AND kind = 'pin' ORDER BY 1",
         id=seller.id,
-    )  # fmt: skip
+    )
     return rules, sales, settings, pins
 
 

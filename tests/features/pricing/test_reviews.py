@@ -437,13 +437,16 @@ async def test_accepted_leaps_do_not_stop_the_next_run(shop):
     assert len(await exported(seller)) == 60
 
 
+def drawn_as(rows, kind):
+    return {row["marketplace_id"] for row in rows if row["kind"] == kind}
+
+
 async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop):
     seller = await shop(holdout_bp=2_000)
     await imported(seller, *(card(n, "11.00") for n in range(1, 201)))
-    sql = "SELECT * FROM price_holdout WHERE seller_id = :id ORDER BY marketplace_id"
+    sql = "SELECT * FROM price_decision WHERE seller_id = :id ORDER BY marketplace_id"
     drawn = await seller.service.sql(seller.id, sql, id=seller.id)
-    kept = {row["marketplace_id"] for row in drawn if row["held"]}
-    twins = {row["marketplace_id"] for row in drawn if not row["held"]}
+    kept, twins = drawn_as(drawn, "held_out"), drawn_as(drawn, "twin")
     assert 20 <= len(kept) <= 60
     assert 20 <= len(twins) <= 60
     changed = await exported(seller)
@@ -466,9 +469,9 @@ async def test_a_draw_that_is_broken_off_is_forgotten(shop):
     seller = await shop(holdout_bp=2_000)
     rows = [card(n, "11.00") for n in range(1, 101)]
     await imported(seller, *rows)
-    sql = "SELECT marketplace_id, held FROM price_holdout WHERE seller_id = :id"
+    sql = "SELECT marketplace_id, kind FROM price_decision WHERE seller_id = :id"
     drawn = await seller.service.sql(seller.id, sql, id=seller.id)
-    assert {row["held"] for row in drawn} == {True, False}
+    assert {row["kind"] for row in drawn} == {"held_out", "twin"}
     [rule] = [one for one in (await seller.get(RULES)).json()["rules"] if one["holdout_bp"]]
     # With a tenth of the share, nearly all of them follow the rule from now on.
     answer = await seller.http.patch(f"{RULES}/{rule['id']}", json={"holdout_bp": 200})
@@ -476,7 +479,7 @@ async def test_a_draw_that_is_broken_off_is_forgotten(shop):
     await imported(seller, *rows)
     left = await seller.service.sql(seller.id, sql, id=seller.id)
     assert len(left) < len(drawn) / 2
-    kept = {row["marketplace_id"] for row in left if row["held"]}
+    kept = drawn_as(left, "held_out")
     assert (await exported(seller)).keys() == set(range(1, 101)) - kept
 
 

@@ -166,9 +166,8 @@ async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it
         a_csv(a_row(1, market="6.00", price="4.00"), a_row(2, market="5.00", price="4.00"))
     )
     assert await exported(seller) == {1: "6.0000", 2: FULL}
-    left = await seller.service.sql(
-        seller.id, "SELECT 1 FROM sale_target WHERE seller_id = :id", id=seller.id
-    )
+    noted = "SELECT 1 FROM price_decision WHERE seller_id = :id AND kind = 'sale'"
+    left = await seller.service.sql(seller.id, noted, id=seller.id)
     until = await seller.service.sql(
         seller.id, "SELECT export_until FROM sync_state WHERE seller_id = :id", id=seller.id
     )

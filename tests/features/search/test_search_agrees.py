@@ -122,15 +122,14 @@ async def an_inventory(service, seed: int):
         )
         if name != "Draft":
             kept_rules.append((made["id"], name, None if name == "Broken" else parse(query)))
+    decided = (
+        "INSERT INTO price_decision (seller_id, kind, marketplace_id, price)"
+        " VALUES (:s, :kind, :sku, 1) ON CONFLICT DO NOTHING"
+    )
     for sku in dice.sample(range(1, 31), 4):
-        pin = "INSERT INTO pinned_price (seller_id, marketplace_id, price) VALUES (:s, :sku, 1)"
-        await service.sql(seller.id, pin, s=seller.id, sku=sku)
+        await service.sql(seller.id, decided, s=seller.id, kind="pin", sku=sku)
     for sku in dice.sample(range(1, 31), 6):
-        held = (
-            "INSERT INTO held_price (seller_id, marketplace_id) VALUES (:s, :sku)"
-            " ON CONFLICT DO NOTHING"
-        )
-        await service.sql(seller.id, held, s=seller.id, sku=sku)
+        await service.sql(seller.id, decided, s=seller.id, kind="cap", sku=sku)
     # Some targets are above, some below, some missing.
     await service.sql(
         seller.id,

@@ -6,27 +6,21 @@ They are written in the transaction that ends a confirmed run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.pricing import standing
 from cardsync.pricing.engine import breaker
 
 _READ = """
     SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
            coalesce(array_agg((price * 10000)::bigint), '{}') AS price,
-           coalesce(array_agg(confirmed_at), '{}') AS confirmed_at
-      FROM confirmed_price WHERE seller_id = :seller
-"""
-_FORGET = "DELETE FROM confirmed_price WHERE seller_id = :seller AND confirmed_at <= :before"
-_REMEMBER = """
-    INSERT INTO confirmed_price (seller_id, marketplace_id, price, confirmed_at)
-    SELECT :seller, given.id, given.price / 10000.0, :now
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS bigint[])) AS given (id, price)
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
-       SET price = excluded.price, confirmed_at = excluded.confirmed_at
+           coalesce(array_agg(since), '{}') AS confirmed_at
+      FROM price_decision WHERE seller_id = :seller AND kind = 'confirmed'
 """
 
 
@@ -55,6 +49,26 @@ async def remember(
     now: datetime,
 ) -> None:
     """The seller said yes to these leaps; all of them are kept by one statement."""
-    await session.execute(text(_FORGET), {"seller": seller_id, "before": now - breaker.REMEMBERED})
-    given = {"ids": leaping["marketplace_id"].to_list(), "prices": leaping["price"].to_list()}
-    await session.execute(text(_REMEMBER), {"seller": seller_id, "now": now} | given)
+    await standing.end(session, seller_id, "confirmed", now)
+    ids, prices = leaping["marketplace_id"].to_list(), leaping["price"].to_list()
+    await confirm(session, seller_id, ids, prices, now)
+
+
+async def confirm(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    prices: Sequence[int],
+    now: datetime,
+) -> None:
+    """Keep prices before caps that do not stop the next runs."""
+    await standing.put(
+        session,
+        seller_id,
+        "confirmed",
+        ids,
+        now,
+        prices=prices,
+        until=now + breaker.REMEMBERED,
+        replaces="true",
+    )

@@ -24,6 +24,8 @@ from cardsync.access.models import Account
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import dollars, to_units
+from cardsync.pricing import standing
+from cardsync.pricing.decisions.confirmed import confirm
 from cardsync.pricing.decisions.on_sale import note_accepted
 from cardsync.pricing.decisions.push_task import push_prices
 from cardsync.pricing.decisions.set_targets import (
@@ -32,7 +34,7 @@ from cardsync.pricing.decisions.set_targets import (
     must_be_free,
     review_waits,
 )
-from cardsync.pricing.engine import engine
+from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.seller_state.state import locked
@@ -68,32 +70,25 @@ class Decided(NamedTuple):
 _CARDS: Final = f"{ON_SALE} AND c.marketplace_id = ANY (CAST(:ids AS bigint[]))"
 _ASKED: Final = """
     SELECT r.marketplace_id, r.state, r.revision, r.expires_at, r.rule_id, r.current_price,
-           r.proposed_price, r.accepted_price, r.accepted_at, c.id AS card_id, c.price,
-           c.target_price, p.price IS NOT NULL AS pinned
+           r.proposed_price, r.regular_price, r.result, a.price AS accepted_price,
+           a.since AS accepted_at, c.id AS card_id, c.price, c.target_price,
+           p.price IS NOT NULL AS pinned
       FROM price_review r
       LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
                       AND NOT c.gone AND c.contribution IS NULL
-      LEFT JOIN pinned_price p ON p.seller_id = :seller AND p.marketplace_id = r.marketplace_id
-                              AND (p.until IS NULL OR p.until > :now)
+      LEFT JOIN price_decision p
+             ON p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = r.marketplace_id
+            AND (p.until IS NULL OR p.until > :now)
+      LEFT JOIN price_decision a
+             ON a.seller_id = :seller AND a.kind = 'accepted'
+            AND a.marketplace_id = r.marketplace_id
      WHERE r.seller_id = :seller AND r.marketplace_id = ANY (CAST(:ids AS bigint[]))
        FOR UPDATE OF r
 """
 _SETTLE: Final = """
     UPDATE price_review
-       SET state = :answer, decided_at = :now, decided_by = :actor,
-           accepted_price = CASE WHEN :answer = 'accepted' THEN regular_price
-                                 ELSE accepted_price END,
-           accepted_at = CASE WHEN :answer = 'accepted' THEN CAST(:now AS timestamptz)
-                              ELSE accepted_at END
+       SET state = :answer, decided_at = :now, decided_by = :actor
      WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-"""
-# What the seller accepted does not count as a leap in later runs (pricing.runs.confirmed).
-_CONFIRM: Final = """
-    INSERT INTO confirmed_price (seller_id, marketplace_id, price, confirmed_at)
-    SELECT seller_id, marketplace_id, result, :now FROM price_review
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
-       SET price = excluded.price, confirmed_at = excluded.confirmed_at
 """
 
 
@@ -154,10 +149,10 @@ async def decide(
             NewTarget(row.card_id, to_units(row.proposed_price), row.rule_id)
             for row in taken.values()
         ]
-        run_id = await apply_targets(session, state, targets, "review", now)
+        run_id = await apply_targets(session, state, targets, "review", caller.actor, now)
         if reduced := {number: sale for number in taken if (sale := asks[number].sale_id)}:
             await note_accepted(session, caller.seller_id, reduced, now)
-        await run(session, _CONFIRM, values | {"now": now})
+        await _let_pass(session, caller, taken, now)
     of = "price that waited" if len(taken) == 1 else "prices that waited"
     note(
         session,
@@ -175,6 +170,28 @@ async def decide(
     )
     await session.flush()
     return Decided(len(taken), refused, run_id)
+
+
+async def _let_pass(
+    session: AsyncSession,
+    caller: Caller,
+    taken: Mapping[int, Any],
+    now: datetime,
+) -> None:
+    """Remember the accepted prices: later runs let them pass, and they are no leaps."""
+    seller_id, ids, rows = caller.seller_id, [*taken], taken.values()
+    await standing.put(
+        session,
+        seller_id,
+        "accepted",
+        ids,
+        now,
+        prices=[to_units(row.regular_price) for row in rows],
+        until=now + breaker.REMEMBERED,
+        by=caller.actor,
+        replaces="true",
+    )
+    await confirm(session, seller_id, ids, [to_units(row.result) for row in rows], now)
 
 
 def _refusal(
@@ -271,19 +288,9 @@ _PUT_BACK: Final = """
        AND c.target_price = r.proposed_price AND c.price IS NOT DISTINCT FROM r.current_price
 """
 _WAIT_AGAIN: Final = """
-    UPDATE price_review r
-       SET state = 'pending', decided_at = NULL, decided_by = NULL,
-           accepted_price = CASE WHEN :answer = 'dismissed' THEN r.accepted_price ELSE w.price END,
-           accepted_at = CASE WHEN :answer = 'dismissed' THEN r.accepted_at ELSE w.at END
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]),
-                  CAST(:times AS timestamptz[])) AS w (id, price, at)
-     WHERE r.seller_id = :seller AND r.marketplace_id = w.id
+    UPDATE price_review r SET state = 'pending', decided_at = NULL, decided_by = NULL
+     WHERE r.seller_id = :seller AND r.marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND r.state = :answer AND r.decided_at = :at
-"""
-_UNCONFIRM: Final = """
-    DELETE FROM confirmed_price
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
-       AND confirmed_at = :at
 """
 
 
@@ -305,18 +312,44 @@ async def put_back(
         "ids": undo["cards"],
         "at": datetime.fromisoformat(undo["at"]),
         "targets": [_amount(target) for target, _, _ in was],
-        "prices": [_amount(price) for _, price, _ in was],
-        "times": [at and datetime.fromisoformat(at) for _, _, at in was],
     }
     cards = len(undo["cards"])
     if undo["answer"] == "accepted":
         must_be_free(state, now)
         if await run(session, _PUT_BACK, values | {"now": now}) != cards:
             raise errors.ChangedSince("the price of one of these cards was changed since")
-        await run(session, _UNCONFIRM, values)
     if await run(session, _WAIT_AGAIN, values | {"answer": undo["answer"]}) != cards:
         raise errors.ChangedSince("one of these prices waits again or was decided anew")
     if undo["answer"] == "accepted":
+        await _forget(session, caller, undo["cards"], was, values["at"])
         state.export_fingerprint = await fingerprint(session, caller.seller_id)
         await session.flush()
         await push_prices(session, caller.seller_id, now)
+
+
+async def _forget(
+    session: AsyncSession,
+    caller: Caller,
+    ids: Sequence[int],
+    was: Sequence[Sequence[str | None]],
+    at: datetime,
+) -> None:
+    """Let the prices that were accepted at that moment pass no more, but those accepted before."""
+    seller_id = caller.seller_id
+    await standing.drop(session, seller_id, "confirmed", ids, "d.since = :at", at=at)
+    await standing.drop(session, seller_id, "accepted", ids)
+    before = [
+        (number, to_units(Decimal(price)), datetime.fromisoformat(since))
+        for number, (_, price, since) in zip(ids, was, strict=True)
+        if price is not None and since is not None
+    ]
+    await standing.put(
+        session,
+        seller_id,
+        "accepted",
+        [number for number, _, _ in before],
+        at,
+        prices=[price for _, price, _ in before],
+        sinces=[since for _, _, since in before],
+        ends=[since + breaker.REMEMBERED for _, _, since in before],
+    )

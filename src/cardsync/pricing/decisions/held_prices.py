@@ -1,5 +1,5 @@
 """Keeps the cards whose price a rule holds because it would move too far, or because its market
-gate did not pass, in the tables `held_price` and `gate_hold`.
+gate did not pass, as decisions and in the table `gate_hold`.
 
 It runs in the transaction that ends the pricing: `is:held`, badges and cards show the holds of the
 last one.
@@ -8,22 +8,21 @@ last one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.pricing import standing
+
 _LET_GO = """
-    DELETE FROM held_price h USING card c
-     WHERE h.seller_id = :seller AND c.seller_id = :seller AND c.marketplace_id = h.marketplace_id
+    DELETE FROM price_decision h USING card c
+     WHERE h.seller_id = :seller AND h.kind = 'cap'
+       AND c.seller_id = :seller AND c.marketplace_id = h.marketplace_id
        AND h.marketplace_id <> ALL (CAST(:held AS bigint[]))
        AND (CAST(:lines AS text[]) IS NULL OR c.product_line = ANY (CAST(:lines AS text[])))
 """
-_HOLD = """
-    INSERT INTO held_price (seller_id, marketplace_id) SELECT :seller, unnest(CAST(:held AS bigint[])) ON CONFLICT DO NOTHING
-"""
-
-
 _OPEN_GATES = """
     DELETE FROM gate_hold h
      WHERE h.seller_id = :seller AND NOT EXISTS (
@@ -57,6 +56,7 @@ async def hold_prices(
     session: AsyncSession,
     seller_id: int,
     marketplace_ids: Sequence[int],
+    now: datetime,
     lines: Sequence[str] | None = None,
 ) -> None:
     """After a pricing of all cards, or of an upload that speaks of these product lines: of
@@ -70,4 +70,4 @@ async def hold_prices(
     }
     await session.execute(text(_LET_GO), named)
     if held:
-        await session.execute(text(_HOLD), {"seller": seller_id, "held": held})
+        await standing.put(session, seller_id, "cap", held, now)

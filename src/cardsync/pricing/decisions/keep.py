@@ -1,5 +1,5 @@
-"""Brings `price_review` and `price_holdout` up to date in a run's last transaction: prices that
-need review, ways back from sales and drawn cards.
+"""Brings `price_review` and the hold-outs up to date in a run's last transaction: prices that need
+review, ways back from sales and drawn cards.
 
 A review ends when no run asks its price any more, or when its card is gone; a price that the seller
 accepted before it is still remembered. A dismissed price stays dismissed while the proposed price
@@ -16,8 +16,10 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.pricing import standing
 from cardsync.pricing.decisions.found import Found
 from cardsync.pricing.engine import breaker
+from cardsync.pricing.models import DecisionKind
 
 # Outcomes look back on the hold-outs of a year.
 _PARTS_KEPT: Final = 14
@@ -64,11 +66,14 @@ _PENDING: Final = """
 """
 # A review that waits no more gives way to the price that was accepted before it.
 _END: Final = """
-    UPDATE price_review
-       SET state = 'accepted', proposed_price = accepted_price, regular_price = accepted_price,
-           worth = 0, decided_at = accepted_at
-     WHERE seller_id = :seller AND state = 'pending' AND accepted_at > :forgotten
-       AND marketplace_id = ANY (CAST(:ended AS bigint[]))
+    UPDATE price_review r
+       SET state = 'accepted', proposed_price = d.price, regular_price = d.price, worth = 0,
+           decided_at = d.since
+      FROM price_decision d
+     WHERE r.seller_id = :seller AND r.state = 'pending'
+       AND r.marketplace_id = ANY (CAST(:ended AS bigint[]))
+       AND d.seller_id = :seller AND d.kind = 'accepted' AND d.marketplace_id = r.marketplace_id
+       AND d.until > :now
 """
 _DELETE: Final = """
     DELETE FROM price_review
@@ -77,48 +82,44 @@ _DELETE: Final = """
 """
 _FORGET: Final = """
     DELETE FROM price_review
-     WHERE seller_id = :seller AND (accepted_at IS NULL OR accepted_at <= :forgotten)
+     WHERE seller_id = :seller
        AND (decided_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
-_BACK: Final = """
-    INSERT INTO price_review AS r (seller_id, marketplace_id, state, reason, rule_id,
-                                   proposed_price, regular_price, result, worth, revision,
-                                   created_at, expires_at, decided_at, decided_by,
-                                   accepted_price, accepted_at)
-    SELECT :seller, g.id, 'accepted', 'sale', g.rule, g.price / 10000.0, g.price / 10000.0,
-           g.result / 10000.0, 0, :now, :now, CAST(:now AS timestamptz) + :remembered, :now,
-           'pricing', g.price / 10000.0, :now
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:rules AS bigint[]), CAST(:prices AS bigint[]),
-                  CAST(:results AS bigint[])) AS g (id, rule, price, result)
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
-       SET state = 'accepted', reason = 'sale', rule_id = excluded.rule_id, current_price = NULL,
-           proposed_price = excluded.proposed_price, regular_price = excluded.regular_price,
-           result = excluded.result, worth = 0, revision = excluded.revision,
-           expires_at = excluded.expires_at, decided_at = excluded.decided_at,
-           decided_by = excluded.decided_by, accepted_price = excluded.accepted_price,
-           accepted_at = excluded.accepted_at
-     WHERE r.state <> 'accepted' OR r.proposed_price <> excluded.proposed_price
-        OR r.decided_at < CAST(:now AS timestamptz) - interval '1 day'
+# So does one whose card is at a sale's price.
+_GIVE_WAY: Final = """
+    UPDATE price_review r
+       SET state = 'accepted', reason = 'sale', current_price = NULL, proposed_price = d.price,
+           regular_price = d.price, worth = 0, revision = :now, decided_at = :now,
+           decided_by = d.decided_by
+      FROM price_decision d
+     WHERE r.seller_id = :seller AND d.seller_id = :seller AND d.kind = 'accepted'
+       AND d.marketplace_id = r.marketplace_id AND d.since = :now AND d.decided_by = :by
 """
-_DRAW: Final = """
-    INSERT INTO price_holdout (seller_id, rule_id, part, marketplace_id, held, price, asked, since)
-    SELECT :seller, g.rule, :part, g.id, g.held, g.price / 10000.0, g.asked / 10000.0, :now
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:rules AS bigint[]), CAST(:held AS boolean[]),
-                  CAST(:prices AS bigint[]), CAST(:asked AS bigint[]))
-           AS g (id, rule, held, price, asked)
-    ON CONFLICT DO NOTHING
+_PRICING: Final = "pricing"
+_REVIEWED: Final = """
+    EXISTS (SELECT FROM price_review r
+             WHERE r.seller_id = :seller AND r.marketplace_id = d.marketplace_id
+               AND r.state <> 'accepted')
+"""
+# A way back that is known already is written once a day.
+_OTHER_WAY: Final = """
+    d.price <> excluded.price OR d.since < CAST(:now AS timestamptz) - interval '1 day'
 """
 _IN_DRAW: Final = """
-    SELECT marketplace_id, CASE WHEN held THEN 'held' ELSE 'twin' END FROM price_holdout
-     WHERE seller_id = :seller AND part = :part
+    SELECT marketplace_id, CASE WHEN kind = 'held_out' THEN 'held' ELSE 'twin' END
+      FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
 """
 # A card that is in another part now than it was drawn for says nothing any more about the hold-out.
 _LEFT: Final = """
-    DELETE FROM price_holdout
-     WHERE seller_id = :seller AND part = :part
+    DELETE FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part = :part
        AND marketplace_id = ANY (CAST(:left AS bigint[]))
 """
-_FORGET_DRAWN: Final = "DELETE FROM price_holdout WHERE seller_id = :seller AND part <= :part"
+_FORGET_DRAWN: Final = """
+    DELETE FROM price_decision
+     WHERE seller_id = :seller AND kind IN ('held_out', 'twin') AND part <= :part
+"""
 
 
 async def keep_found(
@@ -133,22 +134,51 @@ async def keep_found(
     ended = sorted({*_ended(pending, found), *gone})
     known = {name: values[name] for name in ("seller", "forgotten")}
     if ended:
-        await session.execute(text(_END), known | {"ended": ended})
+        await session.execute(text(_END), {"seller": seller_id, "now": now, "ended": ended})
         await session.execute(text(_DELETE), {"seller": seller_id, "ended": ended})
     await session.execute(text(_FORGET), known)
+    await standing.end(session, seller_id, "accepted", now)
     if found.waiting.height:
         await session.execute(text(_WAIT), values | _waiting(found.waiting))
     if found.back.height:
-        back = values | {"remembered": breaker.REMEMBERED} | _back(found.back)
-        back.pop("forgotten")
-        await session.execute(text(_BACK), back)
+        ids = found.back["marketplace_id"].to_list()
+        await standing.drop(session, seller_id, "accepted", ids, _REVIEWED)
+        await standing.put(
+            session,
+            seller_id,
+            "accepted",
+            ids,
+            now,
+            prices=found.back["price"].to_list(),
+            until=now + breaker.REMEMBERED,
+            by=_PRICING,
+            replaces=_OTHER_WAY,
+        )
+        gives_way = {"seller": seller_id, "now": now, "by": _PRICING}
+        await session.execute(text(_GIVE_WAY), gives_way)
     drawn: dict[str, Any] = {"seller": seller_id, "part": found.part}
     if left := _left((await session.execute(text(_IN_DRAW), drawn)).all(), found):
         await session.execute(text(_LEFT), drawn | {"left": left})
     if found.drawn.height:
-        await session.execute(text(_DRAW), drawn | {"now": now} | _drawn(found.drawn))
+        await _draw(session, seller_id, found, now)
         drawn["part"] -= _PARTS_KEPT
         await session.execute(text(_FORGET_DRAWN), drawn)
+
+
+async def _draw(session: AsyncSession, seller_id: int, found: Found, now: datetime) -> None:
+    kinds: dict[bool, DecisionKind] = {True: "held_out", False: "twin"}
+    for (held,), rows in found.drawn.group_by("held"):
+        await standing.put(
+            session,
+            seller_id,
+            kinds[bool(held)],
+            rows["marketplace_id"].to_list(),
+            now,
+            sources=rows["rule_id"].to_list(),
+            part=found.part,
+            prices=rows["price"].to_list(),
+            asked=rows["asked"].to_list(),
+        )
 
 
 def _left(in_draw: Sequence[Any], found: Found) -> list[int]:
@@ -181,21 +211,5 @@ def _waiting(rows: pl.DataFrame) -> dict[str, Any]:
         "results": "result",
         "worths": "worth",
         "expires": "expires_at",
-    }
-    return {name: rows[column].to_list() for name, column in names.items()}
-
-
-def _back(rows: pl.DataFrame) -> dict[str, Any]:
-    names = {"ids": "marketplace_id", "rules": "rule_id", "prices": "price", "results": "result"}
-    return {name: rows[column].to_list() for name, column in names.items()}
-
-
-def _drawn(rows: pl.DataFrame) -> dict[str, Any]:
-    names = {
-        "ids": "marketplace_id",
-        "rules": "rule_id",
-        "held": "held",
-        "prices": "price",
-        "asked": "asked",
     }
     return {name: rows[column].to_list() for name, column in names.items()}

@@ -8,7 +8,7 @@ while both are on: a run that is killed leaves nothing behind that is served too
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -20,38 +20,35 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.database.session import Database
 from cardsync.database.transaction_settings import joined_as_planned, joined_by_hash
+from cardsync.pricing import standing
 from cardsync.pricing.decisions.confirmed import remember
 from cardsync.pricing.engine import breaker
 from cardsync.seller_state.state import Lease, hold_lease
 from cardsync.work.jobs import SALES, mark_due_by
 
 _PAIR: Final = {"marketplace_id": pl.Int64, "sale_id": pl.Int64}
-_NOTE = """
-    INSERT INTO sale_target (seller_id, marketplace_id, sale_id)
-    SELECT :seller, given.id, given.sale
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
-    ON CONFLICT DO NOTHING
-"""
 _NOTED = """
     SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
-           coalesce(array_agg(sale_id), '{}') AS sale_id
-      FROM sale_target WHERE seller_id = :seller
+           coalesce(array_agg(source_id), '{}') AS sale_id
+      FROM price_decision WHERE seller_id = :seller AND kind = 'sale'
 """
 _DROP = """
-    DELETE FROM sale_target t
+    DELETE FROM price_decision t
      USING unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
-     WHERE t.seller_id = :seller AND t.marketplace_id = given.id AND t.sale_id = given.sale
+     WHERE t.seller_id = :seller AND t.kind = 'sale'
+       AND t.marketplace_id = given.id AND t.source_id = given.sale
 """
 _DROP_UNASKED = """
-    DELETE FROM sale_target t
-     WHERE t.seller_id = :seller AND NOT EXISTS (
+    DELETE FROM price_decision t
+     WHERE t.seller_id = :seller AND t.kind = 'sale' AND NOT EXISTS (
         SELECT FROM card c
          WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
            AND c.target_price IS NOT NULL)
 """
 # The sales that targets were worked out with; one that was deleted has no row of its own any more.
 _SALES = """
-    (SELECT DISTINCT sale_id FROM sale_target WHERE seller_id = :seller) t
+    (SELECT DISTINCT source_id AS sale_id FROM price_decision
+      WHERE seller_id = :seller AND kind = 'sale') t
       LEFT JOIN pricing_sale p ON p.seller_id = :seller AND p.id = t.sale_id
 """
 _ENDED = f"""
@@ -92,8 +89,8 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
         now = clock.now()
         async with database.tenant(lease.seller_id) as session:
             await hold_lease(session, lease, now)
-            await session.execute(text(_NOTE), {"seller": lease.seller_id} | _arrays(part))
-            await note_until(session, lease.seller_id, now)
+            pairs = _arrays(part)
+            await _note(session, lease.seller_id, pairs["ids"], pairs["sales"], now)
 
 
 async def note_accepted(
@@ -105,9 +102,7 @@ async def note_accepted(
     """Note targets of sales that the seller accepted, by card: of a card that had no price the run
     noted none.
     """
-    pairs = {"ids": list(sales), "sales": list(sales.values())}
-    await session.execute(text(_NOTE), {"seller": seller_id} | pairs)
-    await note_until(session, seller_id, now)
+    await _note(session, seller_id, [*sales], [*sales.values()], now)
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
@@ -134,6 +129,17 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
     if await ended_sales(session, seller_id, now):
         # Another run has to follow: this one priced other cards, or for a moment that is past.
         await mark_due_by(session, seller_id, SALES, now)
+
+
+async def _note(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    sales: Sequence[int],
+    now: datetime,
+) -> None:
+    await standing.put(session, seller_id, "sale", ids, now, sources=sales)
+    await note_until(session, seller_id, now)
 
 
 async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:

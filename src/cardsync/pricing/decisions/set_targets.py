@@ -20,6 +20,7 @@ from cardsync import errors
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import from_units
+from cardsync.pricing import standing
 from cardsync.pricing.decisions.push_task import push_prices
 from cardsync.pricing.models import PriceRun
 from cardsync.seller_state.models import SyncState
@@ -69,18 +70,9 @@ _TARGETS: Final = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[])) AS w (id, price)
      WHERE c.seller_id = :seller AND c.id = w.id
 """
-# A price that a person pinned stays: such a card gets no recommendation.
-_PINS: Final = """
-    INSERT INTO pinned_price AS p (seller_id, marketplace_id, price, until, created_at)
-    SELECT :seller, c.marketplace_id, w.price, w.until, :now
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS numeric[]),
-                  CAST(:until AS timestamptz[])) AS w (id, price, until)
-      JOIN card c ON c.seller_id = :seller AND c.id = w.id
-     WHERE w.until IS NOT NULL
-    ON CONFLICT (seller_id, marketplace_id)
-       DO UPDATE SET price = excluded.price, until = excluded.until,
-                     created_at = excluded.created_at
-     WHERE p.until IS NOT NULL
+_MARKETPLACE_IDS: Final = """
+    SELECT id, marketplace_id FROM card
+     WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
 """
 
 
@@ -89,6 +81,7 @@ async def apply_targets(
     state: SyncState,
     targets: Sequence[NewTarget],
     trigger: Trigger,
+    by: str,
     now: datetime,
 ) -> int:
     """Write the targets, and return the run that has them."""
@@ -109,13 +102,39 @@ async def apply_targets(
         "ids": [target.card_id for target in targets],
         "prices": [from_units(target.price) for target in targets],
         "rules": [target.rule_id for target in targets],
-        "until": [target.until for target in targets],
         "now": now,
     }
     await run(session, _CHANGES, values)
     await run(session, _TARGETS, values)
-    await run(session, _PINS, values)
+    if ending := [target for target in targets if target.until is not None]:
+        await _pin(session, state.seller_id, ending, by, now)
     state.export_fingerprint = await fingerprint(session, state.seller_id)
     await session.flush()
     await push_prices(session, state.seller_id, now)
     return made.id
+
+
+async def _pin(
+    session: AsyncSession,
+    seller_id: int,
+    targets: Sequence[NewTarget],
+    by: str,
+    now: datetime,
+) -> None:
+    """Pin the prices until their ends. A price that a person pinned stands: such a card is not
+    recommended anything.
+    """
+    found = {"seller": seller_id, "ids": [target.card_id for target in targets]}
+    rows = await session.execute(text(_MARKETPLACE_IDS), found)
+    of_card = {row.id: row.marketplace_id for row in rows}
+    await standing.put(
+        session,
+        seller_id,
+        "pin",
+        [of_card[target.card_id] for target in targets],
+        now,
+        prices=[target.price for target in targets],
+        ends=[target.until for target in targets],
+        by=by,
+        replaces=standing.APPLIED,
+    )

@@ -29,9 +29,9 @@ _EXPORT_SQL = """
 """
 # Leaves out a target that a sale set when that sale is not on.
 _NOT_ENDED = """ AND NOT EXISTS (
-    SELECT FROM sale_target t
-     WHERE t.seller_id = {seller_id} AND t.marketplace_id = c.marketplace_id
-       AND t.sale_id IN ({ended}))
+    SELECT FROM price_decision t
+     WHERE t.seller_id = {seller_id} AND t.kind = 'sale' AND t.marketplace_id = c.marketplace_id
+       AND t.source_id IN ({ended}))
 """
 REASONS = (
     "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",

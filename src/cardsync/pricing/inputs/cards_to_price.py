@@ -23,10 +23,10 @@ from cardsync.database.transaction_settings import grouped_by_all_processes
 from cardsync.market.of_cards import KEYS, NO_MARKET, evidence_of, the_market
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.inputs.decided import Decided, decided_of
 from cardsync.pricing.inputs.market_inputs import INPUTS
 from cardsync.pricing.inputs.price_history import past_of
 from cardsync.pricing.inputs.rule_queries import Selection, selections
+from cardsync.pricing.standing import decided_of, with_decided
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
 # When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash
@@ -157,7 +157,7 @@ async def read_stock(
     )
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
-    decided = await decided_of(session, account.seller_id, chosen.run)
+    decided = await decided_of(session, account.seller_id, run.now, reviewed=chosen.run.reviewed)
     seen: pl.DataFrame | None = None
     if not market.is_empty:
         keys = rows.select(KEYS)
@@ -319,11 +319,11 @@ async def with_losing(
     return replace(stock, cards=stock.cards.join(told, on="id", how="left", maintain_order="left"))
 
 
-def _cards(rows: pl.DataFrame, decided: Decided) -> pl.DataFrame:
+def _cards(rows: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
     unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
-    return rows.rename({"price": "current_price"}).with_columns(
+    cards = rows.rename({"price": "current_price"}).with_columns(
         pl.col("^(custom|product_line_enabled|game_has_rules)$").cast(pl.Boolean),
         pl.col("observed_at").cast(TIME),
-        **decided.columns(),
         **unknown,
     )
+    return with_decided(cards, decided)

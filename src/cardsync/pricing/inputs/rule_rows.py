@@ -10,14 +10,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import or_, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.models import Account
 from cardsync.money import to_units
 from cardsync.pricing.engine.rules import Rule, Sale, SellerPricing, preset_rule
-from cardsync.pricing.models import PinnedPrice, PricingRule, PricingSale
+from cardsync.pricing.models import PricingRule, PricingSale
 
 if TYPE_CHECKING:
     from cardsync.pricing.engine.run_inputs import Run
@@ -89,17 +89,6 @@ def sale_of(row: PricingSale) -> Sale:
 
 async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
     return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
-
-
-async def pins_of(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, int]:
-    """Return the pins that hold at this moment, as marketplace_id → fixed price."""
-    rows = await session.execute(
-        select(PinnedPrice.marketplace_id, PinnedPrice.price).where(
-            PinnedPrice.seller_id == seller_id,
-            or_(PinnedPrice.until.is_(None), PinnedPrice.until > now),
-        )
-    )
-    return {marketplace_id: to_units(price) for marketplace_id, price in rows}
 
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:

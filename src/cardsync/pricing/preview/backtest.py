@@ -28,12 +28,13 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Choices, choices, games_with_rules
 from cardsync.pricing.inputs.market_inputs import INPUTS
 from cardsync.pricing.inputs.price_history import unsold
-from cardsync.pricing.inputs.rule_rows import pins_of, run_of
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import snapshots
 from cardsync.pricing.preview.preview import asked
 from cardsync.pricing.preview.simulated_shop import Shop
 from cardsync.pricing.preview.snapshots import Snapshot
 from cardsync.pricing.receipts.sentences import money
+from cardsync.pricing.standing import pins_of
 
 
 @dataclass

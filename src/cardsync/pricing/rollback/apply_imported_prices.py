@@ -28,6 +28,7 @@ from cardsync.derived.kept import Figure, mark
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback.packed_rows import unpack
 from cardsync.pricing.rollback.rollbacks import end, rollback_of
+from cardsync.pricing.standing import APPLIED
 from cardsync.seller_state.lease import UnderLease
 from cardsync.seller_state.state import Lease, hold_lease, own_state, release_lease
 from cardsync.work import runner
@@ -87,17 +88,12 @@ _UNASK = f"""
 {_OF_CARDS}"""
 # The pin of an accepted recommendation, and the price that was accepted beyond the review limits,
 # would bring back what the seller took back since. A person's own pin stays.
-_UNPIN = f"""
-    DELETE FROM pinned_price p USING price_rollback_card r, card c
-     WHERE p.seller_id = :seller AND p.marketplace_id = c.marketplace_id AND p.until IS NOT NULL
+_UNDECIDE = f"""
+    DELETE FROM price_decision d USING price_rollback_card r, card c
+     WHERE d.seller_id = :seller AND d.marketplace_id = c.marketplace_id
+       AND (d.kind = 'pin' AND {APPLIED} OR d.kind = 'accepted' AND d.price <> r.price)
 {_OF_CARDS}"""
-_UNACCEPT = f"""
-    UPDATE price_review v SET accepted_price = NULL, accepted_at = NULL
-      FROM price_rollback_card r, card c
-     WHERE v.seller_id = :seller AND v.marketplace_id = c.marketplace_id
-       AND v.accepted_price <> r.price
-{_OF_CARDS}"""
-_TAKE_BACK = (_UNASK, _UNPIN, _UNACCEPT)
+_TAKE_BACK = (_UNASK, _UNDECIDE)
 _NEXT = """
     SELECT max(card_id) FROM (
         SELECT card_id FROM price_rollback_card WHERE seller_id = :seller

@@ -16,7 +16,8 @@ from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
-from cardsync.database.session import run
+from cardsync.money import to_units
+from cardsync.pricing import standing
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 
@@ -39,19 +40,14 @@ _PIN = """
     wanted AS MATERIALIZED (
         SELECT c.marketplace_id, c.price, old.price AS was, old.until
           FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
-               LEFT JOIN pinned_price old
-                      ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
+               LEFT JOIN price_decision old
+                      ON old.seller_id = :seller AND old.kind = 'pin'
+                     AND old.marketplace_id = c.marketplace_id
          WHERE c.contribution IS NULL AND c.price >= 0.01 AND c.price = round(c.price, 2)
            AND (old.price IS DISTINCT FROM c.price OR old.until IS NOT NULL)
          ORDER BY p.place, p.id LIMIT :most + 1
     ),
-    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most),
-    put AS (
-        INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
-        SELECT :seller, marketplace_id, price, :now FROM kept
-        ON CONFLICT (seller_id, marketplace_id)
-           DO UPDATE SET price = excluded.price, until = NULL, created_at = excluded.created_at
-    )
+    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most)
     SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
            array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(until),
            array_agg(CAST(price AS text))
@@ -62,15 +58,12 @@ _UNPIN = """
     wanted AS MATERIALIZED (
         SELECT c.marketplace_id, old.price AS was, old.until
           FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
-               JOIN pinned_price old
-                 ON old.seller_id = :seller AND old.marketplace_id = c.marketplace_id
+               JOIN price_decision old
+                 ON old.seller_id = :seller AND old.kind = 'pin'
+                AND old.marketplace_id = c.marketplace_id
          ORDER BY p.place, p.id LIMIT :most + 1
     ),
-    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most),
-    gone AS (
-        DELETE FROM pinned_price d USING kept s
-         WHERE d.seller_id = :seller AND d.marketplace_id = s.marketplace_id
-    )
+    kept AS MATERIALIZED (SELECT * FROM wanted LIMIT :most)
     SELECT (SELECT count(*) FROM picked), (SELECT count(*) > :most FROM wanted),
            array_agg(marketplace_id), array_agg(CAST(was AS text)), array_agg(until),
            array_agg(CAST(NULL AS text))
@@ -118,6 +111,12 @@ async def _change(
     [(requested, truncated, cards, was, until, became)] = found
     changed = len(cards or ())
     if changed:
+        await standing.drop(session, caller.seller_id, "pin", cards)
+        if statement is _PIN:
+            prices = [to_units(Decimal(price)) for price in became]
+            await standing.put(
+                session, caller.seller_id, "pin", cards, now, prices=prices, by=caller.actor
+            )
         done = "pinned" if statement is _PIN else "unpinned"
         note(
             session,
@@ -138,12 +137,9 @@ async def _change(
 
 _NOW = """
     SELECT w.id FROM unnest(CAST(:cards AS bigint[]), CAST(:became AS numeric[])) AS w (id, price)
-      LEFT JOIN pinned_price p ON p.seller_id = :seller AND p.marketplace_id = w.id
+      LEFT JOIN price_decision p
+             ON p.seller_id = :seller AND p.kind = 'pin' AND p.marketplace_id = w.id
      WHERE p.price IS DISTINCT FROM w.price LIMIT 1
-"""
-_DROP = """
-    DELETE FROM pinned_price
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:cards AS bigint[]))
 """
 
 
@@ -159,8 +155,7 @@ def still_applied(marketplace_id: str, until: str) -> str:
 
 # A pin that would have ended by now, or whose acceptance was undone, stays away.
 _AGAIN = f"""
-    INSERT INTO pinned_price (seller_id, marketplace_id, price, until, created_at)
-    SELECT :seller, w.id, w.price, w.until, :now
+    SELECT w.id, (w.price * 10000)::bigint AS price, w.until
       FROM unnest(CAST(:cards AS bigint[]), CAST(:was AS numeric[]),
                   CAST(:until AS timestamptz[])) AS w (id, price, until)
      WHERE w.price IS NOT NULL
@@ -190,8 +185,19 @@ async def put_pins_back(
     other = await session.scalar(text(_NOW), bound)
     if other is not None:
         raise errors.ChangedSince(f"the pin of card {other} was changed since")
-    await run(session, _DROP, values)
-    await run(session, _AGAIN, values)
+    await standing.drop(session, caller.seller_id, "pin", undo["cards"])
+    named = {name: values[name] for name in ("seller", "cards", "was", "until", "now")}
+    again = (await session.execute(text(_AGAIN), named)).all()
+    await standing.put(
+        session,
+        caller.seller_id,
+        "pin",
+        [row.id for row in again],
+        now,
+        prices=[row.price for row in again],
+        ends=[row.until for row in again],
+        by=caller.actor,
+    )
 
 
 def _amounts(texts: Sequence[str | None]) -> list[Decimal | None]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypedDict, get_args
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import RULE_PRIORITY, SALES
 from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
+from cardsync.pricing import standing
 from cardsync.pricing.engine.rules import InvalidRule, Sale
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_file import (
@@ -29,7 +30,7 @@ from cardsync.pricing.inputs.rule_file import (
 )
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
-from cardsync.pricing.models import PinnedPrice, PricingSale
+from cardsync.pricing.models import PricingSale
 from cardsync.pricing.rules.pin_many import still_applied
 from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.sale_put_back import (
@@ -60,13 +61,6 @@ class _OfPin(TypedDict):
 
 
 PIN: Final = "pricing.pin"
-_PIN = """
-    INSERT INTO pinned_price (seller_id, marketplace_id, price, until, created_at)
-    VALUES (:seller, :id, :price, :until, :now)
-    ON CONFLICT (seller_id, marketplace_id)
-    DO UPDATE SET price = excluded.price, until = excluded.until, created_at = excluded.created_at
-"""
-
 _APPLIED: Final = f"SELECT {still_applied(':id', ':until')}"
 
 
@@ -244,10 +238,7 @@ async def pin(
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     was = await _pinned(session, caller.seller_id, marketplace_id)
-    await session.execute(
-        text(_PIN),
-        named | {"price": from_units(price), "until": None, "now": now},
-    )
+    await _put(session, caller, marketplace_id, int(price), None, now)
     note(
         session,
         caller,
@@ -266,17 +257,17 @@ class _Pin(NamedTuple):
     until: str | None = None
 
 
-def _pin(row: Any) -> _Pin:
-    if row is None:
-        return _Pin()
-    return _Pin(dollars(to_units(row.price)), row.until and row.until.isoformat())
+_PINNED: Final = """
+    SELECT (price * 10000)::bigint AS price, until FROM price_decision
+     WHERE seller_id = :seller AND kind = 'pin' AND marketplace_id = :id
+"""
 
 
 async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) -> _Pin:
-    found = await session.execute(
-        select(PinnedPrice.price, PinnedPrice.until).where(*_pin_of(seller_id, marketplace_id))
-    )
-    return _pin(found.first())
+    row = (
+        await session.execute(text(_PINNED), {"seller": seller_id, "id": marketplace_id})
+    ).first()
+    return _Pin(dollars(row.price), row.until and row.until.isoformat()) if row else _Pin()
 
 
 def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
@@ -309,26 +300,38 @@ async def put_pin_back(
     named = {"seller": caller.seller_id, "id": id, "until": until}
     ended = until is not None and (until <= now or not await session.scalar(text(_APPLIED), named))
     if undo["was"] is None or ended:
-        await session.execute(delete(PinnedPrice).where(*_pin_of(caller.seller_id, id)))
+        await standing.drop(session, caller.seller_id, "pin", [id])
         return
-    await session.execute(text(_PIN), named | {"price": Decimal(undo["was"]), "now": now})
+    await _put(session, caller, id, to_units(Decimal(undo["was"])), until, now)
 
 
-def _pin_of(seller_id: int, marketplace_id: int) -> tuple[Any, ...]:
-    return PinnedPrice.seller_id == seller_id, PinnedPrice.marketplace_id == marketplace_id
+async def _put(
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_id: int,
+    price: int,
+    until: datetime | None,
+    now: datetime,
+) -> None:
+    await standing.put(
+        session,
+        caller.seller_id,
+        "pin",
+        [marketplace_id],
+        now,
+        prices=[price],
+        until=until,
+        by=caller.actor,
+        replaces="true",
+    )
 
 
 async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:
     """Raises NotFound."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    found = await session.execute(
-        delete(PinnedPrice)
-        .where(*_pin_of(caller.seller_id, marketplace_id))
-        .returning(PinnedPrice.price, PinnedPrice.until)
-    )
-    gone = found.first()
-    if gone is None:
+    was = await _pinned(session, caller.seller_id, marketplace_id)
+    if not await standing.drop(session, caller.seller_id, "pin", [marketplace_id]):
         raise errors.NotFound(f"card {marketplace_id} is not pinned")
     note(
         session,
@@ -336,5 +339,5 @@ async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now:
         "pricing.unpinned",
         f"card {marketplace_id} is pinned no more",
         now,
-        **_of_pin(marketplace_id, _pin(gone), None),
+        **_of_pin(marketplace_id, was, None),
     )

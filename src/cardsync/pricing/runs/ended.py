@@ -64,7 +64,7 @@ async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datet
     own.export_fingerprint = ended.fingerprint
     await session.flush()
     if ended.completed:
-        await hold_prices(session, seller_id, ended.held, ended.lines)
+        await hold_prices(session, seller_id, ended.held, now, ended.lines)
         await hold_gates(session, seller_id, ended.gated)
     if ended.sold is not None:
         await on_sale.settle(session, seller_id, ended.sold, now)
