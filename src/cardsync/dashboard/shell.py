@@ -1,6 +1,5 @@
 """Renders the frame of every page: the navigation, the token that forms carry, and the reader's
 language and zone.
-
 """
 
 from __future__ import annotations

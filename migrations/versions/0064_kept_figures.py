@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0070"
-down_revision = "0062"
+revision = "0064"
+down_revision = "0063"
 
 
 def upgrade() -> None:
