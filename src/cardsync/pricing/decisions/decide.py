@@ -194,7 +194,7 @@ def _refusal(
         return None
     if row.expires_at <= now:
         return errors.MarketEvidenceChanged(
-            f"the evidence for the price of {card} has expired; the next run prices it anew"
+            f"the evidence for the price of {card} has expired; the next run prices it again"
         )
     if row.card_id is None or row.pinned:
         return errors.NotEligible(
@@ -315,7 +315,7 @@ async def put_back(
             raise errors.ChangedSince("the price of one of these cards was changed since")
         await run(session, _UNCONFIRM, values)
     if await run(session, _WAIT_AGAIN, values | {"answer": undo["answer"]}) != cards:
-        raise errors.ChangedSince("one of these prices waits again or was decided anew")
+        raise errors.ChangedSince("one of these prices waits again or has a new decision")
     if undo["answer"] == "accepted":
         state.export_fingerprint = await fingerprint(session, caller.seller_id)
         await session.flush()
