@@ -47,7 +47,7 @@ UNREAD = ("/api/cards/export.csv", "/api/export/everything")
 async def _sends(
     url: str, headers: dict[str, str], method: str, path: str, crowd: int, told: Connection
 ) -> None:
-    """Ask with so many connections at once until the other end closes; tell the statuses."""
+    """Ask with so many connections at once until the other end closes; return the statuses."""
     statuses: Counter[int] = Counter()
     limits = httpx.Limits(max_connections=crowd)
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=600, limits=limits) as http:

@@ -173,7 +173,7 @@ async def order_reads(report: Report, database: Database, caller: Caller, rounds
                 await find_orders(reading, caller, OrderFilter())
 
     async def planned_each_time() -> None:
-        # A plain subclass is not told apart as `Planned`; its statement is read as text.
+        # A plain subclass is not recognized as `Planned`; its statement is read as text.
         with replaced(readings.Reading, "_together", _unprepared(readings.Reading._together)):
             await page()
 

@@ -1,6 +1,6 @@
 """`python bench/heartbeat.py [--rounds 5]`: heartbeats through the real stack, 1 worker, 32
 connections, against a raw ASGI program on granian doing the same work. wrk makes the load where
-it is installed; the two take turns. Rate and CPU time per request are told.
+it is installed; the two take turns. Rate and CPU time per request are printed.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@ against inflating and orjson.loads alone; applying them, first as new and then a
 stored bytes to the commit, in a process that has done it before; what the web process's memory
 does while ten such uploads come at once.
 
-Applying is told as a ratio of three floors, each a COPY of the same rows into an unlogged table
+Applying is printed as a ratio of three floors, each a COPY of the same rows into an unlogged table
 without a key or a check:
 - of the values as orjson.loads gives them, a `write_row` each as psycopg does it: the claim's
 floor. The COPY that the reach of 6 x was set
   by took 0.08 s; this takes 0.04 s on a quiet machine, so it is no easier than what was meant;
 - with inflating and orjson.loads before it: all the work that any program does, as the floors of
 imports are counted;
-- of bytes that were encoded before: stricter than anybody meant, because nobody is given such
+- of bytes that were encoded before: stricter than anybody meant, because no request has such
 bytes. What no store of orders can do without is timed beside them: reading the bytes, and COPY into
 a logged table with its two keys alone.
 """

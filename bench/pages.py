@@ -1,6 +1,6 @@
 """`python bench/pages.py [--rows 300000] [--rounds 100] [--orders 1000000]`: every page over HTTP,
 beside the JSON read that it shows, asked in turn by the same member's session; and pages in
-Debian's chromium, told by its own DevTools protocol, on a desktop and on a telephone.
+Debian's chromium, by its own DevTools protocol, on a desktop and on a telephone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Pages in Debian's chromium with a processor slowed four times, told by the DevTools protocol: the
-largest paint, the shift of the layout, the time that scripts block, and what goes over the wire.
+"""Measures pages in Debian's chromium with a processor slowed four times, by the DevTools protocol:
+the largest paint, the shift of the layout, the time that scripts block, and the bytes on the wire.
 
 Each page is opened with an empty cache; the worst of a few rounds would be chance, so the median
 counts. Without chromium nothing is measured, and the report says so.

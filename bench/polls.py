@@ -2,8 +2,8 @@
 agents in the middle of their cycles, beside a queue of imports that one worker works off and two
 further uploads a second.
 
-Every agent holds its seller's sync lock. Those whose upload is queued are told to wait; the
-others are told their cycle again, as after a lost answer. A pair comes when it is due, whether
+Every agent holds its seller's sync lock. Those whose upload is queued have to wait; the
+others get their cycle again, as after a lost answer. A pair is sent when it is due, whether
 earlier ones are answered or not.
 """
 

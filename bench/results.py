@@ -1,8 +1,9 @@
-"""Figures in, bench/results.jsonl, its table bench/RESULTS.md and the misses in README.md out.
+"""Keeps the figures in bench/results.jsonl, and writes its table bench/RESULTS.md and the misses in
+README.md.
 
-A line of the file is one claim, with the commit, the time and the machine it was measured on.
-What is measured again replaces all rows of its part; the other parts keep theirs, and are marked
-as old once the program has gone on. `python bench/results.py` marks and writes without measuring.
+A line of the file is one claim, with the commit, the time and the machine it was measured on. A new
+measurement replaces all rows of its part; the other parts keep theirs, and are marked as old once
+the program has gone on. `python bench/results.py` marks and writes without measuring.
 """
 
 from __future__ import annotations

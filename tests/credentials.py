@@ -1,7 +1,7 @@
-"""The credentials that each route takes: every route of openapi.json stands in one of these tables
-or in STRANGERS and AGENTS of roles.py, which also says what staff may do.
+"""The credentials that each route takes: every route of openapi.json is in one of these tables or
+in STRANGERS and AGENTS of roles.py, which also says what staff may do.
 
-One that stands in none fails `tests/features/access/test_credentials.py`.
+One that is in none fails `tests/features/access/test_credentials.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The table of docs/testing.md: the output of a run with `--durations=0` on standard input goes
-in; the seconds by folder and by cause come out, in the page between its two marks.
+"""Writes the tables of docs/testing.md, the seconds by folder and by cause, from the output of a
+run with `--durations=0` on standard input.
 """
 
 from __future__ import annotations

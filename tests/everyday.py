@@ -23,7 +23,7 @@ DAILY = 4
 WHOLE = ("access", "accounts", "activity", "credits", "plans", "search")
 # These folders start real processes.
 PROCESSES = ("kills", "system")
-# One file of real processes stays in `make check`: a first run from nothing, told in the terminal.
+# One file of real processes stays in `make check`: a first run from nothing, in the terminal.
 DEMO = "test_demo.py"
 
 

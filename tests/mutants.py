@@ -1,5 +1,5 @@
-"""Do the tests bite? `make mutants`: mutmut changes the modules on which money, access and locks rest,
-one place at a time; which changes no test has noticed comes out.
+"""Do the tests bite? `make mutants`: mutmut changes the modules on which money, access and locks
+rest, one place at a time, and lists the changes that no test has noticed.
 
 A sample is drawn, by the day unless SOAK_SEED names another seed. A survivor that docs/testing.md
 does not excuse is red, and so is a share of killed ones below LEAST.

@@ -1,8 +1,8 @@
-"""The pages of the dashboard: every GET route of its door stands in this one table, and a new page
-is one line more.
+"""The pages of the dashboard: every GET route of its door is in this one table, and a new page is
+one line more.
 
 A line says what an address has in place of its ids, which JSON reads the page shows, and which
-figures of these stand on it. The tests of all pages go over this table: over HTTP in
+figures of these are on it. The tests of all pages go over this table: over HTTP in
 `features/dashboard/test_every_page.py`, and in a browser in `system/test_pages_in_browser.py`.
 """
 

@@ -12,7 +12,7 @@ PRICING = "/api/pricing"
 
 
 async def a_plain_shop(a_seller, *rows, adjust_bp=0, **options):
-    """A shop whose one rule asks the market price: ten cards of 10.00, if not told otherwise."""
+    """A shop whose one rule asks the market price: ten cards of 10.00 by default."""
     rows = rows or [a_row(n, market="10.00", price="10.00", low="") for n in range(1, 11)]
     seller = await a_shop(a_seller, *rows, **options)
     [rule] = (await seller.get("/api/pricing/rules")).json()["rules"]

@@ -1,7 +1,7 @@
-"""The roles that each route takes: every route of openapi.json stands in one of five tables.
+"""The roles that each route takes: every route of openapi.json is in one of five tables.
 
-One that stands in none fails `tests/features/access/test_roles.py`, so that nobody adds a route
-without deciding.
+One that is in none fails `tests/features/access/test_roles.py`, so that each new route needs a
+decision.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The meaning of a search, row by row and slowly: a tree and a seller's tables come in, the ids
-that it selects go out. It knows nothing of SQL.
+"""Evaluates a search slowly, row by row, over a seller's tables, and returns the ids that it
+selects. It knows nothing of SQL.
 """
 
 from __future__ import annotations

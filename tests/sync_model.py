@@ -1,9 +1,9 @@
-"""The sync protocol of one seller as decisions.md words it, in plain Python: a call in, the
-answer that the service owes out.
+"""Models the sync protocol of one seller as decisions.md words it, in plain Python: each call
+returns the answer that the service owes.
 
 Slow, small and without a database; times are whole seconds since the beginning, moved only by
-`jump`. Where an answer holds what nobody can know (a transaction's number, a plan's details)
-stands a `Same`, which is equal to itself ever after.
+`jump`. Where an answer holds a value that the model cannot know (a transaction's number, a plan's
+details) it has a `Same`, which is equal to itself ever after.
 """
 
 from __future__ import annotations

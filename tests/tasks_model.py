@@ -1,5 +1,5 @@
-"""The tasks of one seller as decisions.md words them, in plain Python: a call in, the answer that
-the service owes out.
+"""Models the tasks of one seller as decisions.md words them, in plain Python: each call returns the
+answer that the service owes.
 
 Times are whole seconds since the beginning, moved only by `jump`. A task is named by its number,
 counted from 1 in the order in which tasks were made.
@@ -23,7 +23,7 @@ class Task:
     priority: int
     status: str = "pending"
     attempt: int = 0
-    # The claim that holds it, and the one that was ended last with what was told of it.
+    # The claim that holds it, and the one that was ended last with what was reported of it.
     claim: int | None = None
     until: int = 0
     ended: tuple[int, str] | None = None

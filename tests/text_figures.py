@@ -1,8 +1,9 @@
-"""How dense the text of src is, in two figures: `python tests/text_figures.py` prints them.
+"""Measures how dense the text of src is, in two figures: `python tests/text_figures.py` prints
+them.
 
 Tokens a code line: what Python's tokenizer finds, divided by the lines that hold any of it.
-Docstrings, comments and blank lines are left out. Long lines: the share of all lines that have
-more than 100 characters.
+Docstrings, comments and blank lines are left out. Long lines: the share of all lines that have more
+than 100 characters.
 """
 
 import ast

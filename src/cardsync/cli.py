@@ -394,7 +394,7 @@ def market() -> None:
     help="What the rows are; else the column `kind` says it, or whether sold_at is there.",
 )
 @click.option(
-    "--observed-at", help="The time of tcgcsv's prices; else the file's name tells a day."
+    "--observed-at", help="The time of tcgcsv's prices; by default the day in the file's name."
 )
 @click.option(
     "--printings",

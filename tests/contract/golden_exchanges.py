@@ -1,6 +1,6 @@
-"""The agent surface, one exchange after the other: a fresh service's sellers in, named requests
-and answers out, without what differs from run to run. `tests/contract/golden/NAME.json` is what
-each must be.
+"""Plays the agent's interface, one exchange after the other: it sends the named requests of a fresh
+service's sellers and keeps the answers, without the parts that differ from run to run.
+`tests/contract/golden/NAME.json` has each as it must be.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_a_kind_that_the_inbox_has_no_file_for_fails_and_says_so(
 def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
-    """`first_sync`: a success would tell the server that the history was fetched."""
+    """`first_sync`: a success would report that the history was fetched."""
     server.kind, server.first_sync = "full", True
     ended = once(agents, server, folder)
     assert ended.returncode == 0
@@ -249,7 +249,7 @@ def test_a_cancel_ends_a_long_upload_in_the_middle(
 def test_an_upload_without_a_number_that_was_cancelled_is_no_success(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
-    """The raw form, its answer lost: only the account's status tells how the upload fared."""
+    """The raw form, its answer lost: only the account's status shows how the upload fared."""
     server.key_flow = False
     server.faults = [Fault("POST /api/v1/sync", 0, after=True, whole=True)]
     server.upload_states = ["processing", "cancelled"]

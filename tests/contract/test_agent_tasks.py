@@ -193,7 +193,7 @@ def test_a_card_that_was_refused_three_times_is_left_out_and_told(
     for number in range(3):
         assert failures.paused() == frozenset()
         failures.note(f"file-{number}.csv", [1], {2: "price too low"})
-        failures.note(f"file-{number}.csv", [1], {2: "price too low"})  # told again, counted once
+        failures.note(f"file-{number}.csv", [1], {2: "price too low"})  # repeated, counted once
     assert failures.paused() == {2}
 
     idle.add_task("apply_price_updates")

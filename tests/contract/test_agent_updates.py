@@ -1,5 +1,5 @@
-"""The agent's own updates: what a pinned key signed is fetched, verified and handed over once;
-everything else is refused and told.
+"""The agent's own updates: a file that a pinned key signed is fetched, verified and handed over
+once; everything else is refused and reported.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def in_days(days: float) -> str:
 def an_offer(
     content: bytes = CONTENT, key: Ed25519PrivateKey = SIGNER, **record: Any
 ) -> dict[str, Any]:
-    """An update as the server signs and tells it; `record` fields instead of the usual ones."""
+    """An update as the server signs and offers it; `record` fields instead of the usual ones."""
     usual = {
         "version": "9.1.0",
         "platform": PLATFORM,

@@ -1,5 +1,5 @@
-"""Migrations as a start sees them: the newest is told by its name, and a database that cannot be
-used by a sentence.
+"""Migrations as a start sees them: the newest is known by its name, and a database that cannot be
+used is refused in a sentence.
 """
 
 from __future__ import annotations

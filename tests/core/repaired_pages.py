@@ -1,5 +1,4 @@
-"""The corpus of repairs (repairs_corpus/README.md): its files in, cases and what a repair of them
-came to out.
+"""Reads the corpus of repairs (repairs_corpus/README.md) into cases, and judges the repair of each.
 
 An element is marked with `mark` in the page before and in each page after; nothing of a mark is
 shown to the repair. A pair is one lost element and one changed page, a case is a pair and one

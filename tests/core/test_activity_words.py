@@ -1,4 +1,4 @@
-"""The activity feed in words, as tables: what the API says in, what a seller reads out."""
+"""The activity feed in words, as tables: the API's words and those that a seller reads."""
 
 from __future__ import annotations
 

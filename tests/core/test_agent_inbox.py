@@ -1,4 +1,4 @@
-"""Which file of the inbox is uploaded, and what goes on the wire."""
+"""The inbox of the agent: the file that is uploaded, and the bytes that are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The marketplace's order files become rows: every line is sent or told of, and of the shipping
+"""The marketplace's order files become rows: every line is sent or reported, and of the shipping
 export no name and no street is either.
 """
 
@@ -571,7 +571,7 @@ def test_every_line_is_sent_or_told_of(header: str, data: st.DataObject, quote: 
     closing = [
         cells for cells in rows if cells[0].strip().casefold().startswith("orders contained")
     ]
-    # Records of the wrong width may count as several lines, each told of.
+    # Records of the wrong width may count as several lines, each reported.
     assert parsed.taken + parsed.older + parsed.lost >= len(rows) - len(closing)
     assert parsed.lost <= len({problem.line for problem in parsed.problems})
     assert all(row["order_number"].strip() for row in parsed.rows)

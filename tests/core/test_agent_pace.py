@@ -1,5 +1,5 @@
-"""How long the agent waits: the back-off schedule and the rests between polls, and how waiting
-for an answer ends.
+"""The agent's waits: the back-off schedule, the rests between polls, and how waiting for an answer
+ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole gzip is told from broken gzip, and nothing inflates past its cap."""
+"""Whole gzip is distinguished from broken gzip, and nothing inflates past its cap."""
 
 from __future__ import annotations
 

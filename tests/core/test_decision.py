@@ -1,5 +1,5 @@
-"""Shall a cycle run now: every rule of the decision as a table of cases, and what must hold for
-any facts at all.
+"""The decision whether a cycle runs now: every rule as a table of cases, and what must hold for any
+facts at all.
 """
 
 from dataclasses import replace

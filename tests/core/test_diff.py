@@ -1,4 +1,4 @@
-"""The changes of an upload: hashes stand for whole rows."""
+"""The changes of an upload: a hash is as good as the whole row."""
 
 import polars as pl
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How amounts read on a page: dollars and whole cents, also inside a sentence."""
+"""Amounts on a page: dollars and whole cents, also inside a sentence."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rate limits without IO: settings as written, the bucket's arithmetic, and several processes
-that tell each other now and then.
+"""Rate limits without IO: settings as written, the bucket's arithmetic, and several processes that
+report to each other now and then.
 """
 
 import pytest
@@ -125,7 +125,7 @@ def test_however_requests_are_spread_over_processes_the_excess_is_bounded(limit,
                 table.exchange(bucket, now)
         if ask(buckets[at % count], table, now):
             admitted.append(now)
-    # Whoever was told last knows of everything but what each of the others may leave unsaid.
+    # The process that heard last knows everything but what each of the others may leave unsaid.
     excess = (count - 1) * max(1, limit.burst // 8)
     if admitted:
         assert (

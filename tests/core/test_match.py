@@ -1,4 +1,4 @@
-"""Catalog matching: one verdict per row, never a wrong card, and the same verdict whatever stands
+"""Catalog matching: one verdict per row, never a wrong card, and the same verdict whatever is
 around it.
 """
 

@@ -33,7 +33,7 @@ CASES = [
     ([*STABLE, Price(ago(0, 1), 14_000)], days(), "one_day", 0),
     # A leap that went back is over.
     ([*STABLE, Price(ago(3), 14_000), Price(ago(1), 10_000)], days(), "no_spike", 0),
-    # A day without an upload tells nothing, though the price held.
+    # A day without an upload shows nothing, though the price held.
     ([*STABLE, Price(ago(4), 14_000)], days(1), "unknown", 1),
     ([*STABLE, Price(ago(4), 14_000)], days(8, 9, 10), "spike", 3),
     (STABLE, days(since=8), "too_few_days", 0),
@@ -73,7 +73,7 @@ def daily(price: int, *of: int) -> dict:
     [
         # One upload, and a month of daily prices: the upload's price leapt today.
         ({NOW.date()}, daily(10_000, *range(1, 31)), "one_day", (1, 30), 0),
-        # It has stood there for three days, as the daily prices tell.
+        # It has been there for three days, as the daily prices show.
         (
             {NOW.date()},
             daily(14_000, 1, 2) | daily(10_000, *range(3, 31)),
@@ -83,7 +83,7 @@ def daily(price: int, *of: int) -> dict:
         ),
         # On a day with an upload the own price counts.
         (days(), daily(99_000, *range(31)), "one_day", (31, 0), 0),
-        # A day that neither tells is missed; what is older than sixty days tells nothing.
+        # A day without either is missed; what is older than sixty days does not count.
         ({NOW.date()}, daily(10_000, *range(2, 31), 61, 90), "unknown", (1, 29), 1),
     ],
 )

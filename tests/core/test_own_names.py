@@ -1,4 +1,4 @@
-"""Which Host header names us, and so which origin is believed beside PUBLIC_URL's."""
+"""The Host headers that name us, and the origins that are believed beside PUBLIC_URL's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a page says by its address: sentences of our table alone."""
+"""Messages in a page's address: a page says only sentences of our table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps a cycle runs: the registry's table, capabilities as agents write them, and what
+"""The steps that a cycle runs: the registry's table, capabilities as agents write them, and what
 must hold for any plan.
 """
 

@@ -1,5 +1,5 @@
-"""A run's receipts as a file: the same inputs give the same bytes, and any run comes out of its
-file to the same price.
+"""A run's receipts as a file: the same inputs give the same bytes, and a run that is read from its
+file gives the same prices.
 """
 
 from __future__ import annotations

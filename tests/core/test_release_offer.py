@@ -1,5 +1,5 @@
-"""Which release is offered, and to whom: a table of cases, and what must hold for any releases,
-kills and installations.
+"""The offer of a release: a table of cases, and what must hold for any releases, kills and
+installations.
 """
 
 from datetime import UTC, datetime, timedelta

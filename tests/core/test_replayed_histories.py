@@ -2,7 +2,7 @@
 chance from their real base prices, with planted buy-outs and spikes, and with lookalikes that are
 none. The verdicts' recall and false alarms are counted.
 
-A walk is drawn from one seed, so the counts are exact. docs/market.md tells them.
+A walk is drawn from one seed, so the counts are exact. docs/market.md has them.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _priced(history: History, base: int, rng: random.Random) -> None:
 
 
 def alarms(history: History) -> Iterator[datetime]:
-    """The looks that first tell a buy-out, an hour after each look."""
+    """The looks that first show a buy-out, an hour after each look."""
     told = set[datetime]()
     for place, one in enumerate(history.supply):
         now = one.observed_at + timedelta(hours=1)
@@ -129,7 +129,7 @@ def alarms(history: History) -> Iterator[datetime]:
 
 
 def spikes(history: History) -> Iterator[datetime]:
-    """The days on which a spike is told, each at noon."""
+    """The days on which a spike is found, each at noon."""
     for day in range(DAYS):
         now = BEGIN + timedelta(days=day, hours=12)
         if spike([one for one in history.prices if one.observed_at <= now], now).holds:

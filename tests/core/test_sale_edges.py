@@ -1,4 +1,4 @@
-"""When sales start and end, as a table: those that were on, the sales now, the passed edge."""
+"""The starts and ends of sales, as a table: those that were on, the sales now, the passed edge."""
 
 from __future__ import annotations
 

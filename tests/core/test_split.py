@@ -1,5 +1,5 @@
-"""Splits of baskets: the best one equals brute force on small baskets, whatever the postage; what
-the stock cannot serve is told.
+"""Splits of baskets: the best one equals brute force on small baskets, whatever the postage, and
+lists what the stock cannot serve.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The conditions of Today as a table: facts in, the conditions that hold out; shipping deadlines
-and the days that a month is compared with.
+"""The conditions of Today as a table of facts and the conditions that hold; shipping deadlines and
+the days that a month is compared with.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a price is held, as a table: a reason with its figures in, its sentence out."""
+"""The sentences that say why a price is held, as a table of reasons with their figures."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Reprice(Work):
                 self.stopped_at(slab)
                 yield
             return
-        # The next life finds nothing to write, and tells of everything.
+        # The next life finds nothing to write, and reports everything.
         with ExitStack() as outer:
             with self.rows_held(0):
                 self.start()

@@ -1,5 +1,5 @@
-"""What the tests of real processes share: a running server, agent programs, and the browser of the
-pages' tests, Debian's chromium by Playwright.
+"""The parts that tests of real processes share: a running server, agent programs, and the browser
+of the pages' tests, Debian's chromium by Playwright.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Many event streams of one pull at once, each of a phone with a link of its own: a mark is sent by
-the first, and the seconds until each stream has told of it come out, with the processes at which the
-streams were.
+"""Opens many event streams of one pull at once, each of a phone with a link of its own. The first
+sends a mark, and the program prints the seconds until each stream has reported it, and the streams'
+processes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A small shop for the tests of pages in a browser, and for the screenshots: the demo's cards, two
-days of prices, a list, and orders. Everything comes in over HTTP, as a shop's agent sends it.
+"""Makes a small shop for the tests of pages in a browser, and for the screenshots: the demo's
+cards, two days of prices, a list, and orders. Everything is sent over HTTP, as a shop's agent sends
+it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One process of callers who skip the wait by the operation itself: DATABASE_URL API_KEY CALLERS
-FIRST.
+"""Runs one process of callers who skip the wait by the operation itself: DATABASE_URL API_KEY
+CALLERS FIRST.
 
 Each line of standard input is a round: its name, and how many keys all callers of all processes
-share. All of this process's callers call at once; out comes, as JSON, what they were told:
-[status, transaction, how often].
+share. All of this process's callers call at once; the output is, as JSON, their answers: [status,
+transaction, how often].
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The seller imports into the marketplace by hand and tells it by `cardsync-agent imported`; the
+"""The seller imports into the marketplace by hand and reports it by `cardsync-agent imported`; the
 server is the real one.
 """
 

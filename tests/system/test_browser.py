@@ -293,7 +293,7 @@ def test_a_passkey_is_made_and_signs_in_without_the_password(
     page.wait_for_url(f"{url}/cards")
     assert is_in(page)
     assert complaints == []
-    # A device that does not know its user is told so, and the password's form stays.
+    # A device that does not know its user is refused, and the password's form stays.
     page.goto("/account")
     page.get_by_role("button", name="Sign out", exact=True).click()
     page.wait_for_url("**/sign-in?signed_out=here")

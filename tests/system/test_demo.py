@@ -18,7 +18,7 @@ from builders import read_csv
 
 @pytest.fixture(scope="module")
 def ground() -> Iterator[tuple[Server, str, float]]:
-    """A place whose path holds spaces, what the first run told, and how long it took."""
+    """A place whose path holds spaces, what the first run printed, and how long it took."""
     with a_folder() as folder:
         place = Server(folder, folder / "my first cards")
         began = time.monotonic()

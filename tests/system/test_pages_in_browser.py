@@ -153,7 +153,7 @@ MORE = {
 def test_every_page_dialog_and_refusal_can_be_read_and_fits(
     browser: Browser, shop: Shop, width: int, scheme: Any
 ) -> None:
-    """One window looks at all of them: what it finds is told page by page."""
+    """One window looks at all of them: what it finds is reported page by page."""
     size: Any = {"width": width, "height": 800}
     with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
         ids = ids_of(page, shop)

@@ -1,5 +1,5 @@
-"""Printed pages as PDF by chromium: labels lie where their sheet says, within half a millimetre, and
-a decoder reads the QR codes back.
+"""Printed pages as PDF by chromium: labels are where their sheet says, within half a millimetre,
+and a decoder reads the QR codes back.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Skipping the wait with 64 callers at once in four processes: never a credit twice for one
-waiting request, whoever is killed.
+"""Skipping the wait with 64 callers at once in four processes: never a credit twice for one waiting
+request, whatever process is killed.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _open(folder: Path, server: str, say: Reporter) -> Store:
     if store.set_aside:
         say(
             "problem",
-            f"the journal was unreadable; it was kept as {store.set_aside} and begun anew",
+            f"the journal was unreadable; it was kept as {store.set_aside} and a new one was begun",
             problem=True,
         )
     store.memory.belong_to(server)

@@ -145,8 +145,8 @@ class Updates:
         except Untrusted as reason:
             if not self._is_used(release, target):
                 text = (
-                    f"what lies in {target} is not the update that was signed,"
-                    f" and is fetched anew: {reason}"
+                    f"the file in {target} is not the update that was signed,"
+                    f" and is fetched again: {reason}"
                 )
                 self._tell("problem", text, problem=True)
                 # This comes first: after a kill in between, it must not seem that the installer

@@ -175,7 +175,7 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
         in_form = "token_in_form" in opt
         if not in_form and not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):
             raise errors.CsrfFailed(
-                "X-CSRF-Token is missing or not this session's; GET /api/session tells it"
+                "X-CSRF-Token is missing or not this session's; get it from GET /api/session"
             )
     return caller
 

@@ -191,7 +191,7 @@ async def _hand_out(
     ]
 
 
-EXPIRED = {"code": "claim_expired", "message": "no agent told in time what became of the task"}
+EXPIRED = {"code": "claim_expired", "message": "no agent reported the outcome of the task in time"}
 
 
 async def end_claim(

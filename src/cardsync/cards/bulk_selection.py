@@ -118,7 +118,7 @@ def both(body: Selection | None, query: Selection) -> Selection:
     said = (body or Selection()).given
     asked = query.given
     for name in asked.keys() & said.keys():
-        raise errors.InvalidPayload(f"{name}: it stands in the body and in the query")
+        raise errors.InvalidPayload(f"{name}: it is in the body and in the query")
     return Selection(**said, **asked)
 
 

@@ -44,12 +44,12 @@ def _untold(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]
         ),
         "The name was found in another form.": listing["name_key"] != product["name_key"],
         "Neither side has a number.": not listing["number_key"] and not product["number_key"],
-        "Only one side tells how many cards the set has.": (
+        "Only one side says how many cards the set has.": (
             listing["number_total"] != product["number_total"]
         ),
         "Only one side names the back of the card.": listing["back_key"] != product["back_key"],
         "Only one side names a variant.": listing["variant_key"] != product["variant_key"],
-        "The catalog does not tell finishes apart here.": product["finish_key"] is None,
-        "The catalog does not tell the language.": product["language_key"] is None,
+        "The catalog does not distinguish finishes here.": product["finish_key"] is None,
+        "The catalog does not say the language.": product["language_key"] is None,
     }
     return [reason for reason, holds in reasons.items() if holds]

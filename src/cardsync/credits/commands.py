@@ -27,7 +27,7 @@ def credits() -> None:
     type=click.IntRange(1, limits.CREDIT_BALANCE),
     metavar="N",
 )
-@click.option("--reason", required=True, help="Kept in the ledger for ever.")
+@click.option("--reason", required=True, help="Kept in the ledger forever.")
 @click.option("--json", "as_json", is_flag=True)
 def credits_grant(seller_id: int, amount: int, reason: str, as_json: bool) -> None:
     """Give a seller N credits; prints the new balance."""

@@ -172,11 +172,11 @@ def left_out(run: Run) -> Iterator[str]:
     ]:
         asked = untold(thing.query)
         if asked:
-            yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not tell: no card has it here"
+            yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not have: no card has it here"
     if run.stale:
-        yield "  a file does not tell since when a card is listed: no stale card is reduced"
+        yield "  a file does not say since when a card is listed: no stale card is reduced"
     if run.gated or "sales_anchor" in run.sources:
-        yield "  a file tells nothing of sales and listings: gates stay shut and sales are no source"
+        yield "  a file has no sales and listings: gates stay shut and sales are no source"
 
 
 def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _day_in(path: Path) -> datetime:
         if found and (day := clock.read_moment(found[1])) is not None:
             return day
     raise MarketFileError(
-        f"the day of {path.name} is unknown: neither its name nor its folders tell it, so name it"
+        f"the day of {path.name} is unknown: neither its name nor its folders have it, so give it"
         " with --observed-at"
     )
 

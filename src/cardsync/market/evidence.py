@@ -234,9 +234,9 @@ def spike(prices: Iterable[Price], now: datetime) -> Spike:
         return Spike(None, "unknown", "A price of one of the last days is missing.", middle)
     rise = (min(last) - middle) * _WHOLE_BP // middle
     if rise >= SPIKE_RISE_BP:
-        said = f"The price has stood {rise / 100:g} % above its median for {len(last)} days."
+        said = f"The price has been {rise / 100:g} % above its median for {len(last)} days."
         return Spike(True, "spike", said, middle, rise)
-    return Spike(False, "no_spike", "The price stands near its median.", middle, rise)
+    return Spike(False, "no_spike", "The price is near its median.", middle, rise)
 
 
 def _daily(prices: Iterable[Price]) -> dict[date, int]:
@@ -263,7 +263,7 @@ def anchor(sales: Iterable[Sale], fetched_at: datetime | None, now: datetime) ->
     return Anchor(
         True,
         "anchored",
-        f"{len(recent)} sales in 30 days stand behind the median.",
+        f"The median is of {len(recent)} sales in 30 days.",
         middle,
         spread(prices, middle),
         len(recent),
@@ -289,7 +289,7 @@ def clearing(
     units = sum(
         sale.quantity for sale in sample if sale.cell == cell and sale.sold_at >= now - SALES_WINDOW
     )
-    said = f"{units} copies stand among the latest {len(sample)} sales of the product."
+    said = f"{units} copies are among the latest {len(sample)} sales of the product."
     return Clearing(True, "counted", said, units)
 
 

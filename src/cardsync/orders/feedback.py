@@ -86,7 +86,7 @@ async def receive(work: Work, caller: Caller, body: bytes) -> int:
         if not given:
             return 0
         taken = await _store(session, seller_id, given)
-        summary = f"feedback on {taken} orders of {len(given)} told of"
+        summary = f"feedback on {taken} of {len(given)} orders"
         note(session, caller, "feedback.received", summary, clock.now())
         return taken
 

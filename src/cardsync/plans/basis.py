@@ -97,7 +97,7 @@ def _rules_differ(was: Basis, now: Basis) -> list[str]:
             if present.get(name) != value
         ]
     if not found and was["order"] != now["order"]:
-        found.append("The rules are others, or stand in another order.")
+        found.append("The rules or their order have changed.")
     return found
 
 

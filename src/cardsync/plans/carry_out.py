@@ -95,7 +95,7 @@ async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: 
         return told(row.id, f"Rule “{row.name}” is made.")
     if change.op == "reorder":
         rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
-        return told(None, f"The {len(rows)} rules stand in another order.")
+        return told(None, f"The {len(rows)} rules have a new order.")
     assert change.rule_id is not None
     if change.op == "delete":
         row = await rule_sets.read_one(session, caller, change.rule_id)

@@ -111,7 +111,7 @@ def history_of(
     told = [price for price in prices if price is not None]
     verdict = spike(told, now)
     if verdict.code == "no_spike" and told and _is_far(told[-1].price, verdict.base):
-        said = "The market price has stood this far above its median for less than three days."
+        said = "The market price has been this far above its median for less than three days."
         verdict = Spike(False, "one_day", said, verdict.base, verdict.rise_bp)
     known = set(days)
     span = (days[-1] - days[0]).days + 1 if days else 0

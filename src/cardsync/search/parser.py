@@ -115,7 +115,7 @@ class _Parser:
         start = self._at
         self._depth += 1
         if self._depth > limits.SEARCH_DEPTH:
-            raise QueryError(f"parentheses stand at most {limits.SEARCH_DEPTH} deep", start)
+            raise QueryError(f"parentheses nest at most {limits.SEARCH_DEPTH} deep", start)
         self._at += 1
         self._skip()
         tree = self._query()

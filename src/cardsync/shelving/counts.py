@@ -154,7 +154,7 @@ async def begin(
     row.lines = await run(session, _FREEZE, values)
     if row.lines > limits.COUNT_LINES:
         raise errors.InvalidPayload(
-            f"box: more than {limits.COUNT_LINES} cards lie here: count slot by slot"
+            f"box: more than {limits.COUNT_LINES} cards are here: count slot by slot"
         )
     await session.flush()
     note(session, caller, "shelf.count_begun", f"count {row.id} of {_where(row)} begun", now)

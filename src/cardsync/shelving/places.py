@@ -197,7 +197,7 @@ async def _add(
     )
     if added.first() is None:
         raise errors.InvalidPayload(
-            f"quantity: at most {limits.SHELVED_QUANTITY} of a card lie in a slot,"
+            f"quantity: at most {limits.SHELVED_QUANTITY} of a card fit in a slot,"
             f" {place.code} would have more"
         )
 
@@ -215,11 +215,11 @@ async def _take(
         text(f"SELECT quantity FROM card_location WHERE {_HERE}"), here
     )
     if lying is None:
-        raise errors.NotFound(f"card {card_id} does not lie in {place.code}")
+        raise errors.NotFound(f"card {card_id} is not in {place.code}")
     taken = lying if quantity is None else quantity
     if taken > lying:
         raise errors.InvalidPayload(
-            f"quantity: {lying} of card {card_id} lie in {place.code}, not {taken}"
+            f"quantity: {lying} of card {card_id} are in {place.code}, not {taken}"
         )
     if taken == lying:
         await session.execute(text(f"DELETE FROM card_location WHERE {_HERE}"), here)

@@ -53,7 +53,7 @@ async def cancel_sync(
     if state.lock_kind is None and state.cancel_requested_at is None and not working:
         raise errors.NoSyncInProgress
     if state.cancel_requested_at is None:
-        note(session, caller, "sync.cancel_requested", "the sync shall stop", now)
+        note(session, caller, "sync.cancel_requested", "a cancel of the sync was requested", now)
     if working:
         state.cancel_requested_at = state.cancel_requested_at or now
         return "cancelling"

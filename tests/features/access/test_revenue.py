@@ -1,5 +1,5 @@
-"""What the shop earned is the owner's: staff walk through every door of a shop whose sums occur
-nowhere else, and find none of them unless the account lets them.
+"""The shop's revenue is the owner's: staff try every route, page and file of a shop whose sums
+occur nowhere else, and find none of them unless the account lets them.
 """
 
 from __future__ import annotations

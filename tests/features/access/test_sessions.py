@@ -401,7 +401,7 @@ async def test_a_member_sees_the_own_seller_alone(a_seller):
 async def test_the_agents_routes_take_keys_alone(a_seller, method, path):
     browser = await signed_in(await a_seller())
     assert refused(await browser.send(method, path)) == (403, "key_required")
-    # The cookie of a session that has ended opens nothing, and is told so first.
+    # The cookie of a session that has ended opens nothing, and is refused for that first.
     cookie = {"Cookie": f"cardsync_session={browser.cookie}"}
     await browser.sign_out()
     answer = await browser.send(method, path, headers=cookie)

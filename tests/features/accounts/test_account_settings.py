@@ -1,4 +1,4 @@
-"""The settings of an account: the owner reads and changes them, the feed tells of it, lines are
+"""The settings of an account: the owner reads and changes them, the feed has an entry, lines are
 switched.
 """
 

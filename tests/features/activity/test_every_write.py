@@ -1,5 +1,5 @@
 """Every write leaves an entry: each unsafe route of openapi.json is asked once, with success, and
-the feed must tell of that very request; or the table says why the route leaves none.
+the feed must have an entry of that very request; or the table says why the route leaves none.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Undo: what an entry of the feed did is taken back, once, and only while it stands."""
+"""Undo: an entry of the feed is taken back, once, and only while nothing has changed since."""
 
 import asyncio
 import json

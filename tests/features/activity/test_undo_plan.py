@@ -1,4 +1,6 @@
-"""Undo of a plan: all of its actions are taken back, or none, once, and while they stand."""
+"""Undo of a plan: all of its actions are taken back, or none, once, and while nothing has changed
+since.
+"""
 
 import asyncio
 

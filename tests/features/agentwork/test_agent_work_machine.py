@@ -1,7 +1,7 @@
 """Whatever agents, seller, marketplace and clock do in whatever order: a task is in one agent's
 hand at a time, what has ended stays ended as it did, a listing is in one file at most unless
 somebody says that it did not arrive, current prices move by imports and events alone, and the
-heartbeat tells of tasks exactly when a claim finds one.
+heartbeat announces tasks exactly when a claim finds one.
 
 A state machine in a thread of its own; its steps are run on the tests' event loop.
 """
@@ -59,7 +59,7 @@ class AgentWork(RuleBasedStateMachine):
         self.held: dict[str, dict[str, Any]] = {}
         self.crashed: list[dict[str, Any]] = []
         self.ended: dict[int, tuple[str, str]] = {}
-        # Files that were served and not yet told of: kind, content, entries.
+        # Files that were served and not yet reported: kind, content, entries.
         self.files: list[tuple[str, bytes, list[int]]] = []
         self.sent: set[int] = set()
         # The files of listings that nobody has answered for, by their entries.

@@ -1,5 +1,5 @@
 """Claims over HTTP: what an agent gets and in which order, how it ends what it has in hand, and
-what becomes of a claim that nobody ends.
+what happens to a claim without an end.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ async def test_an_agent_gets_the_kinds_that_it_names(a_seller):
     assert await claim(seller, kinds=["make_coffee"], limit=10) == []
     named = ["refresh_orders", "refresh_account"]
     assert {task["kind"] for task in await claim(seller, kinds=named, limit=10)} == set(named)
-    # The agent told its capabilities with that claim.
+    # The agent reported its capabilities with that claim.
     assert await claim(seller, limit=10) == []
     assert not await told(seller)
     left = await claim(seller, capabilities=",".join(f"{kind}@1" for kind in KINDS), limit=10)

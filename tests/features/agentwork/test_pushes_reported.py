@@ -1,5 +1,5 @@
-"""A price push from its claim to the event that tells of the import, and one whose event never
-comes; each event in the log of its cycle.
+"""A price push from its claim to the event that reports the import, and one without such an event;
+each event in the log of its cycle.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Price tasks and the account: what the heartbeat tells of, what a pause keeps queued, what
-read-only cancels.
+"""Price tasks and the account: the tasks that the heartbeat announces, that a pause keeps queued,
+and that read-only cancels.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""GET /api/cards/complete: what may stand at the end of a search, with the seller's own names."""
+"""GET /api/cards/complete: the terms that may end a search, with the seller's own names."""
 
 from __future__ import annotations
 

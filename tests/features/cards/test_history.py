@@ -1,4 +1,4 @@
-"""Price history: the newest observation stands on the card, each superseded one in
+"""Price history: the newest observation is on the card, each superseded one in
 `price_observation`.
 """
 

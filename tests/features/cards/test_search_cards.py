@@ -1,4 +1,4 @@
-"""GET /api/cards: what searches find, what a row tells, filters, orders and pages; GET
+"""GET /api/cards: what searches find, what a row shows, filters, orders and pages; GET
 /api/cards/{id} with its history.
 """
 

@@ -1,5 +1,5 @@
-"""A selection picks what it means and nothing else: whoever asks, whatever is sent, told apart
-row by row by the slow evaluator.
+"""A selection picks what it means and nothing else, for any caller and any request: the slow
+evaluator checks it row by row.
 """
 
 import random

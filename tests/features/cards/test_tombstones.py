@@ -1,5 +1,5 @@
-"""Which cards a file makes gone: those that are sold out, and those absent from the lines that it
-speaks for.
+"""The cards that a file makes gone: those that are sold out, and those absent from the lines that
+it covers.
 """
 
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Which product an uploaded row is: its SKU's, the catalog's, or one made from the row itself."""
+"""The product of an uploaded row: its SKU's, the catalog's, or one made from the row itself."""
 
 import csv
 import uuid

@@ -351,8 +351,8 @@ async def test_keys_contribute_nothing(shop, path):
 
 @pytest.mark.slow
 async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
-    """The import retires the contribution at some moment among them: whoever came before is
-    carried over, whoever comes after is told.
+    """The import retires the contribution at some moment among them: an earlier caller is carried
+    over, a later one is refused.
     """
     seller, _, bea = shop
     binder = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
@@ -401,7 +401,7 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
 
 @pytest.mark.parametrize("turn", range(4))
 async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
-    """In either order the live card is on the list, or the member is told to reload; the
+    """In either order the live card is on the list, or the member has to reload; the
     retired one is on none.
     """
     seller, owner, bea = shop

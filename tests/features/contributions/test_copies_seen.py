@@ -1,5 +1,5 @@
 """A contributed copy becomes live stock when an upload shows it: a copy that was listed before
-stands for no contribution, and none is lost.
+counts for no contribution, and none is lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of one card over HTTP: what it tells, and the forms that pin it and settle its match."""
+"""The page of one card over HTTP: what it shows, and the forms that pin it and settle its match."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    """Three cards at 10.00 whose market stands at 21.00, 22.00 and 23.00, and the owner."""
+    """Three cards at 10.00 whose market is at 21.00, 22.00 and 23.00, and the owner."""
     seller = await a_seller()
     rule = {"name": HOSTILE, "state": "published", "priority": 1}
     assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201

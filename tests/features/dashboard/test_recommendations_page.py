@@ -19,7 +19,7 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    """Three cards whose market stands at 14.00, 15.00 and 16.00, and the owner."""
+    """Three cards whose market is at 14.00, 15.00 and 16.00, and the owner."""
     seller = await a_seller()
     rule = {"name": HOSTILE, "state": "published", "price_source": "current"}
     assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201

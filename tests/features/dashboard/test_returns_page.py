@@ -19,7 +19,7 @@ ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
 
 @pytest.fixture
 async def shop(a_seller):
-    """A refunded order of two of card 1, which lies in 1-4, and one of card 2, which lies nowhere."""
+    """A refunded order of two of card 1, which is in 1-4, and one of card 2, on no shelf."""
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(number, quantity=3) for number in (1, 2))))
     browser, ids = await signed_in(seller), await card_ids(seller)

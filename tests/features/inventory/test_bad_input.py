@@ -1,5 +1,5 @@
-"""Hostile and broken uploads: each gets its specified answer, the service stays well and nobody
-else notices.
+"""Hostile and broken uploads: each gets its specified answer, the service stays well and no other
+seller notices.
 """
 
 import contextlib

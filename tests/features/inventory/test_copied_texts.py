@@ -1,4 +1,4 @@
-"""Frames through COPY: whatever a cell holds comes out as it went in."""
+"""Frames through COPY: every cell is read back as it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The main job over HTTP: an inventory CSV goes in, correct price changes come out."""
+"""The main job over HTTP: an inventory CSV is uploaded, and the price file has the correct
+changes.
+"""
 
 import pytest
 

@@ -389,7 +389,7 @@ async def test_staff_adds_while_the_owner_deletes_and_no_card_is_left_behind(sel
 
 @pytest.mark.slow
 async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, service):
-    """A list that somebody holds: writes to it are told to come again, and take no more than two
+    """A list that somebody holds: writes to it are refused for now, and take no more than two
     connections of the pool.
     """
     made, other = await make(seller), await a_seller()

@@ -1,5 +1,5 @@
-"""Imported daily prices stand in for the days without an upload where a raise to the market price is
-judged: of the card's own product and printing, in Near Mint and English.
+"""Imported daily prices are used for the days without an upload where a raise to the market price
+is judged: of the card's own product and printing, in Near Mint and English.
 """
 
 from datetime import timedelta

@@ -64,7 +64,7 @@ async def test_a_gate_with_too_few_listings_holds_and_names_its_count(listed, ob
 
 
 async def gate_of(seller):
-    """The verdict on the only card, as all that tell of it tell it."""
+    """The verdict on the only card, which all that show it agree on."""
     [row] = (await seller.get("/api/cards")).json()["cards"]
     one = (await seller.get(f"/api/cards/{row['id']}")).json()
     badges = await seller.get("/api/market_depth/badges", params={"card_id": row["id"]})

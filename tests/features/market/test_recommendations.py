@@ -339,7 +339,7 @@ async def test_a_generic_raise_is_previewed_anew(shop, service):
     seller = await shop()
     [one] = (await synced(seller, market="14.00"))["recommendations"]
     assert one["kind"] == "generic_raise"
-    # The next upload tells another price, and no generation has followed yet.
+    # The next upload has another price, and no generation has followed yet.
     [card] = (await seller.get("/api/cards")).json()["cards"]
     cells = CELLS | {"market": "13.00"}
     await seller.import_csv(a_csv(a_row(1, name=card["product_name"], quantity=3, **cells)))

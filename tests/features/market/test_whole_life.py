@@ -98,7 +98,7 @@ async def test_a_recommendation_is_lived_to_its_outcome(
     assert [row["TCG Marketplace Price"] for row in exported] == ["16.8300"]
     await synced(seller, price="16.83")
     assert read_csv((await seller.export()).content) == []
-    # Sold at that price, and told thirty days later, to the token too.
+    # Sold at that price, and shown thirty days later, to the token too.
     clock.shift(timedelta(days=31))
     await sold(seller, 1, 17, days=20)
     for who in (await caller_of(seller), reads):  # A session ends before a month has passed.

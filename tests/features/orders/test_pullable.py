@@ -1,4 +1,4 @@
-"""Which orders can be pulled: the rule as a function and as SQL are the same rule."""
+"""The orders that can be pulled: the rule as a function and as SQL are the same rule."""
 
 from datetime import UTC, datetime
 from decimal import Decimal

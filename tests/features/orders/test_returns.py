@@ -74,7 +74,7 @@ async def test_a_note_is_written_undone_and_seen_by_no_other_seller(a_seller):
 
 @pytest.fixture
 async def shop(a_seller):
-    """A refunded order of two of card 1, which lies in 1-4, and one of card 2, which lies nowhere."""
+    """A refunded order of two of card 1, which is in 1-4, and one of card 2, on no shelf."""
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(number, quantity=3) for number in (1, 2))))
     browser, ids = await signed_in(seller), await card_ids(seller)

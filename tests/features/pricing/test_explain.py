@@ -1,7 +1,7 @@
-"""GET /api/v1/pricing/explain/{marketplace_id}, sentence by sentence as the interface tells it.
+"""GET /api/v1/pricing/explain/{marketplace_id}, sentence by sentence as the interface has it.
 
-What market evidence does to a step stands in tests/core/test_engine.py: nothing brings any yet,
-and this says so.
+The effect of market evidence on a step is tested in tests/core/test_engine.py: nothing brings any
+yet, and this says so.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_ru
 
 @pytest.mark.slow
 async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_unknown(a_seller):
-    """An input that nobody feeds, and that nobody says is missing, would fall back in silence."""
+    """An input that nothing feeds and that is not reported missing would fall back in silence."""
     seller = await a_seller()
     cap = CAP | {"period": "week"}
     await made(

@@ -1,5 +1,5 @@
-"""Receipts: what a sync wrote down of each price, told again for ever, and priced again from the
-file alone.
+"""Receipts: a sync writes down each price with its steps, which are shown again forever, and priced
+again from the file alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RULES = "/api/pricing/rules"
 
 async def breakdown(seller, marketplace_id=1):
     told = await explained(seller, marketplace_id)
-    # There is a receipt, or it is told why there is none.
+    # There is a receipt, or a reason why there is none.
     assert (told["historical_breakdown"] is None) == (
         told["historical_breakdown_absent"] is not None
     )
@@ -261,7 +261,7 @@ async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
     await seller.service.run_jobs()
     lost = {id: (await breakdown(seller, id))["steps"][1]["losing_candidates"] for id in (1, 2, 3)}
     assert lost == {1: [ids["nearly all"], default], 2: [default], 3: []}
-    # For ever: whatever becomes of the rules.
+    # Forever: whatever happens to the rules.
     assert (await seller.http.delete(f"{RULES}/{ids['nearly all']}")).status_code == 200
     assert (await breakdown(seller))["steps"][1]["losing_candidates"] == [
         ids["nearly all"],

@@ -115,7 +115,7 @@ async def test_cancelled_at_a_slab_boundary(a_seller, boundary):
     assert await dearer(seller) == [n < boundary * SLAB for n in range(ROWS)]
     assert (len(await changes(seller, run_id)), await tasks(seller)) == (boundary * SLAB, [])
     await is_free(seller)
-    # No sync was under way, so none is told of.
+    # No sync was under way, so none is shown.
     assert not await seller.service.sql(
         seller.id, "SELECT 1 FROM sync_cycle WHERE seller_id = :id", id=seller.id
     )

@@ -233,7 +233,7 @@ async def test_a_test_and_a_publish_at_once_never_leave_a_red_test_behind(seller
         owner.post(f"{RULES}/{draft['id']}/publish"),
     )
     assert made["id"]
-    # Either the publish saw the test, or the test came later and is told as red.
+    # Either the publish saw the test, or the test came later and is shown as red.
     red = (await seller.post(f"{TESTS}/check")).json()["red"]
     assert published.status_code in (200, 409)
     assert red == 1
@@ -286,7 +286,7 @@ async def test_no_publish_passes_a_red_test_and_an_override_leaves_its_trace(
 
 
 def holds(expectation, now, then):
-    """Tell whether an expectation holds, written a second time and apart from the code."""
+    """Judge whether an expectation holds, written a second time and apart from the code."""
     words = expectation.split()
     if then is None or expectation == "never moves":
         return then is None or now == then

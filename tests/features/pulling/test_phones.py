@@ -250,7 +250,7 @@ async def test_a_stream_tells_of_a_mark(shop):
 
 
 class Listening:
-    """A page that listens on a process of its own making: what it was told, and when it ended."""
+    """A page that listens on a process of its own making: what it heard, and when it ended."""
 
     def __init__(self, shop, streams, link):
         self.told = []

@@ -1,5 +1,5 @@
-"""Releases: the operator's commands, what agents and desktop wrappers are told, the downloads,
-and how soon every process knows.
+"""Releases: the operator's commands, the offers to agents and desktop wrappers, the downloads, and
+how soon every process knows.
 """
 
 import asyncio
@@ -412,7 +412,7 @@ async def test_a_heartbeat_reads_no_release_from_the_database(operator, seller, 
         statements.append(statement)
 
     # The background reads releases whenever it likes; while this test listens, it waits for the
-    # turn that the test holds. A heartbeat that read them by the same way would wait for ever.
+    # turn that the test holds. A heartbeat that read them by the same way would wait forever.
     async with asyncio.timeout(60), service.app.state.releases._reading:
         event.listen(engine, "before_cursor_execute", note)
         try:
@@ -587,7 +587,7 @@ async def listeners(service) -> list[int]:
 
 
 async def test_what_is_published_reaches_every_process_by_a_notice(operator, service):
-    # The slow pace is an hour: only the notice can tell.
+    # The slow pace is an hour: only the notice can be so fast.
     async with another_process(service, release_refresh_seconds=3600) as other:
         for version in ("1.1", "1.2"):
             await operator.json(*operator.arguments(version))

@@ -1,5 +1,5 @@
-"""Every example of docs/search.md is a search that can be asked, and its errors are the errors
-that are told.
+"""Every example of docs/search.md is a search that can be asked, and gives the errors that the page
+names.
 """
 
 import re

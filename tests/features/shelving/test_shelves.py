@@ -347,7 +347,7 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
 
 async def test_putting_many_and_putting_one_at_once_take_turns(shop):
     """In either order the card that is put by hand is there, and `put_many` takes the cards that
-    then lie nowhere.
+    then are on no shelf.
     """
     seller, browser, ids = shop
     for turn in range(4):

@@ -1,5 +1,5 @@
-"""The one upload that a seller approves from a read-only account: told by the heartbeat, cleared
-by the agent.
+"""The one upload that a seller approves from a read-only account: the heartbeat announces it, and
+the agent clears it.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""The rows of interface.md's table "States and transitions" that belong to the sync protocol,
-each with two callers at the same time: what comes of it is what comes of one after the other.
-`ROWS` says which test proves which row; those that stand elsewhere stay there.
+"""The rows of interface.md's table "States and transitions" that belong to the sync protocol, each
+with two callers at the same time: the result is that of one after the other. `ROWS` says which test
+proves which row; those that are elsewhere stay there.
 """
 
 import asyncio

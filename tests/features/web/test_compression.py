@@ -1,4 +1,6 @@
-"""Text goes out as gzip to whoever takes it; the length of an answer tells nothing of its secrets."""
+"""Text is sent as gzip to clients that take it; the length of an answer gives nothing away of its
+secrets.
+"""
 
 import gzip
 import re

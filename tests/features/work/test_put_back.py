@@ -40,7 +40,7 @@ ORDER = {
 
 @dataclass(frozen=True)
 class Stream:
-    """How its work begins over HTTP, what it writes, and what is told of it."""
+    """How its work begins over HTTP, what it writes, and what is reported of it."""
 
     runs: runner.Stream
     table: str

@@ -211,7 +211,7 @@ def _refusal(
         return None
     if row.expires_at <= now:
         return errors.MarketEvidenceChanged(
-            f"the evidence for the price of {card} has expired; the next run prices it anew"
+            f"the evidence for the price of {card} has expired; the next run prices it again"
         )
     if row.card_id is None or row.pinned:
         return errors.NotEligible(
@@ -319,7 +319,7 @@ async def put_back(
         if await run(session, _PUT_BACK, values | {"now": now}) != cards:
             raise errors.ChangedSince("the price of one of these cards was changed since")
     if await run(session, _WAIT_AGAIN, values | {"answer": undo["answer"]}) != cards:
-        raise errors.ChangedSince("one of these prices waits again or was decided anew")
+        raise errors.ChangedSince("one of these prices waits again or has a new decision")
     if undo["answer"] == "accepted":
         await _forget(session, caller, undo["cards"], was, values["at"])
         state.export_fingerprint = await fingerprint(session, caller.seller_id)

@@ -97,7 +97,7 @@ async def backtest(
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
     if len(kept) > BACKTEST_SNAPSHOTS:
         raise errors.InvalidPayload(
-            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots lie between them:"
+            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots are between them:"
             " ask for fewer days"
         )
     sold = await snapshots.sold_lines(session, seller_id, since, until)

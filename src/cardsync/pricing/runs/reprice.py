@@ -170,7 +170,7 @@ async def settle_review(
         raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
     if answer == "confirmed" and await _is_overtaken(session, run):
         raise errors.NotAwaitingReview(
-            f"price run {run_id} is overtaken: the cards were priced anew since"
+            f"price run {run_id} is overtaken: the cards were priced again since"
         )
     if answer == "discarded":
         run.state = "discarded"
