@@ -22,7 +22,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.market.of_cards import KEYS, NO_MARKET
-from cardsync.market.of_past import PastMarket, past_market
+from cardsync.market.of_past import past_market
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Choices, choices, games_with_rules
@@ -162,16 +162,10 @@ async def _go_through(
     told: Told,
     is_late: Callable[[], bool],
 ) -> None:
-    pins = await pins_of(session, account.seller_id, asked.now)
-    await snapshots.gather(
-        session,
-        account,
-        replace(asked, now=kept[0].at),
-        kept[-1].at,
-    )
-    market: PastMarket | None = None
-    if asked.reads_market:
-        market = await past_market(session, account.seller_id, kept[-1].at)
+    seller_id, last = account.seller_id, kept[-1].at
+    pins = await pins_of(session, seller_id, asked.now)
+    await snapshots.gather(session, account, replace(asked, now=kept[0].at), last)
+    market = await past_market(session, seller_id, last) if asked.reads_market else None
     shop: Shop | None = None
     chosen: Choices | None = None
     games: list[str] | None = None
@@ -180,36 +174,16 @@ async def _go_through(
             raise errors.InvalidPayload(
                 f"from, to: {place} of {len(kept)} snapshots took too long: ask for fewer days"
             )
-        run = replace(asked, now=snapshot.at)
-        again = chosen is None or chosen.run.active_sales != run.active_sales
-        known = (
-            await choices(session, account.seller_id, run) if chosen is None or again else chosen
-        )
-        chosen = replace(known, run=replace(known.run, now=snapshot.at))
-        if again:
+        chosen, anew = await _choices_at(session, seller_id, asked, chosen, snapshot.at)
+        if anew:
             # The games of today's cards are taken for those of each day.
             games = await games_with_rules(session, account, chosen)
         # A query that depends on the time may select other cards although nothing changed.
-        whole = again or chosen.timed
-        after = None if whole else kept[place - 1].at
-        changed = await snapshots.changed(
-            session,
-            account,
-            chosen,
-            after,
-            NO_MARKET if market is None else market.known,
-        )
+        after = None if anew or chosen.timed else kept[place - 1].at
+        known = NO_MARKET if market is None else market.known
+        changed = await snapshots.changed(session, account, chosen, after, known)
         if shop is None:
-            past = await unsold(
-                session,
-                account.seller_id,
-                chosen.run,
-                None,
-                until=snapshot.at,
-            )
-            shop = Shop(changed, snapshot.at, account.time_zone, past)
-            for before in await snapshots.covered_before(session, account.seller_id, snapshot.at):
-                shop.covered(before.at, _numbers(account, before.lines))
+            shop = await _shop_at(session, account, chosen.run, changed, snapshot.at)
         else:
             await asyncio.to_thread(shop.advance, changed, snapshot.at)
         seen: pl.DataFrame | None = None
@@ -229,6 +203,37 @@ async def _go_through(
             games,
             seen,
         )
+
+
+async def _choices_at(
+    session: AsyncSession,
+    seller_id: int,
+    asked: Run,
+    earlier: Choices | None,
+    at: datetime,
+) -> tuple[Choices, bool]:
+    """Return which rule selects each card at a moment, and whether that was read anew: it is for the
+    first moment, and when a sale has begun or ended since the earlier one.
+    """
+    run = replace(asked, now=at)
+    if earlier is not None and earlier.run.active_sales == run.active_sales:
+        return replace(earlier, run=replace(earlier.run, now=at)), False
+    return await choices(session, seller_id, run), True
+
+
+async def _shop_at(
+    session: AsyncSession,
+    account: Account,
+    run: Run,
+    cards: pl.DataFrame,
+    at: datetime,
+) -> Shop:
+    """Return the shop as it was at its first snapshot."""
+    past = await unsold(session, account.seller_id, run, None, until=at)
+    shop = Shop(cards, at, account.time_zone, past)
+    for before in await snapshots.covered_before(session, account.seller_id, at):
+        shop.covered(before.at, _numbers(account, before.lines))
+    return shop
 
 
 def _between(sold: pl.DataFrame, since: datetime, until: datetime | None) -> pl.DataFrame:

@@ -29,6 +29,7 @@ from cardsync.pricing.rollback.packed_rows import pack
 from cardsync.pricing.rollback.rollbacks import OPEN, end
 from cardsync.quick_add.settle import FileReport, settle_file
 from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.models import SyncState
 from cardsync.sync.price_events import note_price_events
 from cardsync.work.jobs import Work
 
@@ -210,8 +211,28 @@ async def record(
     if known is not None:
         return known.id, 0
     rollback = await _served_as(session, caller.seller_id, report.file_sha256)
-    event = RepricingEvent(
-        seller_id=caller.seller_id,
+    event = _event_of(report, caller.seller_id, rollback, now)
+    session.add(event)
+    await session.flush()
+    await note_price_events(session, caller.seller_id, report.sync_cycle_id)
+    was = await _end_its_work(session, state, report, rollback, event, now)
+    moving = _to_move(report, rollback)
+    if moving:
+        await apply_imported_prices.begin(session, caller.seller_id)
+    else:
+        event.settled_at = now
+    note(session, caller, f"pricing.{report.outcome}", f"{was}: {_summary(report)}", now)
+    return event.id, moving
+
+
+def _event_of(
+    report: Report,
+    seller_id: int,
+    rollback: PriceRollback | None,
+    now: datetime,
+) -> RepricingEvent:
+    return RepricingEvent(
+        seller_id=seller_id,
         key=report.key,
         outcome=report.outcome,
         sync_cycle_id=report.sync_cycle_id,
@@ -230,53 +251,47 @@ async def record(
         imported_at=min(report.imported_at, now),
         recorded_at=now,
     )
-    session.add(event)
-    await session.flush()
-    await note_price_events(session, caller.seller_id, report.sync_cycle_id)
+
+
+def _to_move(report: Report, rollback: PriceRollback | None) -> int:
+    """Return how many cards get other prices by the report."""
+    if report.outcome == "failed":
+        return 0
     open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
-    moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
-    if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
-        await end(
-            session,
-            state,
-            rollback,
-            "failed",
-            now,
-            {"step": report.step, **(report.error or {})},
-        )
-    failure = (report.error or {}).get("message") if report.outcome == "failed" else None
-    told = FileReport(report.rejected, failure, report.refused_entries)
-    listings = rollback is None and await settle_file(
-        session,
-        caller.seller_id,
-        report.file_sha256,
-        told,
-        now,
-    )
-    if report.outcome == "imported" and rollback is None and not listings:
-        cycle = report.sync_cycle_id
-        sha256 = report.file_sha256
-        queued_at = await end_pushes(
-            session, caller.seller_id, cycle, sha256, event.imported_at, now
-        )
-        # No file is imported before there are prices for it, whatever the agent's clock says.
-        event.imported_at = max(event.imported_at, queued_at or event.imported_at)
-    if moving:
-        await apply_imported_prices.begin(session, caller.seller_id)
-    else:
-        event.settled_at = now
-    of = f"rollback {rollback.id}" if rollback else "listings" if listings else "price updates"
+    return len(report.rows) + open_cards
+
+
+def _summary(report: Report) -> str:
     count = len(report.rejected) + len(report.refused_entries)
     refused = f", {count} refused" if count else ""
     paused = f", {len(report.paused)} paused" if report.paused else ""
-    note(
-        session,
-        caller,
-        f"pricing.{report.outcome}",
-        f"{of}: {report.outcome}, {report.row_count} rows{refused}{paused}",
-        now,
-    )
-    return event.id, moving
+    return f"{report.outcome}, {report.row_count} rows{refused}{paused}"
+
+
+async def _end_its_work(
+    session: AsyncSession,
+    state: SyncState,
+    report: Report,
+    rollback: PriceRollback | None,
+    event: RepricingEvent,
+    now: datetime,
+) -> str:
+    """End what waited for the file, and say what the file was."""
+    seller_id, error = event.seller_id, report.error or {}
+    if rollback is not None:
+        if report.outcome == "failed" and rollback.state in OPEN:
+            await end(session, state, rollback, "failed", now, {"step": report.step, **error})
+        return f"rollback {rollback.id}"
+    failure = error.get("message") if report.outcome == "failed" else None
+    told = FileReport(report.rejected, failure, report.refused_entries)
+    if await settle_file(session, seller_id, report.file_sha256, told, now):
+        return "listings"
+    if report.outcome == "imported":
+        cycle, sha256 = report.sync_cycle_id, report.file_sha256
+        queued_at = await end_pushes(session, seller_id, cycle, sha256, event.imported_at, now)
+        # No file is imported before there are prices for it, whatever the agent's clock says.
+        event.imported_at = max(event.imported_at, queued_at or event.imported_at)
+    return "price updates"
 
 
 async def _served_as(
