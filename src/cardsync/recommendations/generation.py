@@ -19,6 +19,7 @@ from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.market.evidence import (
     ANCHOR_SALES,
     BUY_OUT_WINDOW,
+    LISTINGS_FRESH,
     SALES_FETCHED,
     SALES_WINDOW,
 )
@@ -32,7 +33,6 @@ from cardsync.pricing.engine.run_inputs import TIME, Run
 # The order decides between kinds of equal value.
 KINDS: Final = ("depth_raise", "sales_anchor", "generic_raise", "demand_pulse")
 SIGNALS_MOST: Final = 3
-LISTINGS_FRESH: Final = timedelta(hours=24)
 # The lowest of two listings is one seller's opinion.
 DEPTH_LISTINGS: Final = 3
 DEPTH_UNDERCUT_BP: Final = 100

@@ -10,15 +10,13 @@ from typing import Final
 
 import polars as pl
 
+from cardsync.market.evidence import SALES_FETCHED, SALES_WINDOW
 from cardsync.pricing.engine.breaker import CONFIRMED_BP
 from cardsync.pricing.engine.expressions import true
 from cardsync.pricing.engine.holdout_draw import window
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import LISTINGS_MAX_AGE_HOURS, TIME, Run
 
-# The sales anchor's own limits (pricing.md step 3).
-_SALES_FETCHED: Final = timedelta(hours=24)
-_SALES_NEWEST: Final = timedelta(days=30)
 _MOST: Final = 2**62
 WAITING: Final[dict[str, pl.DataType]] = {
     "marketplace_id": pl.Int64(),
@@ -95,8 +93,8 @@ def _expires(run: Run, listings_hours: pl.Expr) -> pl.Expr:
     by_listings = undercut & (pl.col("undercut_source") == "listings")
     ages = [
         pl.when(~anchored).then(pl.col("source_observed_at") + upload),
-        pl.when(anchored).then(pl.col("sales_fetched_at") + _SALES_FETCHED),
-        pl.when(anchored).then(pl.col("sales_newest_at") + _SALES_NEWEST),
+        pl.when(anchored).then(pl.col("sales_fetched_at") + SALES_FETCHED),
+        pl.when(anchored).then(pl.col("sales_newest_at") + SALES_WINDOW),
         *(
             pl.when(gated).then(pl.col(clock) + listed)
             for clock in ("observed_at", "listings_observed_at", "sales_fetched_at")

@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from cardsync.market.evidence import ANCHOR_SALES, SALES_FETCHED, SALES_WINDOW
 from cardsync.pricing.engine.expressions import first, moment, since, true, where
 from cardsync.pricing.engine.rules import PRICE_SOURCES, PriceSource
 from cardsync.pricing.engine.run_inputs import Run
@@ -17,10 +18,6 @@ SOURCE: Final = pl.Enum(PRICE_SOURCES)
 REFUSAL: Final = pl.Enum(
     ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old", "future_evidence"],
 )
-
-SALES_ANCHOR_MIN_SALES: Final = 3
-SALES_ANCHOR_NEWEST: Final = timedelta(days=30)
-SALES_ANCHOR_FETCHED: Final = timedelta(hours=24)
 
 _PRICE_COLUMN: Final[dict[PriceSource, str]] = {
     "sales_anchor": "sales_median",
@@ -73,9 +70,9 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
     checks = [("absent", price_of(source).is_null())]
     if source == "sales_anchor":
         checks += [
-            ("too_few_sales", ~true(pl.col("sales_count") >= SALES_ANCHOR_MIN_SALES)),
-            ("sales_too_old", ~since(run.now - SALES_ANCHOR_NEWEST, "sales_newest_at")),
-            ("evidence_too_old", ~since(run.now - SALES_ANCHOR_FETCHED, "sales_fetched_at")),
+            ("too_few_sales", ~true(pl.col("sales_count") >= ANCHOR_SALES)),
+            ("sales_too_old", ~since(run.now - SALES_WINDOW, "sales_newest_at")),
+            ("evidence_too_old", ~since(run.now - SALES_FETCHED, "sales_fetched_at")),
             # A stamp from the future says nothing about the age, so the evidence is unknown.
             ("future_evidence", true(pl.col("sales_fetched_at") > moment(run.now))),
         ]

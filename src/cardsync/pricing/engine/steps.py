@@ -15,6 +15,7 @@ from typing import Final
 
 import polars as pl
 
+from cardsync.market.evidence import BUY_OUT_WINDOW
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT
 from cardsync.pricing.engine.expressions import (
     cents,
@@ -63,7 +64,6 @@ LISTING_SOURCE: Final = pl.Enum(["listings", "low"])
 UNDERCUT: Final = pl.Enum(["taken", "no_listing", "not_above", "buy_out", "not_higher"])
 
 LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
-BUY_OUT_WINDOW: Final = timedelta(hours=4)
 RECENT_MOVE: Final = timedelta(days=14)
 
 
