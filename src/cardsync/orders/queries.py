@@ -27,7 +27,8 @@ from cardsync.orders.conditions import (
 )
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
-from cardsync.orders.pull_reads import RECENT, Summary
+from cardsync.orders.pull_reads import RECENT, session_of
+from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import KEEP_WAITING
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 
@@ -55,7 +56,7 @@ class Found:
     items: Mapping[int, list[ItemRow]]
     status_counts: Counts
     total: int
-    sessions: list[Summary] = field(default_factory=list)
+    sessions: list[PullSession] = field(default_factory=list)
 
 
 async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
@@ -296,5 +297,5 @@ async def _shown(
         total=sum(
             n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses
         ),
-        sessions=[Summary._make(row) for row in sessions],
+        sessions=[session_of(*row) for row in sessions],
     )
