@@ -9,6 +9,7 @@ import pytest
 
 from cardsync.cards.shown import GateHold
 from cardsync.pricing.engine.steps import GATE_PASSED, VERDICT
+from cardsync.recommendations.shown import HeldShown
 from cardsync.recommendations.why_held import GATES, SENTENCES, Held, gate_hold
 
 CASES = [
@@ -36,7 +37,7 @@ def test_a_reason_has_its_sentence(held, sentence):
 
 
 def test_each_reason_has_one_word_on_pages():
-    words = {held.reason: held.word for held, _ in CASES}
+    words = {held.reason: HeldShown(held.reason, "", None).word for held, _ in CASES}
     reviewed = dict.fromkeys(("rise", "drop", "first_price"), "held for review")
     assert words == reviewed | {"holdout": "hold-out", "cap": "held by cap", "gate": "held by gate"}
 

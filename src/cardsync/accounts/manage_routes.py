@@ -26,7 +26,6 @@ from cardsync.accounts.shown import (
     RosterBody,
     SignedOut,
     deletion_body,
-    keys_body,
     members_body,
     roster_body,
 )
@@ -132,8 +131,7 @@ async def new_link(
 @get("/keys", responses=problems(*READ))
 async def list_keys(caller: Caller, session: AsyncSession) -> KeysBody:
     """Show the account's keys, never the secrets. `why_none` says why no key can be made."""
-    rows = await own_keys.listed(session, caller)
-    return keys_body(rows, await own_keys.why_none(session, caller, clock.now()))
+    return await own_keys.listed(session, caller, clock.now())
 
 
 @post(
@@ -156,7 +154,7 @@ async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> Minte
 async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyBody:
     """Make a key useless, at once and for every agent that has it."""
     await own_keys.revoke(session, caller, key_id, clock.now())
-    body = keys_body(await own_keys.listed(session, caller), "")
+    body = await own_keys.listed(session, caller, clock.now())
     return next(key for key in body.keys if key.id == key_id)
 
 

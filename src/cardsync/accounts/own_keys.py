@@ -6,7 +6,6 @@ A key is shown once, when it is made. The command line does the same for every a
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,25 +19,22 @@ from cardsync.access.entitlements import is_paid
 from cardsync.access.keys import MintedKey
 from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
+from cardsync.accounts.shown import KeyBody, KeysBody
+from cardsync.clock import rfc3339
 
 
-class KeyRow(NamedTuple):
-    key_id: int
-    name: str
-    created_at: datetime
-    revoked_at: datetime | None
-
-
-async def listed(session: AsyncSession, caller: Caller) -> list[KeyRow]:
-    """Return the account's keys, oldest first. Raises OwnerRequired."""
+async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
+    """Return the account's keys, oldest first, and why it can make none. Raises OwnerRequired."""
     caller.must_be_owner()
-    return [KeyRow(*row) for row in await keys.listed(session, caller.seller_id)]
-
-
-async def why_none(session: AsyncSession, caller: Caller, now: datetime) -> str:
-    """Return why this account can make no key, or nothing."""
+    rows = await keys.listed(session, caller.seller_id)
     problem = await _refusal(session, caller, now)
-    return str(problem) if problem else ""
+    return KeysBody(
+        [
+            KeyBody(id, name, rfc3339(made), rfc3339(revoked) if revoked else None)
+            for id, name, made, revoked in rows
+        ],
+        str(problem) if problem else None,
+    )
 
 
 async def _refusal(session: AsyncSession, caller: Caller, now: datetime) -> errors.Problem | None:

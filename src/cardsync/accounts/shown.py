@@ -14,7 +14,6 @@ from cardsync.access.member_models import AccountDeletion, Passkey
 from cardsync.access.models import Account
 from cardsync.access.sessions import SignedIn
 from cardsync.accounts import account_settings
-from cardsync.accounts.own_keys import KeyRow
 from cardsync.accounts.roster import Listed
 from cardsync.clock import rfc3339
 from cardsync.money import dollars, to_units
@@ -194,16 +193,3 @@ def roster_body(member: Listed) -> RosterBody:
 
 def members_body(members: list[Listed]) -> MembersBody:
     return MembersBody([roster_body(member) for member in members])
-
-
-def keys_body(rows: list[KeyRow], why_none: str) -> KeysBody:
-    shown = [
-        KeyBody(
-            row.key_id,
-            row.name,
-            rfc3339(row.created_at),
-            rfc3339(row.revoked_at) if row.revoked_at else None,
-        )
-        for row in rows
-    ]
-    return KeysBody(shown, why_none or None)

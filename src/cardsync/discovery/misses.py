@@ -11,8 +11,8 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from datetime import date, datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import Final
 
 import structlog
 from sqlalchemy import text
@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import limits
 from cardsync.concurrency import flushing
 from cardsync.database.session import Database, run
+from cardsync.discovery.network_shown import UnmetBody
 from cardsync.discovery.resolve import EXPOSED
 
 log = structlog.get_logger(__name__)
@@ -50,20 +51,6 @@ _UNMET = f"""
             WHERE o.product_id = m.product_id AND o.price IS NOT NULL AND {EXPOSED})
      ORDER BY m.callers DESC, m.asked_on DESC, p.product_name, p.id LIMIT {limits.UNMET_SHOWN}
 """
-
-
-class Unmet(NamedTuple):
-    """`held` says that the seller who reads it holds the card, though the network does not see it."""
-
-    product_id: int
-    product_name: str
-    set_name: str
-    number: str | None
-    finish: str | None
-    game: str
-    callers: int
-    asked_on: date
-    held: bool
 
 
 class Misses:
@@ -102,11 +89,11 @@ class Misses:
         return flushing(self.flush, every, "network_misses_flush_failed")
 
 
-async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[Unmet]:
+async def unmet(session: AsyncSession, seller_id: int, now: datetime) -> list[UnmetBody]:
     """Return what no exposed seller offers although enough callers asked for it lately."""
     since = (now - timedelta(days=limits.MISS_DAYS)).date()
     rows = await session.execute(text(_UNMET), {"since": since, "seller": seller_id, "now": now})
-    return [Unmet(*row) for row in rows]
+    return [UnmetBody(*row) for row in rows]
 
 
 async def drop_old(database: Database, now: datetime) -> int:

@@ -5,8 +5,7 @@ and the cards that nobody in the network had.
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal
-from typing import NamedTuple
+from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,7 +15,10 @@ from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
 from cardsync.discovery import misses
-from cardsync.discovery.misses import Unmet
+from cardsync.discovery.links import buy_url
+from cardsync.discovery.network_shown import NetworkBody, OwnOfferBody, postage_shown
+from cardsync.money import dollars, to_units
+from cardsync.settings import Settings
 
 # A thousand offers are looked at, so that the page stays quick for the largest shop.
 _SHOWN = f"""
@@ -29,34 +31,12 @@ _SHOWN = f"""
 """
 
 
-class OwnOffer(NamedTuple):
-    product_id: int
-    product_name: str
-    set_name: str
-    number: str | None
-    finish: str | None
-    game: str
-    condition: str
-    price: Decimal
-    quantity: int
-    marketplace_product_id: int | None
-
-
-class Network(NamedTuple):
-    """`hidden_because` is empty while buyers see the stock; otherwise it names each reason:
-    no_consent, not_published, suspended, plan_ended.
-    """
-
-    account: Account
-    hidden_because: list[str]
-    printings: int
-    copies: int
-    refreshed_at: datetime | None
-    shown: list[OwnOffer]
-    unmet: list[Unmet]
-
-
-async def read_network(session: AsyncSession, caller: Caller, now: datetime) -> Network:
+async def read_network(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> NetworkBody:
     """Raises OwnerRequired."""
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
@@ -68,15 +48,44 @@ async def read_network(session: AsyncSession, caller: Caller, now: datetime) -> 
         seller,
     )
     printings, copies, refreshed_at = found.one_or_none() or (0, 0, None)
-    shown = [OwnOffer(*row) for row in await session.execute(text(_SHOWN), seller)]
-    return Network(
-        account,
-        hidden_because(account, now),
+    hidden = hidden_because(account, now)
+    return NetworkBody(
+        not hidden,
+        hidden,
+        account.network_consented_at,
+        account.network_published_at,
+        account.store_name,
+        account.listing_url_template,
+        postage_shown(account.postage_steps) if account.postage_steps else [],
         printings,
         copies,
         refreshed_at,
-        shown,
+        [
+            _own(row, account.listing_url_template, settings)
+            for row in await session.execute(text(_SHOWN), seller)
+        ],
         await misses.unmet(session, caller.seller_id, now),
+    )
+
+
+def _own(row: Any, template: str | None, settings: Settings) -> OwnOfferBody:
+    link = buy_url(
+        row.marketplace_product_id,
+        template,
+        settings.marketplace_product_url,
+        settings.affiliate_url_template,
+    )
+    return OwnOfferBody(
+        row.id,
+        row.product_name,
+        row.set_name,
+        row.number,
+        row.finish,
+        row.game,
+        row.condition,
+        dollars(to_units(row.price)),
+        row.quantity,
+        link,
     )
 
 

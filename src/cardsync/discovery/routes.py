@@ -21,7 +21,7 @@ from cardsync.discovery.availability import find, missed
 from cardsync.discovery.basket import split_basket
 from cardsync.discovery.basket_shown import SplitBasket, basket_body
 from cardsync.discovery.network import read_network
-from cardsync.discovery.network_shown import NetworkBody, network_body
+from cardsync.discovery.network_shown import NetworkBody
 from cardsync.discovery.shown import Discovery, discovery_body
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems
@@ -106,7 +106,7 @@ async def network(caller: Caller, session: AsyncSession, settings: Settings) -> 
     """Show the owner whether buyers see the stock, how it looks to them, and what was asked for
     lately that nobody whose stock is seen had. `PATCH /api/account` has the switches.
     """
-    return network_body(await read_network(session, caller, clock.now()), settings)
+    return await read_network(session, caller, settings, clock.now())
 
 
 network_router = Router(

@@ -1,4 +1,5 @@
-"""Reads a seller's lists with their counts, and makes, renames and deletes them.
+"""A seller's lists: operations read them with their counts, and make, rename and delete them. A
+caller and a name come in; a `CardListBody` goes out.
 
 Only one transaction at a time makes or renames lists of a seller, so that names, slugs and the
 number of lists hold; every change of a list locks its row.
@@ -7,8 +8,9 @@ number of lists hold; every change of a list locks its row.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import UNSET
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -19,21 +21,8 @@ from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
 from cardsync.lists.names import free_slug, is_one_line
+from cardsync.lists.shown import CardListBody
 from cardsync.search.list_names import name_key, seen_name
-
-
-class ListRow(NamedTuple):
-    """`member` says whether the card that the request names is on the list."""
-
-    id: int
-    name: str
-    slug: str
-    position: int
-    card_count: int
-    active_count: int
-    gone_count: int
-    member: bool
-
 
 _LISTS = f"""
     SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count,
@@ -50,8 +39,8 @@ _LISTS = f"""
 """
 
 
-async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
-    """Return all lists; `asked` is the card for which `member` is set, given by `card_id` or
+async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:
+    """Return all lists; `asked` is the card for which `member` is told, given by `card_id` or
     `marketplace_id`, or empty.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
@@ -60,10 +49,38 @@ async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> 
         _LISTS.format(member=member, which="true"),
         {"seller": caller.seller_id, "member": caller.member_id, **asked},
     )
-    return [ListRow(*row) for row in found]
+    return [_body(caller, *row, asked=bool(asked)) for row in found]
 
 
-async def read_list(reading: Reading, caller: Caller, list_id: int) -> ListRow:
+def _body(
+    caller: Caller,
+    id: int,
+    name: str,
+    slug: str,
+    position: int,
+    cards: int,
+    active: int,
+    gone: int,
+    member: bool,
+    *,
+    asked: bool = False,
+) -> CardListBody:
+    """Return a row of _LISTS."""
+    return CardListBody(
+        id,
+        name,
+        slug,
+        position,
+        cards,
+        active,
+        gone,
+        query=f"list:{slug}",
+        member=member if asked else UNSET,
+        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{id}/cards",
+    )
+
+
+async def read_list(reading: Reading, caller: Caller, list_id: int) -> CardListBody:
     """Return one list. Raises NotFound."""
     found = await reading.rows(
         _LISTS.format(member="false", which="l.id = :id"),
@@ -71,7 +88,7 @@ async def read_list(reading: Reading, caller: Caller, list_id: int) -> ListRow:
     )
     if not found:
         raise no_list(list_id)
-    return ListRow(*found[0])
+    return _body(caller, *found[0])
 
 
 async def names_of_lists(reading: Reading, caller: Caller) -> list[tuple[int, str]]:
@@ -88,10 +105,10 @@ def no_list(list_id: int) -> errors.NotFound:
     return errors.NotFound(f"there is no list {list_id}")
 
 
-async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> ListRow:
+async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> CardListBody:
     statement = text(_LISTS.format(member="false", which="l.id = :id"))
     named = {"seller": caller.seller_id, "member": caller.member_id, "id": list_id}
-    return ListRow(*(await session.execute(statement, named)).one())
+    return _body(caller, *(await session.execute(statement, named)).one())
 
 
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
@@ -120,7 +137,9 @@ _MAKE = """
 """
 
 
-async def create_list(session: AsyncSession, caller: Caller, name: Any, now: datetime) -> ListRow:
+async def create_list(
+    session: AsyncSession, caller: Caller, name: Any, now: datetime
+) -> CardListBody:
     """Make a list. Raises InvalidName, NameTaken or ListLimitReached."""
     name = readable_name(name)
     known = await _alone_with_names(session, caller.seller_id)
@@ -157,7 +176,7 @@ async def rename_list(
     list_id: int,
     name: Any,
     now: datetime,
-) -> ListRow:
+) -> CardListBody:
     """Rename a list; its slug stays. Raises NotFound, InvalidName or NameTaken."""
     caller.must_be_owner()
     known = await _alone_with_names(session, caller.seller_id)

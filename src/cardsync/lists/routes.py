@@ -21,7 +21,7 @@ from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
 from cardsync.lists import lists
 from cardsync.lists.as_csv import lists_as_csv
-from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
+from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING
 from cardsync.plans.writer import Writer
@@ -67,9 +67,7 @@ async def read_lists(
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         found = await lists.all_lists(reading, caller, asked)
-    return Lists(
-        [list_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST
-    )
+    return Lists(found, limits.CARDS_PER_LIST)
 
 
 @get(
@@ -90,7 +88,7 @@ async def read_list(
 ) -> CardListBody:
     """One list with its counts; its cards are what its `query` finds."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return list_body(caller, await lists.read_list(reading, caller, list_id))
+        return await lists.read_list(reading, caller, list_id)
 
 
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
@@ -103,7 +101,7 @@ OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 )
 async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> CardListBody:
     """A new list, at the end."""
-    return list_body(caller, await lists.create_list(session, caller, data.name, clock.now()))
+    return await lists.create_list(session, caller, data.name, clock.now())
 
 
 # Rules may select the cards of a list, so that its cards may cost something else then.
@@ -118,7 +116,7 @@ OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound, *LIMITED)
 )
 async def rename_list(writer: Writer, list_id: int, data: ListName) -> CardListBody:
     """Another name; the slug stays."""
-    return list_body(writer.caller, await writes.rename_list(writer, list_id, data.name))
+    return await writes.rename_list(writer, list_id, data.name)
 
 
 @delete("/lists/{list_id:int}", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER))
@@ -145,7 +143,7 @@ async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await writes.add_cards(writer, list_id, data)
     one = await lists.one_list(writer.session, writer.caller, list_id)
-    return CardsAdded(list_body(writer.caller, one), *done)
+    return CardsAdded(one, *done)
 
 
 @get(
@@ -207,7 +205,7 @@ async def remove_cards(
     selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await writes.remove_cards(writer, list_id, selection)
     one = await lists.one_list(writer.session, writer.caller, list_id)
-    return CardsRemoved(list_body(writer.caller, one), removed)
+    return CardsRemoved(one, removed)
 
 
 router = Router(

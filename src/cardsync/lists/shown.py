@@ -1,12 +1,9 @@
-"""The JSON structs of lists, and the functions that fill them from rows. Pure."""
+"""The shapes of lists, as the API and pages show them. Pure."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import UNSET, UnsetType
-
-from cardsync.access.caller import Caller
-from cardsync.lists.lists import ListRow
 
 
 class CardListBody(msgspec.Struct):
@@ -46,13 +43,3 @@ class CardsAdded(msgspec.Struct):
 class CardsRemoved(msgspec.Struct):
     list: CardListBody
     removed: int
-
-
-def list_body(caller: Caller, row: ListRow, *, member: bool = False) -> CardListBody:
-    told = {name: value for name, value in row._asdict().items() if name != "member"}
-    return CardListBody(
-        **told,
-        query=f"list:{row.slug}",
-        member=row.member if member else UNSET,
-        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{row.id}/cards",
-    )

@@ -7,8 +7,9 @@ It shows no seller's row, and statements without their values.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,6 +17,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import LINES
+from cardsync.clock import rfc3339
+from cardsync.operators.shown import (
+    CatalogImportShown,
+    InstallationShown,
+    JobsShown,
+    LineShown,
+    QueueShown,
+    ReleaseShown,
+    StatementShown,
+)
 
 _PRODUCTS: Final = "SELECT game, sum(printings) FROM catalog_name GROUP BY game"
 _QUEUES: Final = """
@@ -57,75 +68,19 @@ _VALUE: Final = re.compile(
 _CHARACTERS: Final = 400
 
 
-class GameLine(NamedTuple):
-    name: str
-    label: str
-    category_id: int
-    products: int
-
-
-class Stream(NamedTuple):
-    """`waiting` counts the sellers whose work is due; `resting` those whose work was put back."""
-
-    stream: str
-    waiting: int
-    oldest_at: datetime | None
-    resting: int
-    put_back: int
-
-
-class Jobs(NamedTuple):
-    waiting: int
-    running: int
-    failed: int
-
-
-class Statement(NamedTuple):
-    """`calls` is zero for a statement that runs now; else `seconds` is the mean of all calls."""
-
-    seconds: float
-    calls: int
-    state: str
-    statement: str
-
-
-class AgentRelease(NamedTuple):
-    product: str
-    version: str
-    platform: str
-    channel: str
-    percentage: int
-    published_at: datetime
-    expires_at: datetime
-    killed: bool
-
-
-class Imported(NamedTuple):
-    source: str
-    rows: int
-    added: int
-    changed: int
-    vanished: int
-    skipped: int
-    finished_at: datetime
-
-
-class Installation(NamedTuple):
-    lines: list[GameLine]
-    queues: list[Stream]
-    jobs: Jobs
-    statements: list[Statement]
-    releases: list[AgentRelease]
-    imports: list[Imported]
-
-
 def without_values(statement: str) -> str:
     """Return a statement in one line with a question mark for each value. Pure."""
     bare = " ".join(_VALUE.sub("?", statement).split())
     return bare if len(bare) <= _CHARACTERS else bare[:_CHARACTERS] + "…"
 
 
-async def read_installation(session: AsyncSession, caller: Caller, now: datetime) -> Installation:
+async def read_installation(
+    session: AsyncSession,
+    caller: Caller,
+    now: datetime,
+    *,
+    unknown_lines: bool,
+) -> InstallationShown:
     """Raises OperatorRequired."""
     caller.must_be_operator()
     most = {"most": limits.OPERATOR_ROWS}
@@ -134,27 +89,36 @@ async def read_installation(session: AsyncSession, caller: Caller, now: datetime
     jobs = (await session.execute(text(_JOBS))).one()
     releases = await session.execute(text(_RELEASES), most)
     imports = await session.execute(text(_IMPORTS), most)
-    return Installation(
-        [GameLine(*line, int(counted.get(line.name, 0))) for line in LINES],
-        [Stream(*row) for row in queues],
-        Jobs(*jobs),
+    return InstallationShown(
+        [LineShown(*line, int(counted.get(line.name, 0))) for line in LINES],
+        unknown_lines,
+        [
+            QueueShown(stream, waiting, _waited(oldest, now), resting, put_back)
+            for stream, waiting, oldest, resting, put_back in queues
+        ],
+        JobsShown(*jobs),
         await _statements(session),
-        [AgentRelease(*row) for row in releases],
-        [Imported(*row) for row in imports],
+        [ReleaseShown(*_with_moments(row)) for row in releases],
+        [CatalogImportShown(*_with_moments(row)) for row in imports],
     )
 
 
-async def _statements(session: AsyncSession) -> list[Statement]:
+def _with_moments(row: Iterable[Any]) -> list[Any]:
+    return [rfc3339(value) if isinstance(value, datetime) else value for value in row]
+
+
+def _waited(oldest: datetime | None, now: datetime) -> int:
+    return max(0, round((now - oldest).total_seconds())) if oldest else 0
+
+
+async def _statements(session: AsyncSession) -> list[StatementShown]:
     most = {"most": limits.OPERATOR_ROWS}
     running = await session.execute(text(_RUNNING), most)
-    found = [
-        Statement(float(seconds), 0, state, without_values(query))
-        for seconds, state, query in running
-    ]
+    found = [(seconds, 0, state, query) for seconds, state, query in running]
     if await session.scalar(text("SELECT to_regclass('pg_stat_statements')")) is not None:
         kept = await session.execute(text(_KEPT), most)
-        found += [
-            Statement(float(seconds), calls, "finished", without_values(query))
-            for seconds, calls, query in kept
-        ]
-    return found
+        found += [(seconds, calls, "finished", query) for seconds, calls, query in kept]
+    return [
+        StatementShown(round(float(seconds), 3), calls, state, without_values(query))
+        for seconds, calls, state, query in found
+    ]

@@ -17,14 +17,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.operators import installation, shops
-from cardsync.operators.shown import (
-    InstallationShown,
-    SellerShown,
-    SellersShown,
-    installation_shown,
-    seller_shown,
-    sellers_shown,
-)
+from cardsync.operators.shown import InstallationShown, SellerShown, SellersShown
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
 
@@ -54,14 +47,13 @@ async def list_sellers(
     """Show the sellers whose name or address holds the search, the newest first: plans and
     switches, and nothing of what they sell.
     """
-    found, total = await shops.shops(session, caller, search, page)
-    return sellers_shown(found, total, page, limits.OPERATOR_SELLERS)
+    return await shops.shops(session, caller, search, page)
 
 
 @get("/sellers/{seller_id:int}", responses=problems(*READ, errors.NotFound))
 async def read_seller(caller: Caller, session: AsyncSession, seller_id: int) -> SellerShown:
     """Show one seller's plan and switches."""
-    return seller_shown(await shops.one_shop(session, caller, seller_id))
+    return await shops.one_shop(session, caller, seller_id)
 
 
 @patch(
@@ -79,7 +71,7 @@ async def change_seller(
     values = {
         name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
     }
-    return seller_shown(await shops.change_shop(session, caller, seller_id, values, clock.now()))
+    return await shops.change_shop(session, caller, seller_id, values, clock.now())
 
 
 @get("/installation", responses=problems(*READ))
@@ -91,9 +83,10 @@ async def read_installation(
     """Show product lines, queues with their age, slow statements without their values, releases of
     the agent, and imports of the catalog.
     """
-    now = clock.now()
-    found = await installation.read_installation(session, caller, now)
-    return installation_shown(found, now, unknown_lines=settings.allow_unknown_lines)
+    unknown_lines = settings.allow_unknown_lines
+    return await installation.read_installation(
+        session, caller, clock.now(), unknown_lines=unknown_lines
+    )
 
 
 router = Router(

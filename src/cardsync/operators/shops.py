@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,7 +18,9 @@ from cardsync import errors, limits
 from cardsync.access.activity import OPERATOR, note
 from cardsync.access.caller import Caller
 from cardsync.accounts import sellers
+from cardsync.clock import rfc3339
 from cardsync.database.session import enter_tenant
+from cardsync.operators.shown import SellerShown, SellersShown
 
 CHANGEABLE: Final = ("plan", "trial_ends_at", "suspended", "past_due")
 _FOUND: Final = """
@@ -46,31 +48,13 @@ _ACCOUNT: Final = """
 """
 
 
-class Shop(NamedTuple):
-    """`leaves_at` is when an account is removed whose owner asked to delete it."""
-
-    id: int
-    name: str
-    email: str
-    created_at: datetime
-    members: int
-    leaves_at: datetime | None
-    plan: str
-    trial_ends_at: datetime | None
-    suspended: bool
-    past_due: bool
-    sync_mode: str
-    product_lines: list[str]
-    last_sync_at: datetime | None
-
-
 async def shops(
     session: AsyncSession,
     caller: Caller,
     search: str,
     page: int,
-) -> tuple[list[Shop], int]:
-    """Return a page of the sellers, the newest first, and how many there are.
+) -> SellersShown:
+    """Return a page of the sellers, the newest first.
 
     Raises OperatorRequired.
     """
@@ -80,14 +64,14 @@ async def shops(
         "most": limits.OPERATOR_SELLERS,
         "skip": (page - 1) * limits.OPERATOR_SELLERS,
     }
-    total = await session.scalar(text(f"SELECT count(*) {_FOUND}"), values)
+    total = await session.scalar(text(f"SELECT count(*) {_FOUND}"), values) or 0
     rows = (await session.execute(text(_PAGE), values)).all()
     found = [shop for row in rows if (shop := await _with_account(session, row)) is not None]
     await enter_tenant(session, caller.seller_id)
-    return found, total or 0
+    return SellersShown(found, total, page, -(-total // limits.OPERATOR_SELLERS))
 
 
-async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> Shop:
+async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> SellerShown:
     """Raises OperatorRequired, NotFound."""
     caller.must_be_operator()
     row = (await session.execute(text(_ONE), {"seller": seller_id})).first()
@@ -98,10 +82,31 @@ async def one_shop(session: AsyncSession, caller: Caller, seller_id: int) -> Sho
     return shop
 
 
-async def _with_account(session: AsyncSession, row: Any) -> Shop | None:
+async def _with_account(session: AsyncSession, row: Any) -> SellerShown | None:
     await enter_tenant(session, row[0])
     account = (await session.execute(text(_ACCOUNT), {"seller": row[0]})).first()
-    return None if account is None else Shop(*row, *account)
+    if account is None:
+        return None
+    seller_id, name, email, created_at, members, leaves_at = row
+    return SellerShown(
+        seller_id,
+        name,
+        email,
+        rfc3339(created_at),
+        members,
+        account.plan,
+        _moment(account.trial_ends_at),
+        account.suspended,
+        account.past_due,
+        account.sync_mode,
+        account.product_lines,
+        _moment(account.last_sync_at),
+        _moment(leaves_at),
+    )
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else rfc3339(moment)
 
 
 async def change_shop(
@@ -110,7 +115,7 @@ async def change_shop(
     seller_id: int,
     values: Mapping[str, Any],
     now: datetime,
-) -> Shop:
+) -> SellerShown:
     """Change a seller's plan and switches. Raises OperatorRequired, NotFound, InvalidPayload."""
     caller.must_be_operator()
     if values.get("suspended") and seller_id == caller.seller_id:

@@ -1,23 +1,8 @@
-"""The JSON structs of the installation for its operators, and the functions that fill them.
-Pure.
-"""
+"""The shapes of sellers and of the installation, as the operators' API and pages show them."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
-
-from cardsync.clock import rfc3339
-from cardsync.operators.installation import (
-    AgentRelease,
-    GameLine,
-    Imported,
-    Installation,
-    Statement,
-    Stream,
-)
-from cardsync.operators.shops import Shop
 
 
 class SellerShown(msgspec.Struct):
@@ -114,74 +99,3 @@ class InstallationShown(msgspec.Struct):
     statements: list[StatementShown]
     releases: list[ReleaseShown]
     catalog_imports: list[CatalogImportShown]
-
-
-def seller_shown(shop: Shop) -> SellerShown:
-    return SellerShown(
-        id=shop.id,
-        name=shop.name,
-        email=shop.email,
-        created_at=rfc3339(shop.created_at),
-        members=shop.members,
-        plan=shop.plan,
-        trial_ends_at=_moment(shop.trial_ends_at),
-        suspended=shop.suspended,
-        past_due=shop.past_due,
-        sync_mode=shop.sync_mode,
-        product_lines=shop.product_lines,
-        last_sync_at=_moment(shop.last_sync_at),
-        leaves_at=_moment(shop.leaves_at),
-    )
-
-
-def sellers_shown(found: list[Shop], total: int, page: int, per_page: int) -> SellersShown:
-    return SellersShown([seller_shown(shop) for shop in found], total, page, -(-total // per_page))
-
-
-def installation_shown(
-    found: Installation,
-    now: datetime,
-    *,
-    unknown_lines: bool,
-) -> InstallationShown:
-    return InstallationShown(
-        lines=[_line(line) for line in found.lines],
-        unknown_lines=unknown_lines,
-        queues=[_queue(queue, now) for queue in found.queues],
-        jobs=JobsShown(*found.jobs),
-        statements=[_statement(one) for one in found.statements],
-        releases=[_release(one) for one in found.releases],
-        catalog_imports=[_imported(one) for one in found.imports],
-    )
-
-
-def _line(line: GameLine) -> LineShown:
-    return LineShown(*line)
-
-
-def _queue(queue: Stream, now: datetime) -> QueueShown:
-    waited = (now - queue.oldest_at).total_seconds() if queue.oldest_at else 0
-    return QueueShown(
-        queue.stream,
-        queue.waiting,
-        max(0, round(waited)),
-        queue.resting,
-        queue.put_back,
-    )
-
-
-def _statement(one: Statement) -> StatementShown:
-    return StatementShown(round(one.seconds, 3), one.calls, one.state, one.statement)
-
-
-def _release(one: AgentRelease) -> ReleaseShown:
-    published, expires = rfc3339(one.published_at), rfc3339(one.expires_at)
-    return ReleaseShown(*one[:5], published, expires, one.killed)
-
-
-def _imported(one: Imported) -> CatalogImportShown:
-    return CatalogImportShown(*one[:6], rfc3339(one.finished_at))
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else rfc3339(moment)

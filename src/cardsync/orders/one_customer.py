@@ -7,11 +7,12 @@ of the name of its own, which no other version of the database can change.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from msgspec import UNSET
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -25,44 +26,12 @@ from cardsync.database.snapshot_reads import Reading
 from cardsync.orders.customer_sums import REFUNDS, STALE
 from cardsync.orders.customers import key_of
 from cardsync.orders.models import BUYER_HASH, BUYER_KEY
+from cardsync.orders.returns_shown import CustomerInFull, OrderOfCustomerShown, RefunderShown
+from cardsync.orders.shown import moment, money
 
 KIND: Final = "customer.note"
 # A customer with so many refunded orders is shown as a repeat refunder.
 REPEAT_REFUNDS: Final = 2
-
-
-class OrderOfCustomer(NamedTuple):
-    id: int
-    order_number: str
-    order_date: date | None
-    status: str
-    total_amt: Decimal | None
-    refund_amt: Decimal | None
-
-
-class OneCustomer(NamedTuple):
-    """The sums are those of the list of customers; the totals are None for a caller who may not see
-    revenue. `orders` holds the newest.
-    """
-
-    key: str
-    buyer_name: str
-    order_count: int
-    first_order_at: datetime | None
-    last_order_at: datetime | None
-    lifetime_total: Decimal | None
-    refunded_orders: int
-    refunded_total: Decimal | None
-    note: str
-    note_updated_at: datetime | None
-    orders: list[OrderOfCustomer]
-
-
-class Refunder(NamedTuple):
-    key: str
-    buyer_name: str
-    refunded_orders: int
-    refunded_total: Decimal | None
 
 
 # The orders of a customer: by their kept names, or all orders are looked through while a day of
@@ -94,7 +63,7 @@ _ORDERS: Final = """
 _NOTE: Final = "SELECT note, updated_at FROM customer_note WHERE seller_id = :seller AND key = :key"
 
 
-async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustomer:
+async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerInFull:
     """Raises NotFound."""
     values = {"seller": caller.seller_id, "name": _name_of(key)}
     [[stale]], [sums] = await reading.together(
@@ -111,18 +80,23 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> OneCustom
     written = await reading.rows(_NOTE, {"seller": caller.seller_id, "key": _note_key(name)})
     refunds = [row[5] for row in found if row[5] is not None]
     noted, noted_at = written[0] if written else ("", None)
-    return OneCustomer(
+    return CustomerInFull(
         key=key,
         buyer_name=next(row[6] for row in found if row[0] == newest),
         order_count=count,
-        first_order_at=first,
-        last_order_at=last,
-        lifetime_total=caller.revenue(total),
+        first_order_at=moment(first),
+        last_order_at=moment(last),
+        lifetime_total=money(caller.revenue(total)) or UNSET,
+        returning=count > 1,
         refunded_orders=len(refunds),
-        refunded_total=caller.revenue(sum(refunds, Decimal(0))),
+        refunded_total=money(caller.revenue(sum(refunds, Decimal(0)))) or UNSET,
+        repeat_refunder=len(refunds) >= REPEAT_REFUNDS,
         note=noted,
-        note_updated_at=noted_at,
-        orders=[OrderOfCustomer(*row[:6]) for row in found[: limits.ORDERS_OF_CUSTOMER]],
+        note_updated_at=moment(noted_at),
+        orders=[
+            OrderOfCustomerShown(id, number, day, status, money(total), money(refund))
+            for id, number, day, status, total, refund, _ in found[: limits.ORDERS_OF_CUSTOMER]
+        ],
     )
 
 
@@ -198,7 +172,7 @@ _COUNTED: Final = f"""
 """
 
 
-async def repeat_refunders(reading: Reading, caller: Caller) -> list[Refunder]:
+async def repeat_refunders(reading: Reading, caller: Caller) -> list[RefunderShown]:
     """Return the customers with several refunded orders, those with the most first."""
     values = {
         "seller": caller.seller_id,
@@ -212,7 +186,7 @@ async def repeat_refunders(reading: Reading, caller: Caller) -> list[Refunder]:
     if stale:
         found = await reading.rows(_REFUNDERS.format(sums=_COUNTED), values)
     return [
-        Refunder(key_of(name), buyer, refunds, caller.revenue(total))
+        RefunderShown(key_of(name), buyer, refunds, money(caller.revenue(total)) or UNSET)
         for name, buyer, refunds, total in found
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,20 +20,16 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.orders.pull_sessions import order_number, take_out
+from cardsync.orders.pull_shown import OrderMarks, moment
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
 
 # Undoing a dismissal takes the order back (`activity/undo_kinds.py`).
 DISMISSED: Final = "order.dismissed"
 
 
-class Marks(NamedTuple):
-    id: int
-    shipped_marked_at: datetime | None
-    marked_shipped_pending: bool
-    pull_dismissed_at: datetime | None
-
-
-async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
+async def dismiss(
+    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+) -> OrderMarks:
     marks = await _mark(
         session,
         caller,
@@ -48,7 +44,9 @@ async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: dat
     return marks
 
 
-async def undismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
+async def undismiss(
+    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+) -> OrderMarks:
     return await _mark(
         session,
         caller,
@@ -76,7 +74,7 @@ async def mark_shipped(
     caller: Caller,
     order_id: int,
     now: datetime,
-) -> Marks:
+) -> OrderMarks:
     return await _mark(
         session,
         caller,
@@ -94,7 +92,7 @@ async def unmark_shipped(
     caller: Caller,
     order_id: int,
     now: datetime,
-) -> Marks:
+) -> OrderMarks:
     """Remove the mark; the order can be pulled again, unless an upload says otherwise."""
     return await _mark(
         session,
@@ -117,8 +115,8 @@ async def _mark(
     action: str,
     told: str,
     now: datetime,
-) -> Marks:
-    """Set or clear a mark, and tell of it. Raises NotFound."""
+) -> OrderMarks:
+    """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
     seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
     number = await order_number(session, seller_id, order_id)
@@ -131,7 +129,13 @@ async def _mark(
     row = await session.execute(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named
     )
-    return Marks(*row.one())
+    marked = row.one()
+    return OrderMarks(
+        marked.id,
+        moment(marked.shipped_marked_at),
+        marked.pending,
+        moment(marked.pull_dismissed_at),
+    )
 
 
 async def _set(

@@ -7,8 +7,7 @@ end.
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from typing import NamedTuple
+from datetime import datetime
 
 import msgspec
 from sqlalchemy import text
@@ -16,8 +15,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
+from cardsync.clock import rfc3339
 from cardsync.orders.models import PullState
 from cardsync.orders.pull_changes import CHANGED
+from cardsync.orders.pull_shown import (
+    PullItem,
+    PullOrder,
+    PullSession,
+    PullSessionOrders,
+    moment,
+)
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
 from cardsync.shelving.places import places_of_items
@@ -68,71 +75,38 @@ SELECT order_id, item_id, product_name, product_line, condition, set_name, rarit
 """
 
 
-class Summary(NamedTuple):
-    id: int
-    status: PullState
-    opened_at: datetime
-    completed_at: datetime | None
-    order_count: int
-    item_count: int
-    pulled_count: int
-    review_count: int
-
-
-class PullItem(msgspec.Struct):
-    """`location_code` is the first place on the shelves, or null."""
-
-    id: int
-    product_name: str | None
-    product_line: str | None
-    condition: str | None
-    set_name: str | None
-    rarity: str | None
-    quantity: int | None
-    main_photo_url: str | None
-    location_code: str | None
-
-
-class PullOrder(NamedTuple):
-    id: int
-    order_number: str
-    buyer_name: str | None
-    order_date: date | None
-    status: str | None
-    shipping_type: str
-    item_count: int
-    shipped_marked_at: datetime | None
-    pulled_at: datetime | None
-    missing_at: datetime | None
-    deferred_turn: int | None
-    in_review: bool
-    changed: list[str]
-    items: list[PullItem]
-
-    @property
-    def needs_review(self) -> bool:
-        return self.in_review or bool(self.changed) or self.missing_at is not None
-
-
-async def summary(session: AsyncSession, caller: Caller, session_id: int) -> Summary:
+async def summary(session: AsyncSession, caller: Caller, session_id: int) -> PullSession:
     statement = text(SUMMARIES.format(sessions=":session"))
     named = {"seller": caller.seller_id, "session": session_id}
     row = (await session.execute(statement, named)).first()
     if row is None:
         raise errors.NotFound(f"there is no pull session {session_id}")
-    return Summary(*row)
+    return session_of(*row)
 
 
-async def recent(session: AsyncSession, caller: Caller) -> list[Summary]:
+async def recent(session: AsyncSession, caller: Caller) -> list[PullSession]:
     """Return the newest sessions, newest first."""
     rows = await session.execute(text(RECENT), {"seller": caller.seller_id})
-    return [Summary(*row) for row in rows]
+    return [session_of(*row) for row in rows]
 
 
-async def orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:
-    """Return the session's orders in work order, each with its items in the order of the
-    shelves.
+def session_of(
+    id: int, status: PullState, opened_at: datetime, completed_at: datetime | None, *counts: int
+) -> PullSession:
+    """Return a row of SUMMARIES. Pure."""
+    return PullSession(id, status, rfc3339(opened_at), moment(completed_at), *counts)
+
+
+async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> PullSessionOrders:
+    """Return a session with its orders in work order, each with its items in the order of the
+    shelves. Raises NotFound.
     """
+    told = await summary(session, caller, session_id)
+    orders = await _orders_of(session, caller, session_id)
+    return PullSessionOrders(**msgspec.structs.asdict(told), orders=orders)
+
+
+async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:
     named = {"seller": caller.seller_id, "session": session_id}
     places = await places_of_items(session, caller.seller_id, session_id)
     items: dict[int, dict[int, PullItem]] = {}
@@ -141,20 +115,29 @@ async def orders_of(session: AsyncSession, caller: Caller, session_id: int) -> l
         columns.append(place and place.code)
         item = PullItem(*columns)
         items.setdefault(order_id, {})[item.id] = item
-    orders = {}
+    orders, to_pull = {}, []
     for row in await session.execute(text(ORDERS), named):
         mine = items.get(row.id, {})
-        orders[row.id] = PullOrder(
-            **row._mapping, items=[mine[id] for id in items_in_order(mine, places.get)]
+        order = PullOrder(
+            row.id,
+            row.order_number,
+            row.buyer_name,
+            row.order_date,
+            row.status,
+            row.shipping_type,
+            row.item_count,
+            moment(row.shipped_marked_at),
+            moment(row.pulled_at),
+            moment(row.missing_at),
+            deferred=row.deferred_turn is not None,
+            in_review=row.in_review,
+            changed=row.changed,
+            needs_review=row.in_review or bool(row.changed) or row.missing_at is not None,
+            items=[mine[id] for id in items_in_order(mine, places.get)],
         )
-    to_pull = (
-        ToPull(
-            order.id,
-            order.shipping_type,
-            order.order_date,
-            [item.id for item in order.items],
-            order.deferred_turn,
+        orders[order.id] = order
+        ids = [item.id for item in order.items]
+        to_pull.append(
+            ToPull(order.id, order.shipping_type, order.order_date, ids, row.deferred_turn)
         )
-        for order in orders.values()
-    )
     return [orders[id] for id in work_order(to_pull, places.get)]

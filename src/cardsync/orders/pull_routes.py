@@ -20,9 +20,6 @@ from cardsync.orders.pull_shown import (
     OrderMarks,
     PullSession,
     PullSessionOrders,
-    order_marks,
-    pull_session,
-    pull_session_orders,
 )
 from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
@@ -65,10 +62,6 @@ def _texts(value: list[str] | Filter) -> list[str]:
     return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
-async def _summary(session: AsyncSession, caller: Caller, session_id: int) -> PullSession:
-    return pull_session(await pull_reads.summary(session, caller, session_id))
-
-
 @post(
     "/pull_sessions",
     opt=WRITES,
@@ -89,7 +82,7 @@ async def open_pull_session(
         wanted,
         clock.now(),
     )
-    return await _summary(session, caller, session_id)
+    return await pull_reads.summary(session, caller, session_id)
 
 
 @get("/pull_sessions/{session_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -100,9 +93,7 @@ async def read_pull_session(
 ) -> PullSessionOrders:
     """A session with its orders in work order."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await pull_reads.summary(session, caller, session_id)
-        orders = await pull_reads.orders_of(session, caller, session_id)
-    return pull_session_orders(told, orders)
+        return await pull_reads.in_full(session, caller, session_id)
 
 
 IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
@@ -122,7 +113,7 @@ async def mark_order_pulled(
 ) -> PullSession:
     """Everything of the order is in hand."""
     await pull_sessions.mark_pulled(session, caller, session_id, order_id, clock.now())
-    return await _summary(session, caller, session_id)
+    return await pull_reads.summary(session, caller, session_id)
 
 
 @post(
@@ -139,7 +130,7 @@ async def defer_order(
 ) -> PullSession:
     """Push the order to the end of the session."""
     await pull_sessions.defer(session, caller, session_id, order_id, clock.now())
-    return await _summary(session, caller, session_id)
+    return await pull_reads.summary(session, caller, session_id)
 
 
 @post(
@@ -156,7 +147,7 @@ async def unassign_order(
 ) -> PullSession:
     """Take the order out of the session; another may take it."""
     await pull_sessions.unassign(session, caller, session_id, order_id, clock.now())
-    return await _summary(session, caller, session_id)
+    return await pull_reads.summary(session, caller, session_id)
 
 
 @post(
@@ -172,7 +163,7 @@ async def complete_pull_session(
 ) -> PullSession:
     """The session is done; what has not been shipped by then can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
-    return await _summary(session, caller, session_id)
+    return await pull_reads.summary(session, caller, session_id)
 
 
 @post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
@@ -183,7 +174,7 @@ async def cancel_pull_session(
 ) -> PullSession:
     """Give the session up; its orders can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "cancelled", clock.now())
-    return await _summary(session, caller, session_id)
+    return await pull_reads.summary(session, caller, session_id)
 
 
 OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)
@@ -192,25 +183,25 @@ OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)
 @post("/orders/{order_id:int}/dismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def dismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Set the order aside: it leaves the open session, and no other takes it."""
-    return order_marks(await pull_marks.dismiss(session, caller, order_id, clock.now()))
+    return await pull_marks.dismiss(session, caller, order_id, clock.now())
 
 
 @post("/orders/{order_id:int}/undismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back a dismissal; the order can be pulled again."""
-    return order_marks(await pull_marks.undismiss(session, caller, order_id, clock.now()))
+    return await pull_marks.undismiss(session, caller, order_id, clock.now())
 
 
 @post("/orders/{order_id:int}/mark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Shipped, as its seller says; the mark is pending until an upload says so too."""
-    return order_marks(await pull_marks.mark_shipped(session, caller, order_id, clock.now()))
+    return await pull_marks.mark_shipped(session, caller, order_id, clock.now())
 
 
 @post("/orders/{order_id:int}/unmark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back the mark; the order can be pulled again."""
-    return order_marks(await pull_marks.unmark_shipped(session, caller, order_id, clock.now()))
+    return await pull_marks.unmark_shipped(session, caller, order_id, clock.now())
 
 
 router = Router(

@@ -1,15 +1,12 @@
-"""The JSON structs of pull sessions, and the functions that fill them from rows. Pure."""
+"""The shapes of pull sessions, as the API and pages show them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date, datetime
-from typing import Any
 
 import msgspec
 
-from cardsync import clock
-from cardsync.orders import pull_marks, pull_reads
+from cardsync.clock import rfc3339
 from cardsync.orders.models import PullState
 
 
@@ -22,6 +19,20 @@ class PullSession(msgspec.Struct):
     item_count: int
     pulled_count: int
     review_count: int
+
+
+class PullItem(msgspec.Struct):
+    """`location_code` is the first place on the shelves, or null."""
+
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    set_name: str | None
+    rarity: str | None
+    quantity: int | None
+    main_photo_url: str | None
+    location_code: str | None
 
 
 class PullOrder(msgspec.Struct):
@@ -45,7 +56,7 @@ class PullOrder(msgspec.Struct):
     in_review: bool
     changed: list[str]
     needs_review: bool
-    items: list[pull_reads.PullItem]
+    items: list[PullItem]
 
 
 class PullSessionOrders(PullSession, kw_only=True):
@@ -59,40 +70,5 @@ class OrderMarks(msgspec.Struct):
     pull_dismissed_at: str | None
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None
-
-
-def _told(row: pull_reads.Summary) -> dict[str, Any]:
-    return row._asdict() | {
-        "opened_at": clock.rfc3339(row.opened_at),
-        "completed_at": _moment(row.completed_at),
-    }
-
-
-def _order(row: pull_reads.PullOrder) -> PullOrder:
-    fields = row._asdict()
-    deferred = fields.pop("deferred_turn") is not None
-    times = {
-        name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at", "missing_at")
-    }
-    return PullOrder(**fields | times | {"deferred": deferred, "needs_review": row.needs_review})
-
-
-def pull_session_orders(
-    row: pull_reads.Summary, orders: Iterable[pull_reads.PullOrder]
-) -> PullSessionOrders:
-    return PullSessionOrders(**_told(row), orders=[_order(order) for order in orders])
-
-
-def pull_session(row: pull_reads.Summary) -> PullSession:
-    return PullSession(**_told(row))
-
-
-def order_marks(row: pull_marks.Marks) -> OrderMarks:
-    return OrderMarks(
-        row.id,
-        _moment(row.shipped_marked_at),
-        row.marked_shipped_pending,
-        _moment(row.pull_dismissed_at),
-    )
+def moment(value: datetime | None) -> str | None:
+    return rfc3339(value) if value else None

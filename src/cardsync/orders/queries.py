@@ -26,7 +26,8 @@ from cardsync.orders.conditions import (
 )
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
-from cardsync.orders.pull_reads import RECENT, Summary
+from cardsync.orders.pull_reads import RECENT, session_of
+from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import TO_SHIP_STATUSES
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 
@@ -54,7 +55,7 @@ class Found:
     items: Mapping[int, list[ItemRow]]
     status_counts: Counts
     total: int
-    sessions: list[Summary] = field(default_factory=list)
+    sessions: list[PullSession] = field(default_factory=list)
 
 
 async def _column(reading: Reading, statement: str, values: Values) -> list[Any]:
@@ -264,5 +265,5 @@ async def _shown(
         total=sum(
             n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses
         ),
-        sessions=[Summary._make(row) for row in sessions],
+        sessions=[session_of(*row) for row in sessions],
     )

@@ -21,7 +21,6 @@ from cardsync.orders.customers import customers
 from cardsync.orders.filters import Given, read_filter, read_page
 from cardsync.orders.of_card import SoldPage, orders_of_card, sold_page
 from cardsync.orders.one_order import read_order
-from cardsync.orders.pull_shown import pull_session
 from cardsync.orders.queries import Found, find_orders
 from cardsync.orders.shown import (
     CustomersPage,
@@ -164,7 +163,7 @@ async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
             per_page=wanted.per_page,
             total_pages=_pages(found.total, wanted.per_page),
             status_counts=found.status_counts,
-            pull_sessions=[pull_session(row) for row in found.sessions],
+            pull_sessions=found.sessions,
         )
     )
 

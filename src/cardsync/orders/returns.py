@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
@@ -22,6 +21,14 @@ from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.returns_shown import (
+    CopiesPut,
+    CopiesShown,
+    RestockedShown,
+    ReturnShown,
+    ReturnsPage,
+)
+from cardsync.orders.shown import moment, money, readable
 from cardsync.shelving import places
 from cardsync.shelving.place import Place
 
@@ -42,29 +49,10 @@ class Copies(NamedTuple):
     place: Place | None
 
 
-class Returned(NamedTuple):
-    order_id: int
-    order_number: str
-    order_date: date | None
-    refund_type: str | None
-    refund_amt: Decimal
-    refund_reason: str | None
-    restocked_at: datetime | None
-    copies: list[Copies]
-
-
 class Put(NamedTuple):
     card_id: int
     place: Place
     quantity: int
-
-
-class Restocked(NamedTuple):
-    """`left` are the unassigned items: the request named no place for them."""
-
-    order_id: int
-    put: list[Put]
-    left: list[Copies]
 
 
 # Few refunded orders are back in stock, and an index has the others newest first.
@@ -113,10 +101,8 @@ async def desk(
     per_page: int,
     *,
     restocked: bool,
-) -> tuple[list[Returned], int]:
-    """Return a page of refunded orders that are not, or are, back in stock, newest first, and the
-    number of all of them.
-    """
+) -> ReturnsPage:
+    """Return a page of refunded orders that are not, or are, back in stock, newest first."""
     values = {
         "seller": caller.seller_id,
         "limit": per_page,
@@ -132,8 +118,28 @@ async def desk(
         "orders": [row[0] for row in found],
     }
     copies = _by_order(await reading.rows(_COPIES, bound)) if found else {}
-    returned = [Returned._make([*row[:7], copies.get(row[0], [])]) for row in found]
-    return returned, back if restocked else refunded - back
+    total = back if restocked else refunded - back
+    returned = [
+        ReturnShown(
+            order_id,
+            number,
+            day,
+            kind,
+            money(refund),
+            readable(reason),
+            moment(restocked_at),
+            _shown(copies.get(order_id, [])),
+        )
+        for order_id, number, day, kind, refund, reason, restocked_at in found
+    ]
+    return ReturnsPage(returned, total, page, per_page, -(-total // per_page))
+
+
+def _shown(copies: Sequence[Copies]) -> list[CopiesShown]:
+    return [
+        CopiesShown(*each[:6], location_code=each.place.code if each.place else None)
+        for each in copies
+    ]
 
 
 def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
@@ -162,7 +168,7 @@ async def restock(
     order_id: int,
     told: Sequence[Put] | None,
     now: datetime,
-) -> Restocked:
+) -> RestockedShown:
     """Put the copies of a refunded order back: to the given places, else every card to its
     first place. Raises NotFound, AlreadyRestocked, InvalidPayload, StockPromotedReload.
     """
@@ -202,7 +208,11 @@ async def restock(
         undo={"kind": KIND, "order": order_id, "placed": placed},
     )
     cards = {one.card_id for one in put}
-    return Restocked(order_id, put, [each for each in copies if each.card_id not in cards])
+    return RestockedShown(
+        order_id,
+        [CopiesPut(one.card_id, one.place.code, one.quantity) for one in put],
+        _shown([each for each in copies if each.card_id not in cards]),
+    )
 
 
 def _need_of_order(told: Sequence[Put], copies: Sequence[Copies]) -> None:

@@ -22,10 +22,6 @@ from cardsync.orders.returns_shown import (
     Refunders,
     RestockedShown,
     ReturnsPage,
-    customer_in_full,
-    refunders,
-    restocked_body,
-    returns_page,
 )
 from cardsync.shelving.place import Place
 from cardsync.web.request import (
@@ -63,8 +59,7 @@ class RestockBody(msgspec.Struct):
 async def read_customer(request: Request[Any, Any, State], key: str) -> CustomerInFull:
     """One customer: what was ordered and refunded, the newest orders, and the seller's note."""
     async with reading(request) as reads:
-        found = await one_customer.read_customer(reads, provide_caller(request), key)
-    return customer_in_full(found)
+        return await one_customer.read_customer(reads, provide_caller(request), key)
 
 
 @put(
@@ -96,21 +91,20 @@ async def read_returns(
     cards; with `restocked`, those whose copies are.
     """
     async with reading(request) as reads:
-        found, total = await returns.desk(
+        return await returns.desk(
             reads,
             provide_caller(request),
             page,
             per_page,
             restocked=restocked,
         )
-    return returns_page(found, total, page, per_page)
 
 
 @get("/returns/customers", responses=problems(*BEHIND_A_KEY))
 async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
     """The customers with more than one refunded order, those with the most first."""
     async with reading(request) as reads:
-        return refunders(await one_customer.repeat_refunders(reads, provide_caller(request)))
+        return Refunders(await one_customer.repeat_refunders(reads, provide_caller(request)))
 
 
 @post(
@@ -138,7 +132,7 @@ async def restock_order(
             returns.Put(each.card_id, Place(each.box, each.slot), each.quantity)
             for each in data.places
         ]
-    return restocked_body(await returns.restock(session, caller, order_id, told, clock.now()))
+    return await returns.restock(session, caller, order_id, told, clock.now())
 
 
 router = Router(

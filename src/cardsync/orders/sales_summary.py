@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from cardsync import errors, limits
@@ -19,52 +19,17 @@ from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 from cardsync.derived.sold import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
-from cardsync.orders.sales_figures import By, Day, Figures, fee_rate, figures
-
-
-class Game(NamedTuple):
-    """`gross` sums the items, and is None if no price is known; refunds and fees are the orders',
-    not the items'. `days_to_sell` is the median between a card's first sight and its sale. Of the
-    pieces, `estimated` ones count with a share of their order's products; `unpriced` ones do not
-    count.
-    """
-
-    game: str
-    orders: int
-    pieces: int
-    gross: Decimal | None
-    days_to_sell: float | None
-    estimated: int
-    unpriced: int
-
-
-class SoldCard(NamedTuple):
-    card_id: int | None
-    product_name: str | None
-    set_name: str | None
-    condition: str | None
-    pieces: int
-    gross: Decimal | None
-    estimated: int
-    unpriced: int
-
-
-class UnsoldCard(NamedTuple):
-    """`value` is that of the stock; `days` have gone by since the card was first seen."""
-
-    card_id: int
-    product_name: str
-    set_name: str
-    condition: str | None
-    quantity: int
-    value: Decimal
-    days: int
-
-
-class Cards(NamedTuple):
-    best: list[SoldCard]
-    worst: list[UnsoldCard]
-
+from cardsync.orders.sales_figures import Day, Period, fee_rate, figures
+from cardsync.orders.sales_summary_shown import (
+    SalesCards,
+    SalesOfGame,
+    SalesPeriod,
+    SalesSummary,
+    SoldCardShown,
+    SummaryBy,
+    UnsoldCardShown,
+)
+from cardsync.orders.shown import money
 
 _USUAL: Final = timedelta(days=29)
 _SPAN: Final = f"""
@@ -124,27 +89,58 @@ def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) ->
         raise errors.InvalidPayload(f"from, to: at most {most} days at once: ask for fewer")
 
 
-async def by_period(reading: Reading, caller: Caller, by: By, first: date, last: date) -> Figures:
-    """Raises OwnerRequired, InvalidPayload."""
+async def summary(
+    reading: Reading,
+    caller: Caller,
+    by: SummaryBy,
+    first: date,
+    last: date,
+) -> SalesSummary:
+    """Return sums by period or by game, with the total. Raises OwnerRequired, InvalidPayload."""
     caller.must_see_revenue()
-    need_span(first, last)
+    need_span(first, last, limits.SALES_ITEMS_DAYS if by == "game" else limits.SALES_SUMMARY_DAYS)
     values = _values(caller, first, last)
+    games = [_game(*row) for row in await reading.rows(GAMES, values)] if by == "game" else []
     sums, reports = await reading.together([PERIODS, _REPORTS], values, last=True)
     days = [Day(*row) for row in sums]
     known = {month: fee_rate(gross, fees, back) for month, gross, fees, back in reports}
     rates = {month: rate for month, rate in known.items() if rate is not None}
-    return figures(days, rates, by)
+    found = figures(days, rates, "month" if by == "game" else by)
+    return SalesSummary(
+        by=by,
+        first=first,
+        last=last,
+        time_zone=caller.account.time_zone,
+        periods=[] if by == "game" else [_period(one, one.start) for one in found.periods],
+        games=games,
+        total=_period(found.total, None) if found.total else None,
+        fee_rate=None if found.fee_rate is None else str(found.fee_rate),
+        gaps=[f"{month:%Y-%m}" for month in found.gaps],
+    )
 
 
-async def by_game(reading: Reading, caller: Caller, first: date, last: date) -> list[Game]:
-    """Raises OwnerRequired, InvalidPayload."""
-    caller.must_see_revenue()
-    need_span(first, last, limits.SALES_ITEMS_DAYS)
-    found = await reading.rows(GAMES, _values(caller, first, last))
-    return [Game(*row) for row in found]
+def _game(game: str, orders: int, pieces: int, gross: Decimal | None, *told: Any) -> SalesOfGame:
+    return SalesOfGame(game, orders, pieces, money(gross), *told)
 
 
-async def best_and_worst(reading: Reading, caller: Caller, first: date, last: date) -> Cards:
+def _period(period: Period, start: date | None) -> SalesPeriod:
+    return SalesPeriod(
+        start,
+        period.orders,
+        money(period.gross) or "",
+        period.refunded_orders,
+        money(period.refunds) or "",
+        money(period.fees),
+        money(period.net),
+    )
+
+
+async def best_and_worst(
+    reading: Reading,
+    caller: Caller,
+    first: date,
+    last: date,
+) -> SalesCards:
     """Return the cards with the most sales of the span, and those of the most value that were there
     at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
     """
@@ -152,7 +148,31 @@ async def best_and_worst(reading: Reading, caller: Caller, first: date, last: da
     need_span(first, last, limits.SALES_ITEMS_DAYS)
     values = _values(caller, first, last)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)
-    return Cards([SoldCard(*row) for row in best], [UnsoldCard(*row) for row in worst])
+    return SalesCards([_sold(*row) for row in best], [_unsold(*row) for row in worst])
+
+
+def _sold(
+    card_id: int | None,
+    name: str | None,
+    set_name: str | None,
+    condition: str | None,
+    pieces: int,
+    gross: Decimal | None,
+    *uncertain: int,
+) -> SoldCardShown:
+    return SoldCardShown(card_id, name, set_name, condition, pieces, money(gross), *uncertain)
+
+
+def _unsold(
+    card_id: int,
+    name: str,
+    set_name: str,
+    condition: str | None,
+    quantity: int,
+    value: Decimal,
+    days: int,
+) -> UnsoldCardShown:
+    return UnsoldCardShown(card_id, name, set_name, condition, quantity, money(value) or "", days)
 
 
 def _values(caller: Caller, first: date, last: date) -> dict[str, Any]:

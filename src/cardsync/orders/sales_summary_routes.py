@@ -14,15 +14,11 @@ from litestar.params import QueryParameter
 from cardsync import clock, errors
 from cardsync.orders import sales_summary
 from cardsync.orders.sales_summary_shown import (
-    Asked,
     SalesCards,
     SalesSummary,
     SummaryBy,
     as_csv,
     cards_as_csv,
-    game_summary,
-    period_summary,
-    sales_cards,
 )
 from cardsync.web.as_csv import answer, headers
 from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, reading
@@ -45,14 +41,8 @@ async def _summary(
 ) -> SalesSummary:
     caller = provide_caller(request)
     first, last = sales_summary.span_of(caller, since, until, clock.now())
-    asked = Asked(by, first, last, caller.account.time_zone)
     async with reading(request) as reads:
-        if by != "game":
-            figures = await sales_summary.by_period(reads, caller, by, first, last)
-            return period_summary(asked, figures)
-        games = await sales_summary.by_game(reads, caller, first, last)
-        whole = await sales_summary.by_period(reads, caller, "month", first, last)
-        return game_summary(asked, games, whole)
+        return await sales_summary.summary(reads, caller, by, first, last)
 
 
 @get("/summary", responses=READING)
@@ -91,8 +81,7 @@ async def read_sales_cards(
     caller = provide_caller(request)
     span = sales_summary.span_of(caller, first, last, clock.now())
     async with reading(request) as reads:
-        found = await sales_summary.best_and_worst(reads, caller, *span)
-    return sales_cards(found)
+        return await sales_summary.best_and_worst(reads, caller, *span)
 
 
 @get("/cards.csv", responses={200: answer("The cards of both kinds"), **READING})
@@ -106,7 +95,7 @@ async def download_sales_cards(
     span = sales_summary.span_of(caller, first, last, clock.now())
     async with reading(request) as reads:
         found = await sales_summary.best_and_worst(reads, caller, *span)
-    table = cards_as_csv(sales_cards(found))
+    table = cards_as_csv(found)
     return Response(table, media_type="text/csv", headers=headers("sold-cards"))
 
 

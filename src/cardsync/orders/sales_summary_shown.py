@@ -1,17 +1,14 @@
-"""Shows sales summaries as the API's JSON structs and as CSV. Pure."""
+"""The shapes of summaries of sales, as the API and the page show them, and as CSV. The module is
+pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
 from typing import Literal
 
 import msgspec
 
-from cardsync.orders.sales_figures import Figures, Period
-from cardsync.orders.sales_summary import Cards, Game
-from cardsync.orders.shown import money
 from cardsync.web.safe_texts import encoded
 
 SummaryBy = Literal["day", "week", "month", "game"]
@@ -92,42 +89,6 @@ class SalesCards(msgspec.Struct):
     worst: list[UnsoldCardShown]
 
 
-class Asked(msgspec.Struct):
-    by: SummaryBy
-    first: date
-    last: date
-    time_zone: str
-
-
-def period_summary(asked: Asked, found: Figures) -> SalesSummary:
-    return SalesSummary(
-        by=asked.by,
-        first=asked.first,
-        last=asked.last,
-        time_zone=asked.time_zone,
-        periods=[_period(period, period.start) for period in found.periods],
-        games=[],
-        total=_period(found.total, None) if found.total else None,
-        fee_rate=None if found.fee_rate is None else str(found.fee_rate),
-        gaps=[f"{month:%Y-%m}" for month in found.gaps],
-    )
-
-
-def game_summary(asked: Asked, found: Sequence[Game], whole: Figures) -> SalesSummary:
-    summary = period_summary(asked, whole)
-    summary.periods = []
-    summary.games = [SalesOfGame(**each._asdict() | {"gross": money(each.gross)}) for each in found]
-    return summary
-
-
-def sales_cards(found: Cards) -> SalesCards:
-    best = [SoldCardShown(**card._asdict() | {"gross": money(card.gross)}) for card in found.best]
-    worst = [
-        UnsoldCardShown(*card[:5], value=_money(card.value), days=card.days) for card in found.worst
-    ]
-    return SalesCards(best, worst)
-
-
 def as_csv(summary: SalesSummary) -> bytes:
     """Return the periods or the games as a CSV."""
     kind = SalesOfGame if summary.by == "game" else SalesPeriod
@@ -146,19 +107,3 @@ def cards_as_csv(cards: SalesCards) -> bytes:
     ]
     worst = [("nothing", *msgspec.structs.astuple(card), None, None) for card in cards.worst]
     return encoded([names, *best, *worst])
-
-
-def _period(period: Period, start: date | None) -> SalesPeriod:
-    return SalesPeriod(
-        start,
-        period.orders,
-        _money(period.gross),
-        period.refunded_orders,
-        _money(period.refunds),
-        money(period.fees),
-        money(period.net),
-    )
-
-
-def _money(amount: Decimal) -> str:
-    return money(amount) or ""

@@ -13,7 +13,7 @@ from typing import Any
 from cardsync.access.models import Account
 from cardsync.cards.bulk_selection import Selection
 from cardsync.lists import entries, lists
-from cardsync.lists.lists import ListRow
+from cardsync.lists.shown import CardListBody
 from cardsync.plans import write_actions as actions
 from cardsync.plans.effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
@@ -126,7 +126,7 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
     return await write(writer, actions.pins_of("unpin", selection), do)
 
 
-async def rename_list(writer: Writer, list_id: int, name: Any) -> ListRow:
+async def rename_list(writer: Writer, list_id: int, name: Any) -> CardListBody:
     do = partial(lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
     return await write(writer, actions.list_edit("rename", id=list_id, name=name), do)
 

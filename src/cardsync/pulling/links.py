@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 import secrets
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
-import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,9 +20,12 @@ from cardsync.access import tokens
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
+from cardsync.clock import rfc3339
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
 from cardsync.orders.pull_sessions import PULLS
+from cardsync.pulling.queue import PhoneLink
+from cardsync.pulling.shown import PullLinkMade, PullLinkShown
 
 _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 LINK_CALLER = caller_query(
@@ -37,31 +39,15 @@ LINK_CALLER = caller_query(
 )
 
 
-class MadeLink(NamedTuple):
-    """`token` is shown this one time."""
-
-    id: int
-    session_id: int
-    product_line: str
-    token: str
-
-
-class Link(NamedTuple):
-    id: int
-    session_id: int
-    product_line: str
-    made_by: str
-    created_at: datetime
-    revoked_at: datetime | None
-    ended: bool
-
-
-class PhoneLink(msgspec.Struct, frozen=True):
-    """A link as a phone uses it."""
-
-    id: int
-    session_id: int
-    product_line: str
+_LINKS: Final = """
+    SELECT l.id, l.session_id, l.product_line, l.made_by, l.created_at, l.revoked_at,
+           s.state <> 'open' AS ended
+      FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id AND s.id = l.session_id
+     WHERE l.seller_id = :seller AND s.seller_id = :seller
+       AND (CAST(:session AS bigint) IS NULL OR l.session_id = :session)
+       AND (CAST(:link AS bigint) IS NULL OR l.id = :link)
+     ORDER BY l.id DESC LIMIT :most
+"""
 
 
 async def make_links(
@@ -69,9 +55,11 @@ async def make_links(
     caller: Caller,
     session_id: int,
     product_line: str | None,
+    origin: str,
     now: datetime,
-) -> list[MadeLink]:
-    """Make a link for each product line of the session, or for the named one.
+) -> list[PullLinkMade]:
+    """Make a link for each product line of the session, or for the named one. `origin` is where
+    phones reach this service.
 
     Raises NotFound, PullSessionNotOpen, InvalidPayload.
     """
@@ -100,7 +88,7 @@ async def make_links(
             f"product_line: pull session {session_id} has no card of {product_line!r}"
         )
     links = [
-        await _make(session, caller, session_id, line, now)
+        await _make(session, caller, session_id, line, origin, now)
         for line in lines
         if product_line in (None, line)
     ]
@@ -111,8 +99,13 @@ async def make_links(
 
 
 async def _make(
-    session: AsyncSession, caller: Caller, session_id: int, product_line: str, now: datetime
-) -> MadeLink:
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    product_line: str,
+    origin: str,
+    now: datetime,
+) -> PullLinkMade:
     secret = tokens.new_token()
     link_id = await session.scalar(
         text("""
@@ -130,28 +123,20 @@ async def _make(
         },
     )
     assert link_id is not None
-    token = f"{caller.seller_id}-{link_id}-{secret}"
-    return MadeLink(link_id, session_id, product_line, token)
+    url = f"{origin}/p/{caller.seller_id}-{link_id}-{secret}"
+    return PullLinkMade(link_id, session_id, product_line, url)
 
 
-async def list_links(session: AsyncSession, caller: Caller, session_id: int | None) -> list[Link]:
+async def list_links(
+    session: AsyncSession, caller: Caller, session_id: int | None
+) -> list[PullLinkShown]:
     """Return the links of a session, or the newest of all, newest first."""
-    rows = await session.execute(
-        text("""
-            SELECT l.id, l.session_id, l.product_line, l.made_by, l.created_at, l.revoked_at,
-                   s.state <> 'open' AS ended
-              FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id
-                                                  AND s.id = l.session_id
-             WHERE l.seller_id = :seller AND s.seller_id = :seller
-               AND (CAST(:session AS bigint) IS NULL OR l.session_id = :session)
-             ORDER BY l.id DESC LIMIT :most
-        """),
-        {"seller": caller.seller_id, "session": session_id, "most": limits.PULL_LINKS},
-    )
-    return [Link(*row) for row in rows]
+    return await _links(session, caller, session_id, None)
 
 
-async def revoke(session: AsyncSession, caller: Caller, link_id: int, now: datetime) -> Link:
+async def revoke(
+    session: AsyncSession, caller: Caller, link_id: int, now: datetime
+) -> PullLinkShown:
     """End a link at once; a repeated call changes nothing. Raises NotFound."""
     named = {"seller": caller.seller_id, "link": link_id, "now": now}
     await one_at_a_time(session, caller.seller_id)
@@ -168,23 +153,32 @@ async def revoke(session: AsyncSession, caller: Caller, link_id: int, now: datet
         await notify(session, PULLS, f"{caller.seller_id}:{row.session_id}")
         summary = f"phone link {link_id} of pull session {row.session_id} revoked"
         note(session, caller, "pull_link.revoked", summary, now)
-    for link in await _one(session, caller, link_id):
+    for link in await _links(session, caller, None, link_id):
         return link
     raise errors.NotFound(f"there is no link {link_id}")
 
 
-async def _one(session: AsyncSession, caller: Caller, link_id: int) -> list[Link]:
-    rows = await session.execute(
-        text("""
-            SELECT l.id, l.session_id, l.product_line, l.made_by, l.created_at, l.revoked_at,
-                   s.state <> 'open' AS ended
-              FROM pull_link l JOIN pull_session s ON s.seller_id = l.seller_id
-                                                  AND s.id = l.session_id
-             WHERE l.seller_id = :seller AND s.seller_id = :seller AND l.id = :link
-        """),
-        {"seller": caller.seller_id, "link": link_id},
-    )
-    return [Link(*row) for row in rows]
+async def _links(
+    session: AsyncSession, caller: Caller, session_id: int | None, link_id: int | None
+) -> list[PullLinkShown]:
+    named = {
+        "seller": caller.seller_id,
+        "session": session_id,
+        "link": link_id,
+        "most": limits.PULL_LINKS,
+    }
+    return [
+        PullLinkShown(
+            row.id,
+            row.session_id,
+            row.product_line,
+            row.made_by,
+            rfc3339(row.created_at),
+            rfc3339(row.revoked_at) if row.revoked_at else None,
+            row.ended,
+        )
+        for row in await session.execute(text(_LINKS), named)
+    ]
 
 
 async def caller_with_link(database: Database, token: str) -> tuple[Caller, PhoneLink]:

@@ -20,9 +20,8 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.notify import notify
 from cardsync.orders import pull_sessions
-from cardsync.pulling.links import PhoneLink
 from cardsync.pulling.progress import Mark, Outcome
-from cardsync.pulling.queue import Queue, read_queue
+from cardsync.pulling.queue import PhoneLink, Queue, read_queue
 
 CLAIM_SECONDS: Final = 60
 

@@ -12,8 +12,9 @@ from litestar.response import Stream
 
 from cardsync import errors, limits
 from cardsync.access.rate_limits.admission import RateLimits
-from cardsync.pulling.links import PhoneLink, caller_with_link
+from cardsync.pulling.links import caller_with_link
 from cardsync.pulling.progress import Mark
+from cardsync.pulling.queue import PhoneLink
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -46,6 +47,14 @@ CLAIMS = """
 SELECT item_id, device FROM pull_claim
  WHERE seller_id = :seller AND session_id = :session AND until > :now
 """
+
+
+class PhoneLink(msgspec.Struct, frozen=True):
+    """A link as a phone uses it: it opens the queue of one product line."""
+
+    id: int
+    session_id: int
+    product_line: str
 
 
 @dataclass

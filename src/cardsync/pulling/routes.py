@@ -13,7 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.pulling import links
-from cardsync.pulling.shown import PullLinks, PullLinkShown, PullLinksMade, links_made, pull_link
+from cardsync.pulling.shown import PullLinks, PullLinkShown, PullLinksMade
 from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -51,9 +51,10 @@ async def make_pull_links(
         caller,
         data.session_id,
         data.product_line,
+        settings.origin,
         clock.now(),
     )
-    return links_made(made, settings.origin)
+    return PullLinksMade(made)
 
 
 @get(
@@ -66,8 +67,7 @@ async def list_pull_links(
     session_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
 ) -> PullLinks:
     """The links of a session, or the newest ones, without their secrets."""
-    found = await links.list_links(session, caller, session_id)
-    return PullLinks([pull_link(link) for link in found])
+    return PullLinks(await links.list_links(session, caller, session_id))
 
 
 @delete(
@@ -78,7 +78,7 @@ async def list_pull_links(
 )
 async def revoke_pull_link(caller: Caller, session: AsyncSession, link_id: int) -> PullLinkShown:
     """End a link at once, for every phone that has it."""
-    return pull_link(await links.revoke(session, caller, link_id, clock.now()))
+    return await links.revoke(session, caller, link_id, clock.now())
 
 
 router = Router(

@@ -4,15 +4,12 @@ buyer's name or address. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from cardsync import clock
-from cardsync.pulling.links import Link, MadeLink, PhoneLink
 from cardsync.pulling.progress import Outcome, State
-from cardsync.pulling.queue import Entry, Queue
+from cardsync.pulling.queue import Entry, PhoneLink, Queue
 
 
 class PullLine(msgspec.Struct):
@@ -142,30 +139,4 @@ def pull_line(entry: Entry, device: str) -> PullLine:
         surplus=entry.line.surplus,
         state=entry.line.state,
         claimed=entry.claimed_by not in ("", device),
-    )
-
-
-def pull_link(link: Link) -> PullLinkShown:
-    return PullLinkShown(
-        link.id,
-        link.session_id,
-        link.product_line,
-        link.made_by,
-        clock.rfc3339(link.created_at),
-        clock.rfc3339(link.revoked_at) if link.revoked_at else None,
-        link.ended,
-    )
-
-
-def links_made(links: Iterable[MadeLink], origin: str) -> PullLinksMade:
-    return PullLinksMade(
-        [
-            PullLinkMade(
-                link.id,
-                link.session_id,
-                link.product_line,
-                f"{origin}/p/{link.token}",
-            )
-            for link in links
-        ]
     )

@@ -27,8 +27,6 @@ from cardsync.quick_add.shown import (
     Products,
     Published,
     entry_body,
-    pending_body,
-    product_body,
 )
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.quick_add.wanted import Changes, Id, Quantity, Wanted
@@ -68,7 +66,7 @@ async def type_ahead(
 ) -> Products:
     """Products of the catalog by the beginnings of words and numbers, the best first."""
     found = await products_like(session, caller, typed, game, limit)
-    return Products([product_body(product) for product in found])
+    return Products(found)
 
 
 @post(
@@ -142,9 +140,7 @@ async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
     """The entries that were sent and never answered, each beside what the marketplace listed when
     it was seen last.
     """
-    now = clock.now()
-    rows = await settle.pending(session, caller)
-    return PendingEntries([pending_body(row, now) for row in rows])
+    return PendingEntries(await settle.pending(session, caller, clock.now()))
 
 
 @post(

@@ -20,6 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.quick_add.drafts import held
 from cardsync.quick_add.models import QuickAdd, Status
 from cardsync.quick_add.serve import SAME_CARD
+from cardsync.quick_add.shown import PendingEntry, amount, entry_body, moment
 from cardsync.quick_add.waiting import IN_HAND, note_waiting
 from cardsync.seller_state.state import locked
 
@@ -38,19 +39,6 @@ _SPLIT = (
     "number", "rarity", "condition", "condition_label", "printing", "language", "title",
     "photo_url", "price", "cost", "source", "box", "slot",
 )  # fmt: skip
-
-
-class Pending(NamedTuple):
-    """`listed_now` and `seen_at` are of the newest import that knows the card."""
-
-    entry: QuickAdd
-    listed_now: int | None
-    price_now: Any
-    seen_at: datetime | None
-    last_sync_at: datetime | None
-
-    def retryable(self, now: datetime) -> bool:
-        return is_retryable(self.entry, now)
 
 
 def is_retryable(entry: QuickAdd, now: datetime) -> bool:
@@ -170,7 +158,7 @@ async def settle_result(
         await acknowledge(session, caller.seller_id, ids, now)
 
 
-async def pending(session: AsyncSession, caller: Caller) -> list[Pending]:
+async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[PendingEntry]:
     """Read the entries that were sent and not answered, oldest first, each beside what the
     marketplace listed when it was seen last.
     """
@@ -187,14 +175,17 @@ async def pending(session: AsyncSession, caller: Caller) -> list[Pending]:
     cards = {card.id: card for card in found}
     synced = await session.scalar(text(_LAST_SYNC), {"seller": caller.seller_id})
     return [
-        Pending(
-            entry,
-            card.quantity if (card := cards.get(entry.id)) else None,
-            card.price if card else None,
-            card.observed_at if card else None,
-            synced,
+        PendingEntry(
+            entry_body(entry),
+            entry.quantity,
+            entry.quantity_before or 0,
+            card.quantity if card else None,
+            amount(card.price) if card else None,
+            moment(card.observed_at) if card else None,
+            moment(synced),
+            is_retryable(entry, now),
         )
-        for entry in rows
+        for entry, card in ((row, cards.get(row.id)) for row in rows)
     ]
 
 

@@ -13,8 +13,6 @@ import msgspec
 from cardsync import clock
 from cardsync.money import dollars, to_units
 from cardsync.quick_add.models import QuickAdd
-from cardsync.quick_add.settle import Pending
-from cardsync.quick_add.type_ahead import Found
 
 
 class Product(msgspec.Struct):
@@ -113,40 +111,23 @@ class PendingEntries(msgspec.Struct):
     pending: list[PendingEntry]
 
 
-def product_body(found: Found) -> Product:
-    return Product(found.id, *found[1:])
-
-
 def entry_body(row: QuickAdd) -> Entry:
     moments = ("served_at", "created_at", "updated_at", "published_at", "settled_at")
     own: dict[str, Any] = {
         "marketplace_id": row.listing_id,
         "game": row.product_line,
         "custom": bool(row.title),
-        "price": _amount(row.price),
-        "cost": _amount(row.cost),
-        **{name: _moment(getattr(row, name)) for name in moments},
+        "price": amount(row.price),
+        "cost": amount(row.cost),
+        **{name: moment(getattr(row, name)) for name in moments},
     }
     same = {name: getattr(row, name) for name in Entry.__struct_fields__ if name not in own}
     return Entry(**own, **same)
 
 
-def pending_body(row: Pending, now: datetime) -> PendingEntry:
-    return PendingEntry(
-        entry_body(row.entry),
-        row.entry.quantity,
-        row.entry.quantity_before or 0,
-        row.listed_now,
-        _amount(row.price_now),
-        _moment(row.seen_at),
-        _moment(row.last_sync_at),
-        row.retryable(now),
-    )
+def amount(value: Decimal | None) -> str | None:
+    return None if value is None else dollars(to_units(value))
 
 
-def _amount(amount: Decimal | None) -> str | None:
-    return None if amount is None else dollars(to_units(amount))
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None
+def moment(value: datetime | None) -> str | None:
+    return clock.rfc3339(value) if value else None

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.collector_number import read_collector_number
+from cardsync.quick_add.shown import Product
 
 _LOOKED_AT = 2_000
 # The same splitting as in the function `catalog_words` of the database.
@@ -40,26 +40,13 @@ _FOUND = f"""
 """
 
 
-class Found(NamedTuple):
-    id: int
-    game: str
-    product_name: str
-    set_name: str
-    set_code: str | None
-    number: str | None
-    rarity: str | None
-    finish: str | None
-    language: str
-    marketplace_product_id: int | None
-
-
 async def products_like(
     session: AsyncSession,
     caller: Caller,
     typed: str,
     game: str | None,
     most: int,
-) -> list[Found]:
+) -> list[Product]:
     """Nothing is found for less than two characters that are no number."""
     typed = typed.replace("\0", " ")
     found = words(typed)
@@ -78,7 +65,7 @@ async def products_like(
             "most": most,
         },
     )
-    return [Found(*row) for row in rows]
+    return [Product(*row) for row in rows]
 
 
 def words(typed: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,10 +18,10 @@ from cardsync.access.caller import Caller
 from cardsync.market.evidence import BUY_OUT_WINDOW, LISTINGS_FRESH, Cell, buy_out
 from cardsync.market.stored import SUPPLY_SINCE, Supplied, recent_supply
 from cardsync.pricing.engine.holdout_draw import begin_of, window
+from cardsync.pricing.receipts.sentences import money
+from cardsync.recommendations.shown import CardBadges, HeldShown
 from cardsync.recommendations.why_held import Held
 
-# So few listings of a card are worth a badge.
-FEW: Final = 3
 # A provisional product that a catalog's product took over is that product's.
 _CARDS: Final = """
     SELECT c.id, c.marketplace_id, c.condition, c.printing, c.language,
@@ -60,28 +60,13 @@ _HELD: Final = """
 """
 
 
-class Badges(NamedTuple):
-    """`listed` is the number of listings in the own condition, None where it is unknown or old."""
-
-    card_id: int
-    marketplace_id: int
-    bought_out_at: datetime | None
-    listed: int | None
-    listed_at: datetime | None
-    held: Held | None
-
-    @property
-    def few(self) -> bool:
-        return self.listed is not None and self.listed <= FEW
-
-
 async def badges_of(
     session: AsyncSession,
     caller: Caller,
     marketplace_ids: Collection[int],
     card_ids: Collection[int],
     now: datetime,
-) -> list[Badges]:
+) -> list[CardBadges]:
     """Return the badges of the asked cards that are the caller's and in stock.
 
     Raises InvalidPayload.
@@ -110,13 +95,14 @@ async def _held(
     seller_id: int,
     marketplace_ids: list[int],
     now: datetime,
-) -> dict[int, Held]:
+) -> dict[int, HeldShown]:
     part = window(now)
     values = {"seller": seller_id, "ids": marketplace_ids, "now": now, "part": part}
-    found: dict[int, Held] = {}
+    found: dict[int, HeldShown] = {}
     for row in await session.execute(text(_HELD), values):
         until = begin_of(part + 1) if row.reason == "holdout" else None
-        found.setdefault(row.marketplace_id, Held(row.reason, row.price, until, row.verdict))
+        held = Held(row.reason, row.price, until, row.verdict)
+        found.setdefault(row.marketplace_id, HeldShown(row.reason, held.sentence, money(row.price)))
     return found
 
 
@@ -134,11 +120,11 @@ async def _looks(
 
 def _badges(
     card: Any,
-    held: dict[int, Held],
+    held: dict[int, HeldShown],
     looks: dict[int, datetime],
     supplied: dict[int, Supplied],
     now: datetime,
-) -> Badges:
+) -> CardBadges:
     bought = listed = seen = None
     at = looks.get(card.product_id)
     if at is not None and card.condition is not None:
@@ -150,7 +136,7 @@ def _badges(
         if now - at <= LISTINGS_FRESH:
             newest = of.cells.get(cell, {}).get(at)
             listed, seen = (newest.listings if newest else 0), at
-    return Badges(
+    return CardBadges(
         card.id,
         card.marketplace_id,
         bought,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -36,6 +36,7 @@ from cardsync.pricing.standing import APPLIED
 from cardsync.recommendations.found import review_of
 from cardsync.recommendations.generate import note_events
 from cardsync.recommendations.models import Recommendation
+from cardsync.recommendations.shown import DecisionShown
 from cardsync.seller_state.state import locked
 
 ACCEPTED: Final = "recommendations.accepted"
@@ -47,16 +48,14 @@ _OF_CARD: Final = """
 """
 
 
-class Decision(NamedTuple):
-    """`status` is accepted, dismissed, snoozed, preview_queued or market_evidence_changed."""
-
-    status: str
-    revision: datetime
-    run_id: int | None = None
-
-
-async def accept(writer: Writer, recommendation_id: int, revision: datetime) -> Decision:
-    """Accept a recommendation within the loss limits; a member who accepts has seen the price."""
+async def accept(
+    writer: Writer,
+    recommendation_id: int,
+    revision: datetime,
+) -> DecisionShown | None:
+    """Accept a recommendation within the loss limits; a member who accepts has seen the price.
+    None where the evidence has changed: the new revision stays though nothing is accepted.
+    """
     do = partial(_accept, writer.session, writer.caller, recommendation_id, revision, writer.now)
     reach = Reach(_OF_CARD, {"recommendation": recommendation_id})
     waiting = Waiting(recommendation_id, "/recommendations", reach)
@@ -69,9 +68,9 @@ async def _accept(
     recommendation_id: int,
     revision: datetime,
     now: datetime,
-) -> Decision:
+) -> DecisionShown | None:
     """Set the proposed price as the card's target. Where the evidence has changed, the review gets
-    a new revision in this transaction, and the decision says so.
+    a new revision in this transaction.
 
     Raises OwnerRequired, NotFound, RevisionConflict, NotEligible, MutexHeld.
     """
@@ -119,7 +118,7 @@ async def _accept(
             "recommendation": row.id,
         },
     )
-    return Decision("accepted", row.revision, run_id)
+    return DecisionShown("accepted", clock.exact(row.revision), run_id)
 
 
 async def settle(
@@ -129,7 +128,7 @@ async def settle(
     revision: datetime,
     answer: Answer,
     now: datetime,
-) -> Decision:
+) -> DecisionShown:
     """Dismiss a recommendation for thirty days, or snooze it until its evidence changes.
 
     Raises OwnerRequired, NotFound, RevisionConflict.
@@ -148,7 +147,7 @@ async def settle(
         after={"state": answer},
         undo={"kind": SETTLED, "recommendation": row.id, "became": answer},
     )
-    return Decision(answer, row.revision)
+    return DecisionShown(answer, clock.exact(row.revision), None)
 
 
 async def _pending(
@@ -181,7 +180,7 @@ async def _revise(
     row: Recommendation,
     found: Mapping[str, Any] | None,
     now: datetime,
-) -> Decision:
+) -> DecisionShown | None:
     """Keep the review pending under a new revision; what is known now is what it shows. A review
     that nothing supports any more stays as it was, for the next generation to end.
     """
@@ -195,7 +194,7 @@ async def _revise(
         row.worth = found["worth"]
     await session.flush()
     generic = was == "generic_raise" and found is not None
-    return Decision("preview_queued" if generic else "market_evidence_changed", now)
+    return DecisionShown("preview_queued", clock.exact(now), None) if generic else None
 
 
 _TARGET: Final = "SELECT target_price FROM card WHERE seller_id = :seller AND id = :card"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import polars as pl
 from sqlalchemy import text
@@ -20,6 +20,14 @@ from cardsync.access.caller import Caller
 from cardsync.market.evidence import BUY_OUT_WINDOW, age_of, in_buy_out_window
 from cardsync.pricing.engine import engine
 from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts.sentences import money
+from cardsync.recommendations.shown import (
+    GateVerdict,
+    HoldShown,
+    HoldsShown,
+    OptionsShown,
+    card_body,
+)
 from cardsync.recommendations.why_held import GATES
 from cardsync.storage import ObjectMissing, Store
 
@@ -45,31 +53,6 @@ _CARDS: Final = """
 """
 
 
-class PriceOptions(NamedTuple):
-    """The price is the formula's now; the aggressive one would undercut `lowest_listing`."""
-
-    formula_price: int | None
-    aggressive_price: int | None
-    lowest_listing: int | None
-
-
-class Hold(NamedTuple):
-    """`options` is None unless all evidence behind them is fresh at this moment."""
-
-    card: Any
-    state: str
-    options: PriceOptions | None
-    buy_out_detected_at: datetime | None
-    listings: int | None
-    reason: str
-    observed_at: datetime | None
-
-
-class Holds(NamedTuple):
-    found: list[Hold]
-    total: int
-
-
 async def market_depth_holds(
     session: AsyncSession,
     caller: Caller,
@@ -77,17 +60,17 @@ async def market_depth_holds(
     page: int,
     per_page: int,
     now: datetime,
-) -> Holds:
+) -> HoldsShown:
     """Return the cards whose market gate did not pass in the newest priced sync, those first that
     are worth the most.
     """
     key = await session.scalar(text(_RUN), {"seller": caller.seller_id})
     if key is None:
-        return Holds([], 0)
+        return HoldsShown([], 0)
     try:
         data = await store.read(key)
     except ObjectMissing:
-        return Holds([], 0)
+        return HoldsShown([], 0)
     held = await asyncio.to_thread(_gated, data)
     cards = await session.execute(
         text(_CARDS),
@@ -108,7 +91,7 @@ async def market_depth_holds(
         gate = gates.get(receipt["rule_id"])
         within = timedelta(hours=gate.max_age_hours if gate else 0)
         found.append(hold_of(card, receipt, within, now))
-    return Holds(found, rows[0].total if rows else 0)
+    return HoldsShown(found, rows[0].total if rows else 0)
 
 
 def _gated(data: bytes) -> pl.DataFrame:
@@ -135,26 +118,26 @@ def hold_of(
     receipt: Mapping[str, Any],
     within: timedelta,
     now: datetime,
-) -> Hold:
+) -> HoldShown:
     """Judge a gate that did not pass by the clocks in its receipt. Pure."""
     bought_out_at: datetime | None = receipt["buy_out_detected_at"]
     bought_out = in_buy_out_window(bought_out_at, now)
     ages = [age_of(receipt[clock], now, within) for clock in _CLOCKS]
     # A buy-out that was seen more than four hours ago holds nothing any more.
     fresh = all(age == "fresh" for age in ages) and (bought_out or receipt["verdict"] != "buy_out")
-    options = PriceOptions(
-        receipt["formula_price"],
-        receipt["aggressive_price"],
-        receipt["listings_low"],
+    options = OptionsShown(
+        money(receipt["formula_price"]),
+        money(receipt["aggressive_price"]),
+        money(receipt["listings_low"]),
     )
     if age_of(bought_out_at, now, BUY_OUT_WINDOW) == "future":
         bought_out_at = None
-    return Hold(
-        card,
+    return HoldShown(
+        card.marketplace_id,
+        card_body(card, card.id),
         "bought_out" if bought_out else "held" if fresh else "stale",
         options if fresh else None,
         bought_out_at,
-        receipt["listings_count"],
-        GATES[receipt["verdict"]],
+        GateVerdict(receipt["listings_count"], False, GATES[receipt["verdict"]]),
         receipt["listings_observed_at"],
     )

@@ -6,20 +6,23 @@ A recommendation whose evidence has expired is not shown, even before the next g
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import limits
+from cardsync import clock, limits
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
+from cardsync.money import dollars, to_units
+from cardsync.recommendations.shown import RecommendationShown, RecommendationsShown, card_body
 
 
-class Pending(NamedTuple):
+class _Row(NamedTuple):
     """A recommendation with its card; the fields are the columns of _COLUMNS."""
 
     id: int
@@ -29,7 +32,7 @@ class Pending(NamedTuple):
     current_price: Decimal | None
     proposed_price: Decimal | None
     expected_value: Decimal | None
-    confidence: str
+    confidence: Literal["low", "medium", "high"]
     # The text of a JSON object, which is sent as it is.
     evidence: str
     revision: datetime
@@ -93,24 +96,13 @@ _COUNTED: Final = Planned(
 )
 
 
-class Recommended(NamedTuple):
-    """`revision` is that of the newest review; `expected` sums what all of them may bring."""
-
-    reviews: Sequence[Pending]
-    liquidation: Sequence[Pending]
-    account: Sequence[Pending]
-    total: int
-    revision: datetime | None
-    expected: Decimal
-
-
 async def recommendations(
     reading: Reading,
     caller: Caller,
     page: int,
     per_page: int,
     now: datetime,
-) -> Recommended:
+) -> RecommendationsShown:
     """Return a page of the pending price reviews, and the other families whole."""
     values = {
         "seller": caller.seller_id,
@@ -124,12 +116,18 @@ async def recommendations(
         values,
         last=True,
     )
-    advice = [Pending._make(row) for row in apart]
-    return Recommended(
-        [Pending._make(row) for row in reviews],
-        [row for row in advice if row.family == "liquidation"],
-        [row for row in advice if row.family == "account"],
-        *counted,
+    (total, revision, expected) = counted
+    advice = [_Row._make(row) for row in apart]
+    return RecommendationsShown(
+        [_shown(_Row._make(row)) for row in reviews],
+        [_shown(row) for row in advice if row.family == "liquidation"],
+        [_shown(row) for row in advice if row.family == "account"],
+        total,
+        dollars(to_units(expected)),
+        page,
+        per_page,
+        -(-total // per_page),
+        None if revision is None else clock.exact(revision),
     )
 
 
@@ -138,8 +136,30 @@ async def chosen(
     caller: Caller,
     ids: Collection[int],
     now: datetime,
-) -> Recommended:
+) -> list[RecommendationShown]:
     """Return those of some price reviews that are pending, wherever the list has them by now."""
     values = {"seller": caller.seller_id, "now": now, "ids": list(ids)}
-    found = (await session.execute(text(_CHOSEN), values)).all()
-    return Recommended([Pending._make(row) for row in found], [], [], len(found), None, Decimal(0))
+    return [_shown(_Row._make(row)) for row in await session.execute(text(_CHOSEN), values)]
+
+
+def _shown(row: _Row) -> RecommendationShown:
+    current, proposed, expected = (
+        None if price is None else dollars(to_units(price))
+        for price in (row.current_price, row.proposed_price, row.expected_value)
+    )
+    return RecommendationShown(
+        row.id,
+        row.kind,
+        card_body(row, row.card_id) if row.card_id and row.product_name is not None else None,
+        row.marketplace_id,
+        row.rule_id,
+        current,
+        proposed,
+        expected,
+        row.confidence,
+        row.state,
+        clock.exact(row.revision),
+        row.created_at,
+        row.expires_at,
+        msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
+    )

@@ -16,17 +16,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.money import dollars, to_units
 from cardsync.pricing.engine.fees import net, schedule_at
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.inputs.rule_rows import seller_pricing
 from cardsync.recommendations.effect import Brought, Effect, Pair, effect_of, effect_of_draw
+from cardsync.recommendations.shown import (
+    AppliedShown,
+    HoldoutShown,
+    OutcomeShown,
+    OutcomesShown,
+    signed,
+)
 
 WINDOW: Final = timedelta(days=30)
 LOOKED_BACK: Final = timedelta(days=365)
@@ -132,60 +141,7 @@ _STILL_DRAWN: Final = """
 _NAMES: Final = "SELECT id, name FROM pricing_rule WHERE seller_id = :seller"
 
 
-class Drawn(NamedTuple):
-    """The effect of one rule by its hold-outs; `waiting` cards were drawn within thirty days."""
-
-    rule_id: int
-    rule_name: str | None
-    waiting: int
-    effect: Effect
-
-
-class Outcome(NamedTuple):
-    """`kind` or `rule_id` says what the outcome is of; a deleted rule has no name. `waiting`
-    decisions are younger than thirty days.
-    """
-
-    kind: str | None
-    rule_id: int | None
-    rule_name: str | None
-    accepted: int
-    auto_applied: int
-    waiting: int
-    effect: Effect
-
-
-class Applied(NamedTuple):
-    """One applied review, what its card brought within thirty days, and what each matched card that
-    was left alone brought in the same days on average; net, in ten-thousandths.
-    """
-
-    id: int
-    kind: str
-    rule_id: int | None
-    state: str
-    card_id: int
-    product_name: str
-    settled_at: datetime
-    current_price: Decimal
-    proposed_price: Decimal
-    net: int
-    sold: bool
-    control: int | None
-    control_cards: int
-
-
-class Outcomes(NamedTuple):
-    """`reviewed` has the outcome of each kind, then that of each rule; `drawn` the effect of each rule
-    that held cards out. `newest` are single reviews, the latest first.
-    """
-
-    reviewed: list[Outcome]
-    drawn: list[Drawn]
-    newest: list[Applied]
-
-
-async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outcomes:
+async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> OutcomesShown:
     """Raises OwnerRequired."""
     caller.must_be_owner()
     account = await session.get_one(Account, caller.seller_id)
@@ -219,7 +175,8 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
         for row in await session.execute(text(_NAMES), {"seller": caller.seller_id})
     }
     newest = sorted(reviews, key=lambda one: (one.first.settled_at, one.first.id), reverse=True)
-    return Outcomes(
+    return OutcomesShown(
+        WINDOW.days,
         [
             *(_outcome("kind", kind, counted, reviews, names) for kind in kinds),
             *(_outcome("rule_id", rule, counted, reviews, names) for rule in rules),
@@ -235,7 +192,7 @@ async def _drawn(
     left: Callable[[Any], int],
     names: Mapping[int, str],
     now: datetime,
-) -> list[Drawn]:
+) -> list[HoldoutShown]:
     values = {"seller": seller_id, "until": now - WINDOW}
     rows = await session.execute(text(_STILL_DRAWN), values)
     waiting: dict[int, int] = {row[0]: row[1] for row in rows}
@@ -249,11 +206,11 @@ async def _drawn(
             one = Brought(one.net + left(row), sold=True)
         cards[key] = one
     return [
-        Drawn(
+        HoldoutShown(
             rule_id,
             names.get(rule_id),
             waiting.get(rule_id, 0),
-            _effect_of(groups.get(rule_id, {})),
+            *_figures(_effect_of(groups.get(rule_id, {}))),
         )
         for rule_id in sorted(waiting.keys() | groups.keys())
     ]
@@ -281,22 +238,22 @@ class _Review:
         return Pair(self.brought, self.sold, self.alone, self.alone_sold)
 
     @property
-    def told(self) -> Applied:
+    def told(self) -> AppliedShown:
         count = len(self.alone)
         row = self.first
-        return Applied(
+        return AppliedShown(
             row.id,
             self.kind,
             self.rule_id,
             row.state,
             row.card_id,
             row.product_name,
-            row.settled_at,
-            row.current_price,
-            row.proposed_price,
-            self.brought,
+            clock.rfc3339(row.settled_at),
+            dollars(to_units(row.current_price)),
+            dollars(to_units(row.proposed_price)),
             self.sold,
-            round(Decimal(sum(self.alone.values())) / count) if count else None,
+            signed(self.brought),
+            signed(round(Decimal(sum(self.alone.values())) / count) if count else None),
             count,
         )
 
@@ -323,14 +280,31 @@ def _outcome(
     counted: Iterable[Any],
     reviews: Iterable[_Review],
     names: Mapping[int, str],
-) -> Outcome:
+) -> OutcomeShown:
     own = [row for row in counted if getattr(row, by) == value]
-    return Outcome(
+    return OutcomeShown(
         value if by == "kind" else None,
         value if by == "rule_id" else None,
         names.get(value) if by == "rule_id" else None,
         sum(row.accepted for row in own),
         sum(row.auto_applied for row in own),
         sum(row.waiting for row in own),
-        effect_of([review.pair for review in reviews if getattr(review, by) == value]),
+        *_figures(effect_of([review.pair for review in reviews if getattr(review, by) == value])),
+    )
+
+
+def _figures(effect: Effect) -> tuple[Any, ...]:
+    """Return an effect as the last fields of an outcome or a hold-out."""
+    known = effect.low is not None and effect.high is not None
+    return (
+        effect.cards,
+        effect.cards_sold,
+        effect.control_cards,
+        effect.control_sold,
+        signed(effect.net),
+        signed(effect.control),
+        signed(effect.difference),
+        [signed(effect.low) or "", signed(effect.high) or ""] if known else None,
+        effect.verdict,
+        effect.reason,
     )

@@ -29,11 +29,6 @@ from cardsync.recommendations.shown import (
     OutcomesShown,
     RecommendationsShown,
     RecordedShown,
-    badges_body,
-    decision_body,
-    holds_body,
-    outcomes_body,
-    recommendations_body,
 )
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -80,7 +75,7 @@ async def read_holds(
     """
     page = _page(page_number, page_size)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        found = await market_depth_holds(
+        return await market_depth_holds(
             session,
             caller,
             store,
@@ -88,7 +83,6 @@ async def read_holds(
             page.per_page,
             clock.now(),
         )
-    return holds_body(found)
 
 
 Ids = list[str] | None
@@ -109,8 +103,7 @@ async def read_badges(
     by_marketplace = read_ids("marketplace_id", marketplace_id)
     by_card = read_ids("card_id", card_id)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        found = await badges_of(session, caller, by_marketplace, by_card, clock.now())
-    return badges_body(found)
+        return BadgesShown(await badges_of(session, caller, by_marketplace, by_card, clock.now()))
 
 
 @get("/recommendations", responses=problems(*BEHIND_A_KEY))
@@ -127,7 +120,7 @@ async def read_recommendations(
     page = _page(page_number, page_size)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
         found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
-    return Polled(recommendations_body(found, page.page, page.per_page))
+    return Polled(found)
 
 
 @get("/recommendations/outcomes", responses=problems(*READ_BY_OWNERS))
@@ -135,7 +128,7 @@ async def read_outcomes(caller: Caller, database: Database, settings: Settings) 
     """The net of applied recommendations, beside that of matched cards that were left alone."""
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        return outcomes_body(await outcomes(session, caller, clock.now()))
+        return await outcomes(session, caller, clock.now())
 
 
 class OfRevision(msgspec.Struct):
@@ -175,10 +168,10 @@ async def accept_recommendation(
         writer = Writer(session, caller, settings, clock.now())
         decided = await accept(writer, recommendation_id, revision)
     # The new revision stays though the request is refused.
-    if decided.status == "market_evidence_changed":
+    if decided is None:
         raise errors.MarketEvidenceChanged
     queued = decided.status == "preview_queued"
-    return Response(decision_body(decided), status_code=202 if queued else 200)
+    return Response(decided, status_code=202 if queued else 200)
 
 
 @post(
@@ -196,7 +189,7 @@ async def dismiss_recommendation(
     """Dismiss a recommendation; nothing of its kind comes back within thirty days."""
     revision = _revision(data.revision, "revision")
     async with database.tenant(caller.seller_id) as session:
-        decided = await settle(
+        return await settle(
             session,
             caller,
             recommendation_id,
@@ -204,7 +197,6 @@ async def dismiss_recommendation(
             "dismissed",
             clock.now(),
         )
-    return decision_body(decided)
 
 
 @post(
@@ -222,7 +214,7 @@ async def snooze_recommendation(
     """Put a recommendation aside until its evidence changes."""
     revision = _revision(data.revision, "revision")
     async with database.tenant(caller.seller_id) as session:
-        decided = await settle(
+        return await settle(
             session,
             caller,
             recommendation_id,
@@ -230,7 +222,6 @@ async def snooze_recommendation(
             "snoozed",
             clock.now(),
         )
-    return decision_body(decided)
 
 
 class Observations(msgspec.Struct):

@@ -1,23 +1,19 @@
-"""The JSON structs of holds and recommendations, and the functions that fill them. Pure."""
+"""The shapes of holds and recommendations: operations return them, the API sends them and pages show
+them. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from cardsync import clock
-from cardsync.money import dollars, to_units
-from cardsync.pricing.receipts.sentences import money
-from cardsync.recommendations.badges import Badges
-from cardsync.recommendations.decide import Decision
-from cardsync.recommendations.effect import Effect
-from cardsync.recommendations.holds import Hold, Holds
-from cardsync.recommendations.listing import Recommended
-from cardsync.recommendations.outcomes import WINDOW, Applied, Outcome, Outcomes
-from cardsync.recommendations.why_held import Held
+from cardsync.money import dollars
+from cardsync.recommendations.why_held import WORDS
+
+# So few listings of a card are worth a badge.
+FEW: Final = 3
 
 
 class RecommendedCard(msgspec.Struct):
@@ -47,7 +43,13 @@ class RecommendationShown(msgspec.Struct):
     revision: str
     created_at: datetime
     expires_at: datetime
+    # It goes out as it stands in the database.
     evidence: dict[str, Any]
+
+    @property
+    def seen(self) -> Any:
+        """The evidence for a page."""
+        return msgspec.json.decode(self.evidence)  # type: ignore[call-overload]
 
 
 class RecommendationsShown(msgspec.Struct):
@@ -149,70 +151,16 @@ class OutcomesShown(msgspec.Struct):
     reviews: list[AppliedShown]
 
 
-def outcomes_body(found: Outcomes) -> OutcomesShown:
-    return OutcomesShown(
-        WINDOW.days,
-        [_outcome(one) for one in found.reviewed],
-        [
-            HoldoutShown(one.rule_id, one.rule_name, one.waiting, *_effect(one.effect))
-            for one in found.drawn
-        ],
-        [_applied(one) for one in found.newest],
-    )
-
-
-def _applied(one: Applied) -> AppliedShown:
-    return AppliedShown(
-        one.id,
-        one.kind,
-        one.rule_id,
-        "accepted" if one.state == "accepted" else "auto_applied",
-        one.card_id,
-        one.product_name,
-        clock.rfc3339(one.settled_at),
-        dollars(to_units(one.current_price)),
-        dollars(to_units(one.proposed_price)),
-        one.sold,
-        signed(one.net),
-        signed(one.control),
-        one.control_cards,
-    )
-
-
-def _outcome(one: Outcome) -> OutcomeShown:
-    return OutcomeShown(
-        one.kind,
-        one.rule_id,
-        one.rule_name,
-        one.accepted,
-        one.auto_applied,
-        one.waiting,
-        *_effect(one.effect),
-    )
-
-
-def _effect(effect: Effect) -> tuple[Any, ...]:
-    known = effect.low is not None and effect.high is not None
-    return (
-        effect.cards,
-        effect.cards_sold,
-        effect.control_cards,
-        effect.control_sold,
-        signed(effect.net),
-        signed(effect.control),
-        signed(effect.difference),
-        [signed(effect.low) or "", signed(effect.high) or ""] if known else None,
-        effect.verdict,
-        effect.reason,
-    )
-
-
 class HeldShown(msgspec.Struct):
     """`price` is the price that is not asked."""
 
     reason: Literal["rise", "drop", "first_price", "holdout", "cap", "gate"]
     message: str
     price: str | None
+
+    @property
+    def word(self) -> str:
+        return WORDS.get(self.reason, "held for review")
 
 
 class CardBadges(msgspec.Struct):
@@ -225,29 +173,13 @@ class CardBadges(msgspec.Struct):
     listings_observed_at: datetime | None
     held: HeldShown | None
 
+    @property
+    def few(self) -> bool:
+        return self.condition_listings is not None and self.condition_listings <= FEW
+
 
 class BadgesShown(msgspec.Struct):
     cards: list[CardBadges]
-
-
-def badges_body(found: Iterable[Badges]) -> BadgesShown:
-    return BadgesShown(
-        [
-            CardBadges(
-                one.card_id,
-                one.marketplace_id,
-                one.bought_out_at,
-                one.listed,
-                one.listed_at,
-                one.held and _held(one.held),
-            )
-            for one in found
-        ]
-    )
-
-
-def _held(held: Held) -> HeldShown:
-    return HeldShown(held.reason, held.sentence, money(held.price))  # type: ignore[arg-type]
 
 
 def signed(units: int | None) -> str | None:
@@ -255,52 +187,6 @@ def signed(units: int | None) -> str | None:
     if units is None:
         return None
     return dollars(units) if units >= 0 else f"-{dollars(-units)}"
-
-
-def recommendations_body(found: Recommended, page: int, per_page: int) -> RecommendationsShown:
-    return RecommendationsShown(
-        [_recommendation(row) for row in found.reviews],
-        [_recommendation(row) for row in found.liquidation],
-        [_recommendation(row) for row in found.account],
-        found.total,
-        dollars(to_units(found.expected)),
-        page,
-        per_page,
-        -(-found.total // per_page),
-        None if found.revision is None else clock.exact(found.revision),
-    )
-
-
-def _recommendation(row: Any) -> RecommendationShown:
-    prices = (row.current_price, row.proposed_price, row.expected_value)
-    current, proposed, expected = (
-        None if price is None else dollars(to_units(price)) for price in prices
-    )
-    known = row.product_name is not None
-    return RecommendationShown(
-        row.id,
-        row.kind,
-        card_body(row, row.card_id) if known else None,
-        row.marketplace_id,
-        row.rule_id,
-        current,
-        proposed,
-        expected,
-        row.confidence,
-        row.state,
-        clock.exact(row.revision),
-        row.created_at,
-        row.expires_at,
-        msgspec.Raw(row.evidence.encode()),  # type: ignore[arg-type]
-    )
-
-
-def decision_body(decision: Decision) -> DecisionShown:
-    return DecisionShown(
-        decision.status,  # type: ignore[arg-type]
-        clock.exact(decision.revision),
-        decision.run_id,
-    )
 
 
 class OptionsShown(msgspec.Struct):
@@ -334,23 +220,6 @@ class HoldShown(msgspec.Struct):
 class HoldsShown(msgspec.Struct):
     holds: list[HoldShown]
     total: int
-
-
-def holds_body(found: Holds) -> HoldsShown:
-    return HoldsShown([_hold(one) for one in found.found], found.total)
-
-
-def _hold(one: Hold) -> HoldShown:
-    options = one.options
-    return HoldShown(
-        one.card.marketplace_id,
-        card_body(one.card, one.card.id),
-        one.state,  # type: ignore[arg-type]
-        OptionsShown(*(money(price) for price in options)) if options else None,
-        one.buy_out_detected_at,
-        GateVerdict(one.listings, False, one.reason),
-        one.observed_at,
-    )
 
 
 def card_body(row: Any, card_id: int) -> RecommendedCard:

@@ -47,10 +47,6 @@ class Held(NamedTuple):
     verdict: str = ""
 
     @property
-    def word(self) -> str:
-        return WORDS.get(self.reason, "held for review")
-
-    @property
     def sentence(self) -> str:
         return SENTENCES[self.reason].format(
             price="" if self.price is None else dollars(self.price),

@@ -21,8 +21,6 @@ from cardsync.shelving.count_shown import (
     SuggestedCounts,
     count_body,
     count_history,
-    count_in_full,
-    suggested_counts,
 )
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
 
@@ -79,7 +77,7 @@ async def suggest_counts(
     are gone without a sale.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        return suggested_counts(await counts.suggested(session, caller, clock.now(), limit))
+        return await counts.suggested(session, caller, clock.now(), limit)
 
 
 @get("/counts", responses=READS)
@@ -110,9 +108,7 @@ async def read_count(
     per_page: PerPage = limits.PLACES_PER_PAGE,
 ) -> CountInFull:
     """One count, with a page of its cards in the order of the way."""
-    row = await counts.read_one(session, caller, count_id)
-    lines = await counts.lines_of(session, caller, count_id, page, per_page)
-    return count_in_full(row, lines, page, per_page)
+    return await counts.in_full(session, caller, count_id, page, per_page)
 
 
 @post(

@@ -11,7 +11,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
+
+from cardsync.clock import rfc3339
 from cardsync.money import dollars
+from cardsync.shelving.count_shown import SuggestedCount
 
 # A box that was never counted is as urgent as one that was counted a year ago.
 _NEVER: Final = 365
@@ -30,28 +34,30 @@ class BoxFacts(NamedTuple):
     counted_at: datetime | None
 
 
-class Suggestion(NamedTuple):
-    """`score` is None where the value of the box is not shown."""
-
-    facts: BoxFacts
-    score: Decimal | None
-    reasons: list[str]
-
-
-def suggestions(boxes: Iterable[BoxFacts], now: datetime) -> list[Suggestion]:
+def suggestions(
+    boxes: Iterable[BoxFacts],
+    now: datetime,
+    *,
+    with_value: bool,
+) -> list[SuggestedCount]:
     """Return the boxes, the most urgent first; of equal ones the lower number. The value is each
-    one's first reason.
+    one's first reason; it is left out for somebody who may not know what is in the box.
     """
     scored = [(_score(box, now), box) for box in boxes]
     first = sorted(scored, key=lambda each: (-each[0], each[1].box))
     return [
-        Suggestion(box, score.quantize(Decimal("0.01")), _reasons(box, now)) for score, box in first
+        SuggestedCount(
+            box=box.box,
+            cards=box.cards,
+            quantity=box.quantity,
+            value=dollars(box.value) if with_value else UNSET,
+            dropped=box.dropped,
+            counted_at=rfc3339(box.counted_at) if box.counted_at else None,
+            score=str(score.quantize(Decimal("0.01"))) if with_value else UNSET,
+            reasons=_reasons(box, now)[0 if with_value else 1 :],
+        )
+        for score, box in first
     ]
-
-
-def without_value(told: Suggestion) -> Suggestion:
-    """Return the suggestion for somebody who may not know what is in the box."""
-    return Suggestion(told.facts, None, told.reasons[1:])
 
 
 def _days(box: BoxFacts, now: datetime) -> int:

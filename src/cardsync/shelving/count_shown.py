@@ -8,11 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync import clock
-from cardsync.money import dollars
-from cardsync.shelving.count_scores import Suggestion
-from cardsync.shelving.counts import CountLine
 from cardsync.shelving.models import ShelfCount
-from cardsync.shelving.place import Place
 
 
 class SuggestedCount(msgspec.Struct, kw_only=True):
@@ -86,24 +82,6 @@ class CountHistory(msgspec.Struct):
     next_before: int | None
 
 
-def suggested_counts(found: Sequence[Suggestion]) -> SuggestedCounts:
-    return SuggestedCounts(
-        [
-            SuggestedCount(
-                box=each.facts.box,
-                cards=each.facts.cards,
-                quantity=each.facts.quantity,
-                value=UNSET if each.score is None else dollars(each.facts.value),
-                dropped=each.facts.dropped,
-                counted_at=clock.rfc3339(each.facts.counted_at) if each.facts.counted_at else None,
-                score=UNSET if each.score is None else str(each.score),
-                reasons=each.reasons,
-            )
-            for each in found
-        ]
-    )
-
-
 def count_body(row: ShelfCount) -> CountShown:
     looked = row.correct + row.wrong
     return CountShown(
@@ -121,29 +99,6 @@ def count_body(row: ShelfCount) -> CountShown:
         unseen=row.unseen,
         trust=round(row.correct / looked, 4) if looked else None,
     )
-
-
-def count_in_full(
-    row: ShelfCount,
-    lines: Sequence[CountLine],
-    page: int,
-    per_page: int,
-) -> CountInFull:
-    told = [
-        CountLineShown(
-            *line[:7],
-            code=Place(row.box, line.slot).code,
-            expected=line.expected,
-            seen=line.seen,
-            outcome=line.outcome,
-            on_hand=line.on_hand,
-            drift=line.shelved > line.on_hand,
-            unshelved_quantity=max(line.on_hand - line.shelved, 0),
-        )
-        for line in lines
-    ]
-    shown = msgspec.structs.asdict(count_body(row))
-    return CountInFull(**shown, cards=told, page=page, per_page=per_page)
 
 
 def count_history(rows: Sequence[ShelfCount], per_page: int) -> CountHistory:

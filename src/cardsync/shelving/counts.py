@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,7 +22,13 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
-from cardsync.shelving.count_scores import BoxFacts, Suggestion, suggestions, without_value
+from cardsync.shelving.count_scores import BoxFacts, suggestions
+from cardsync.shelving.count_shown import (
+    CountInFull,
+    CountLineShown,
+    SuggestedCounts,
+    count_body,
+)
 from cardsync.shelving.models import ShelfCount
 from cardsync.shelving.place import Place
 
@@ -37,23 +44,6 @@ class Sight(NamedTuple):
     card_id: int
     slot: int
     quantity: int
-
-
-class CountLine(NamedTuple):
-    """`shelved` counts the card's pieces in all places, `on_hand` those that the marketplace has."""
-
-    card_id: int
-    marketplace_id: int
-    product_name: str
-    set_name: str
-    number: str
-    condition: str | None
-    slot: int
-    expected: int
-    seen: int | None
-    outcome: str | None
-    on_hand: int
-    shelved: int
 
 
 _FACTS: Final = f"""
@@ -95,7 +85,7 @@ async def suggested(
     caller: Caller,
     now: datetime,
     most: int,
-) -> list[Suggestion]:
+) -> SuggestedCounts:
     """Return the boxes that are most worth counting, the first of them first. The value of a box
     is a part of the listed value, so staff may not see it, either.
     """
@@ -105,8 +95,8 @@ async def suggested(
         "since": (now - _EXPLAINS).date(),
     }
     found = await session.execute(text(_FACTS), values)
-    first = suggestions((BoxFacts(*row) for row in found), now)[:most]
-    return first if caller.sees_revenue else [without_value(each) for each in first]
+    boxes = [BoxFacts(*row) for row in found]
+    return SuggestedCounts(suggestions(boxes, now, with_value=caller.sees_revenue)[:most])
 
 
 _FREEZE: Final = f"""
@@ -361,21 +351,22 @@ _READ: Final = f"""
     SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, l.slot,
            l.expected, l.seen, l.outcome, c.quantity,
            coalesce((SELECT CAST(sum(e.quantity) AS bigint) FROM card_location e
-                      WHERE e.seller_id = :seller AND e.card_id = c.id), 0)
+                      WHERE e.seller_id = :seller AND e.card_id = c.id), 0) AS shelved
       FROM shelf_count_line l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
      WHERE l.seller_id = :seller AND l.count_id = :count AND {VISIBLE}
      ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
 """
 
 
-async def lines_of(
+async def in_full(
     session: AsyncSession,
     caller: Caller,
     count_id: int,
     page: int,
     per_page: int,
-) -> list[CountLine]:
-    """Return a page of a count's lines in the order of the way."""
+) -> CountInFull:
+    """Return a count with a page of its lines in the order of the way. Raises NotFound."""
+    row = await read_one(session, caller, count_id)
     values = {
         "seller": caller.seller_id,
         "member": caller.member_id,
@@ -383,7 +374,27 @@ async def lines_of(
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }
-    return [CountLine(*row) for row in await session.execute(text(_READ), values)]
+    cards = [
+        CountLineShown(
+            line.id,
+            line.marketplace_id,
+            line.product_name,
+            line.set_name,
+            line.number,
+            line.condition,
+            line.slot,
+            code=Place(row.box, line.slot).code,
+            expected=line.expected,
+            seen=line.seen,
+            outcome=line.outcome,
+            on_hand=line.quantity,
+            drift=line.shelved > line.quantity,
+            unshelved_quantity=max(line.quantity - line.shelved, 0),
+        )
+        for line in await session.execute(text(_READ), values)
+    ]
+    shown = msgspec.structs.asdict(count_body(row))
+    return CountInFull(**shown, cards=cards, page=page, per_page=per_page)
 
 
 async def _lines(session: AsyncSession, seller_id: int, count_id: int) -> int:

@@ -3,6 +3,7 @@ once more.
 """
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,9 @@ from market_builder import ago, listing, sale
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(hours=24)
 GATE = {"min_listings": 3, "min_sales_30d": 1, "max_age_hours": 24, "undercut_bp": 1000}
+CARD = SimpleNamespace(
+    id=1, marketplace_id=1, product_name="", set_name="", number="", condition=None, printing=""
+)
 HOLDS = "/api/market_depth/holds"
 
 
@@ -177,9 +181,9 @@ def receipt(**changed):
 )
 def test_every_clock_is_looked_at_over_its_edge(name, age, state):
     at = None if age is None else NOW - age
-    held = hold_of(None, receipt(**{name: at}), DAY, NOW)
+    held = hold_of(CARD, receipt(**{name: at}), DAY, NOW)
     assert held.state == state
-    assert (held.options is None) == (state == "stale")
+    assert (held.price_options is None) == (state == "stale")
 
 
 @pytest.mark.parametrize(
@@ -191,6 +195,6 @@ def test_every_clock_is_looked_at_over_its_edge(name, age, state):
     ],
 )
 def test_the_window_of_a_buy_out_has_an_edge(age, state):
-    held = hold_of(None, receipt(verdict="buy_out", buy_out_detected_at=NOW - age), DAY, NOW)
+    held = hold_of(CARD, receipt(verdict="buy_out", buy_out_detected_at=NOW - age), DAY, NOW)
     assert held.state == state
-    assert (held.options is None) == (state == "stale")
+    assert (held.price_options is None) == (state == "stale")

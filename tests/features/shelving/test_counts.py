@@ -172,14 +172,15 @@ def test_a_score_grows_with_value_time_and_drops():
         return BoxFacts(box, 1, 1, value, dropped, at)
 
     boxes = [facts(1), facts(2, value=20_000), facts(3, dropped=2), facts(4, days=None)]
-    found = suggestions(boxes, NOW)
-    assert [(each.facts.box, str(each.score)) for each in found] == [
+    found = suggestions(boxes, NOW, with_value=True)
+    assert [(each.box, each.score) for each in found] == [
         (4, "365.00"),
         (3, "30.00"),
         (2, "20.00"),
         (1, "10.00"),
     ]
-    assert suggestions([facts(1, days=0)], NOW)[0].reasons[1] == "The box was counted today."
+    [today] = suggestions([facts(1, days=0)], NOW, with_value=True)
+    assert today.reasons[1] == "The box was counted today."
 
 
 async def test_a_key_counts_nothing(a_seller):

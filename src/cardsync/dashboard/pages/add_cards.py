@@ -23,7 +23,7 @@ from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.quick_add import drafts, settle
-from cardsync.quick_add.shown import entry_body, pending_body, product_body
+from cardsync.quick_add.shown import entry_body
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.quick_add.wanted import Changes, Wanted
 
@@ -58,7 +58,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         typed=typed,
         game=game,
         games=games_of(caller),
-        products=[product_body(product) for product in found],
+        products=found,
         entries=[entry_body(row) for row in rows],
         total=total,
         page=page,
@@ -67,7 +67,7 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
         statuses=[("", "All"), *((name, name.title()) for name in STATUSES)],
         conditions=CONDITIONS,
         printings=[(name, name) for name in PRINTINGS],
-        unanswered=len(await settle.pending(session, caller)),
+        unanswered=len(await settle.pending(session, caller, clock.now())),
     )
 
 
@@ -131,8 +131,7 @@ async def delete_card(caller: Caller, session: AsyncSession, entry_id: int) -> R
 
 @get("/add-cards/recover", opt=BY_FORM)
 async def recover_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    now = clock.now()
-    rows = [pending_body(row, now) for row in await settle.pending(session, caller)]
+    rows = await settle.pending(session, caller, clock.now())
     return show(request, caller, "recover.html", rows=rows)
 
 

@@ -26,7 +26,8 @@ from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show, url
 from cardsync.lists.lists import names_of_lists
-from cardsync.recommendations.badges import Badges, badges_of
+from cardsync.recommendations.badges import badges_of
+from cardsync.recommendations.shown import CardBadges
 from cardsync.search.chips import Chip, chips_of, with_part
 from cardsync.search.fields import QueryError
 from cardsync.web.request import provide_database, provide_settings, reading
@@ -176,7 +177,7 @@ async def marks_of(
     session: AsyncSession,
     caller: Caller,
     rows: Sequence[CardRow],
-) -> dict[int, Badges]:
+) -> dict[int, CardBadges]:
     """Return the badges of the shown cards, by the card's id."""
     ids = [row.id for row in rows]
     return {one.card_id: one for one in await badges_of(session, caller, [], ids, clock.now())}

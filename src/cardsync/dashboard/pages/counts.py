@@ -19,7 +19,6 @@ from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.shelving import counts
-from cardsync.shelving.count_shown import count_in_full
 
 
 @post_form("/counts")
@@ -40,9 +39,7 @@ async def count_page(
     page = read_page(request.query_params.dict()).page
     per_page = limits.PLACES_PER_PAGE
     async with database.tenant(caller.seller_id) as session:
-        row = await counts.read_one(session, caller, count_id)
-        lines = await counts.lines_of(session, caller, count_id, page, per_page)
-        count = count_in_full(row, lines, page, per_page)
+        count = await counts.in_full(session, caller, count_id, page, per_page)
     return show(
         request,
         caller,

@@ -15,19 +15,18 @@ from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer
-from cardsync.orders.returns_shown import customer_in_full
 from cardsync.web.request import reading
 
 
 @get("/customers/{key:str}", opt=BY_FORM)
 async def customer_page(request: PageRequest, caller: Caller, key: str) -> Template:
     async with reading(request) as reads:
-        found = await one_customer.read_customer(reads, caller, key)
+        customer = await one_customer.read_customer(reads, caller, key)
     return show(
         request,
         caller,
         "customer.html",
-        customer=customer_in_full(found),
+        customer=customer,
         longest=limits.CUSTOMER_NOTE_CHARACTERS,
     )
 

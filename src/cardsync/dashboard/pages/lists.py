@@ -13,7 +13,6 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.lists import lists
-from cardsync.lists.shown import list_body
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
@@ -36,7 +35,7 @@ async def _shown(
         caller,
         "lists.html",
         problem.status if problem else 200,
-        lists=[list_body(caller, row) for row in found],
+        lists=found,
         most=limits.CARDS_PER_LIST,
         name=name,
         name_problem=sentence(problem) if problem else "",

@@ -13,7 +13,7 @@ from litestar.response import Template
 from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form
+from cardsync.accounts import account_form, account_settings
 from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
@@ -21,7 +21,7 @@ from cardsync.dashboard.pages.settings import Input, told
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.discovery.network import read_network
-from cardsync.discovery.network_shown import network_body, postage_shown
+from cardsync.discovery.network_shown import postage_shown
 from cardsync.settings import Settings
 
 INPUTS: Final = (
@@ -69,15 +69,15 @@ async def _page(
     **values: Any,
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
-        found = await read_network(session, caller, clock.now())
+        found = await read_network(session, caller, settings, clock.now())
+        stands = account_form.as_texts(await account_settings.account_of(session, caller))
     given = {"conflicts": [], "problems": {}} | values
-    stands = account_form.as_texts(found.account)
     return show(
         request,
         caller,
         "network.html",
         status,
-        network=network_body(found, settings),
+        network=found,
         default_postage=postage_shown(settings.default_postage_steps),
         inputs=INPUTS,
         labels={each.name: each.label for each in INPUTS},

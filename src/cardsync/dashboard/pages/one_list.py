@@ -18,7 +18,6 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.lists.lists import read_list
-from cardsync.lists.shown import list_body
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
@@ -31,7 +30,7 @@ async def list_page(
 ) -> Template:
     page = read_page(request.query_params.dict())
     async with reading(request) as reads:
-        one = list_body(caller, await read_list(reads, caller, list_id))
+        one = await read_list(reads, caller, list_id)
         wanted = CardFilter(one.query, status="all")
         answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
     return show(
@@ -57,7 +56,7 @@ async def add_page(
     wanted, page = read_filter(given), read_page(given)
     asked = bool(wanted.search.strip() or wanted.game)
     async with reading(request) as reads:
-        one = list_body(caller, await read_list(reads, caller, list_id))
+        one = await read_list(reads, caller, list_id)
         answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
     return show(
         request,

@@ -19,7 +19,6 @@ from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.operators import installation, shops
-from cardsync.operators.shown import installation_shown, seller_shown, sellers_shown
 from cardsync.orders.filters import read_page
 from cardsync.settings import Settings
 
@@ -32,12 +31,12 @@ async def sellers_page(request: PageRequest, caller: Caller, database: Database)
     page, _ = read_page(given)
     search = (given.get("search") or [""])[-1][: limits.SEARCHED_CHARACTERS]
     async with database.tenant(caller.seller_id) as session:
-        found, total = await shops.shops(session, caller, search, page)
+        found = await shops.shops(session, caller, search, page)
     return show(
         request,
         caller,
         "operator.html",
-        found=sellers_shown(found, total, page, limits.OPERATOR_SELLERS),
+        found=found,
         search=search,
     )
 
@@ -50,12 +49,12 @@ async def seller_page(
     seller_id: int,
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
-        found = await shops.one_shop(session, caller, seller_id)
+        seller = await shops.one_shop(session, caller, seller_id)
     return show(
         request,
         caller,
         "operator_seller.html",
-        seller=seller_shown(found),
+        seller=seller,
         plans=[(plan, plan.title()) for plan in limits.PLANS],
         own=seller_id == caller.seller_id,
     )
@@ -90,14 +89,16 @@ async def installation_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    now = clock.now()
+    unknown_lines = settings.allow_unknown_lines
     async with database.tenant(caller.seller_id) as session:
-        found = await installation.read_installation(session, caller, now)
+        found = await installation.read_installation(
+            session, caller, clock.now(), unknown_lines=unknown_lines
+        )
     return show(
         request,
         caller,
         "operator_installation.html",
-        found=installation_shown(found, now, unknown_lines=settings.allow_unknown_lines),
+        found=found,
     )
 
 

@@ -28,10 +28,9 @@ from cardsync.dashboard.shell import (
 )
 from cardsync.database.session import Database
 from cardsync.pulling import marks
-from cardsync.pulling.links import PhoneLink
 from cardsync.pulling.phone import link_of
 from cardsync.pulling.progress import Kind, Mark
-from cardsync.pulling.queue import Entry, read_queue
+from cardsync.pulling.queue import Entry, PhoneLink, read_queue
 from cardsync.pulling.shown import progress_of, pull_line
 from cardsync.web.pages import page
 

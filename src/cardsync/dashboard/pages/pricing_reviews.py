@@ -21,7 +21,6 @@ from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.decisions.decide import Answer, Asked, Decided
 from cardsync.pricing.decisions.listing import reviews_of
-from cardsync.pricing.decisions.shown import reviews_body
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50
@@ -38,8 +37,7 @@ async def reviews_page(request: PageRequest, caller: Caller) -> Template:
     """Show the prices that wait, those first that move the most money."""
     page, _ = read_page(request.query_params.dict())
     async with reading(request) as reads:
-        found = await reviews_of(reads, caller, page, PER_PAGE, clock.now())
-    told = reviews_body(found, page, PER_PAGE)
+        told = await reviews_of(reads, caller, page, PER_PAGE, clock.now())
     return show_part(request, caller, "pricing_reviews.html", told=told, reasons=REASONS)
 
 

@@ -19,7 +19,7 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
 from cardsync.pricing.rule_tests import rule_tests
-from cardsync.pricing.rule_tests.shown import test_body, verdicts_body
+from cardsync.pricing.rule_tests.shown import test_body
 from cardsync.settings import Settings
 
 FIELDS = ("name", "search", "expectation")
@@ -50,7 +50,7 @@ async def _shown(
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         tests = [test_body(row) for row in await rule_tests.read_all(session, caller)]
         if request.query_params.get("check"):
-            checked = verdicts_body(await rule_tests.check(session, caller, clock.now()))
+            checked = await rule_tests.check(session, caller, clock.now())
     given = dict.fromkeys(FIELDS, "") | values
     return show_part(
         request,

@@ -24,8 +24,6 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, returns
 from cardsync.orders.one_order import read_order
-from cardsync.orders.pull_shown import pull_session_orders
-from cardsync.orders.returns_shown import returns_page
 from cardsync.orders.shown import order_in_full
 from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.printing.style import style_of
@@ -170,8 +168,7 @@ async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
     """Show the copies of refunded orders in the order of the way."""
     per_page = limits.RETURNS_PER_PAGE_MOST
     async with reading(request) as reads:
-        found, total = await returns.desk(reads, caller, 1, per_page, restocked=False)
-    desk = returns_page(found, total, 1, per_page)
+        desk = await returns.desk(reads, caller, 1, per_page, restocked=False)
     rows = [(item, order) for order in desk.returns for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].item_id))
     return show(request, caller, "restock_sheet.html", rows=rows, desk=desk)
@@ -193,9 +190,7 @@ async def pull_sheet(
 ) -> Template:
     """Show the cards of a pull session in the order of the way."""
     async with database.tenant(caller.seller_id) as session:
-        told = await pull_reads.summary(session, caller, session_id)
-        orders = await pull_reads.orders_of(session, caller, session_id)
-    pull = pull_session_orders(told, orders)
+        pull = await pull_reads.in_full(session, caller, session_id)
     rows: list[tuple[Any, Any]] = [(item, order) for order in pull.orders for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].id))
     return show(request, caller, "pull_sheet.html", pull=pull, rows=rows)

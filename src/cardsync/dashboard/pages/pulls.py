@@ -24,12 +24,12 @@ from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, pull_sessions
 from cardsync.orders.filters import read_filter
-from cardsync.orders.pull_shown import PullOrder, pull_session, pull_session_orders
+from cardsync.orders.pull_shown import PullOrder
 from cardsync.orders.queries import find_orders
 from cardsync.pulling import links
 from cardsync.pulling.phone import event_stream
 from cardsync.pulling.queue import Queue, read_queue
-from cardsync.pulling.shown import links_made, progress_of, pull_link
+from cardsync.pulling.shown import progress_of
 from cardsync.pulling.streams import PullStreams
 from cardsync.settings import Settings
 from cardsync.web.request import reading
@@ -54,7 +54,7 @@ async def pulls_page(request: PageRequest, caller: Caller, database: Database) -
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        recent = [pull_session(row) for row in await pull_reads.recent(session, caller)]
+        recent = await pull_reads.recent(session, caller)
     return show(
         request,
         caller,
@@ -80,18 +80,16 @@ async def pull_page(
     request: PageRequest, caller: Caller, database: Database, session_id: int
 ) -> Template:
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await pull_reads.summary(session, caller, session_id)
-        orders = await pull_reads.orders_of(session, caller, session_id)
+        pull = await pull_reads.in_full(session, caller, session_id)
         queue = await read_queue(session, caller, session_id, clock.now())
         phones = await links.list_links(session, caller, session_id)
-    pull = pull_session_orders(told, orders)
     return show(
         request,
         caller,
         "pull.html",
         pull=pull,
         games=_games(queue, pull.orders),
-        links=[pull_link(link) for link in phones],
+        links=phones,
         missing={entry.item_id for entry in queue.entries if entry.line.state == "missing"},
         put_back=[entry for entry in queue.entries if entry.line.surplus],
     )
@@ -125,17 +123,15 @@ async def _cover(
     """Make new links and show them this one time, each as a QR code."""
     now = clock.now()
     earlier = await links.list_links(session, caller, session_id)
-    made = await links.make_links(session, caller, session_id, None, now)
-    told = await pull_reads.summary(session, caller, session_id)
-    orders = await pull_reads.orders_of(session, caller, session_id)
+    origin = settings.origin_for(request.headers.get("host"))
+    made = await links.make_links(session, caller, session_id, None, origin, now)
+    pull = await pull_reads.in_full(session, caller, session_id)
     queue = await read_queue(session, caller, session_id, now)
     working = sum(link.revoked_at is None for link in earlier)
-    pull = pull_session_orders(told, orders)
     games = {game["product_line"]: game for game in _games(queue, pull.orders)}
-    origin = settings.origin_for(request.headers.get("host"))
     sheets = [
         {"url": link.url, "qr": _qr(link.url), **games[link.product_line]}
-        for link in links_made(made, origin).links
+        for link in made
         if link.product_line in games
     ]
     return show(request, caller, "pull_cover.html", pull=pull, sheets=sheets, earlier=working)

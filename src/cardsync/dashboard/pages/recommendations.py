@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -22,9 +21,8 @@ from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.plans.writer import Writer
 from cardsync.recommendations.decide import accept, settle
-from cardsync.recommendations.listing import Recommended, chosen, recommendations
+from cardsync.recommendations.listing import chosen, recommendations
 from cardsync.recommendations.outcomes import outcomes
-from cardsync.recommendations.shown import outcomes_body, recommendations_body
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -55,27 +53,13 @@ class Taken(NamedTuple):
     id: int
     revision: str
 
-    @property
-    def text(self) -> str:
-        return f"{self.id}@{self.revision}"
-
-
-async def _listed(request: PageRequest, caller: Caller, page: int) -> Any:
-    """Return a page of the JSON answer, as the API gives it."""
-    async with reading(request) as reads:
-        found = await recommendations(reads, caller, page, PER_PAGE, clock.now())
-    return _decoded(found, page)
-
-
-def _decoded(found: Recommended, page: int) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(recommendations_body(found, page, PER_PAGE)))
-
 
 @get(PATH, opt=BY_FORM)
 async def queue_page(request: PageRequest, caller: Caller) -> Template:
     """Show what waits, those first that may bring the most."""
     page, _ = read_page(request.query_params.dict())
-    told = await _listed(request, caller, page)
+    async with reading(request) as reads:
+        told = await recommendations(reads, caller, page, PER_PAGE, clock.now())
     return show(request, caller, "recommendations.html", told=told, names=NAMES)
 
 
@@ -86,8 +70,8 @@ async def diff_page(request: PageRequest, caller: Caller, database: Database) ->
     asked = {_taken(text) for text in request.query_params.dict().get("take", [])[:PER_PAGE]}
     ids = {one.id for one in asked}
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = _decoded(await chosen(session, caller, ids, clock.now()), 1)
-    rows = [one for one in told["recommendations"] if Taken(one["id"], one["revision"]) in asked]
+        found = await chosen(session, caller, ids, clock.now())
+    rows = [one for one in found if Taken(one.id, one.revision) in asked]
     gone = len(asked) - len(rows)
     return show(request, caller, "recommendations_diff.html", rows=rows, gone=gone, names=NAMES)
 
@@ -116,7 +100,7 @@ async def _accepted(database: Database, caller: Caller, settings: Settings, one:
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = Writer(session, caller, settings, clock.now())
         decided = await accept(writer, one.id, _moment(one.revision))
-    return decided.status == "accepted"
+    return decided is not None and decided.status == "accepted"
 
 
 @post_form(f"{PATH}/{{recommendation_id:int}}/settle")
@@ -148,7 +132,7 @@ async def outcomes_page(
 ) -> Template:
     """Show what applied prices brought."""
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        told = outcomes_body(await outcomes(session, caller, clock.now()))
+        told = await outcomes(session, caller, clock.now())
     return show(
         request,
         caller,

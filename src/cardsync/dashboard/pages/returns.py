@@ -19,7 +19,6 @@ from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer, returns
 from cardsync.orders.filters import read_page
-from cardsync.orders.returns_shown import refunders, returns_page
 from cardsync.shelving.place import Place
 from cardsync.web.request import reading
 
@@ -37,14 +36,9 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
     given = request.query_params.dict()
     page, _ = read_page(given)
     asked = Asked((given.get("restocked") or [""])[-1] == "true", page)
-    per_page = limits.RETURNS_PER_PAGE
     async with reading(request) as reads:
-        found, total = await returns.desk(
-            reads,
-            caller,
-            page,
-            per_page,
-            restocked=asked.restocked,
+        desk = await returns.desk(
+            reads, caller, page, limits.RETURNS_PER_PAGE, restocked=asked.restocked
         )
         again = await one_customer.repeat_refunders(reads, caller)
     return show(
@@ -52,8 +46,8 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
         caller,
         "returns.html",
         asked=asked,
-        desk=returns_page(found, total, page, per_page),
-        refunders=refunders(again).customers,
+        desk=desk,
+        refunders=again,
     )
 
 

@@ -15,16 +15,8 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
-from cardsync.database.snapshot_reads import Reading
 from cardsync.orders import sales_summary
-from cardsync.orders.sales_summary_shown import (
-    Asked,
-    SalesSummary,
-    SummaryBy,
-    game_summary,
-    period_summary,
-    sales_cards,
-)
+from cardsync.orders.sales_summary_shown import SummaryBy
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.
@@ -64,11 +56,10 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
     values: dict[str, Any] = {"summary": None, "cards": None}
     async with reading(request) as reads:
         if by == "cards":
-            found = await sales_summary.best_and_worst(reads, caller, first, last)
-            values["cards"] = sales_cards(found)
+            values["cards"] = await sales_summary.best_and_worst(reads, caller, first, last)
         else:
-            asked = Asked(cast("SummaryBy", by), first, last, caller.account.time_zone)
-            values["summary"] = await _summary(reads, caller, asked)
+            kind = cast("SummaryBy", by)
+            values["summary"] = await sales_summary.summary(reads, caller, kind, first, last)
     return show(
         request,
         caller,
@@ -80,16 +71,6 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
         asked={"from": given.get("from"), "to": given.get("to")},
         **values,
     )
-
-
-async def _summary(reads: Reading, caller: Caller, asked: Asked) -> SalesSummary:
-    first, last = asked.first, asked.last
-    if asked.by != "game":
-        figures = await sales_summary.by_period(reads, caller, asked.by, first, last)
-        return period_summary(asked, figures)
-    games = await sales_summary.by_game(reads, caller, first, last)
-    whole = await sales_summary.by_period(reads, caller, "month", first, last)
-    return game_summary(asked, games, whole)
 
 
 ROUTES = [sales_page]

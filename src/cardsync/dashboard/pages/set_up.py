@@ -192,6 +192,7 @@ async def _agent(
     caller.must_be_owner()
     seen: LastSeen = request.app.state.last_seen
     runs = await newest_runs(session, caller)
+    found = await own_keys.listed(session, caller, clock.now())
     given = {"made": "", "name": ""} | values
     return show(
         request,
@@ -200,8 +201,8 @@ async def _agent(
         status,
         run=run_body(runs[0]) if runs else None,
         seen=await seen.at(session, caller),
-        why_none=await own_keys.why_none(session, caller, clock.now()),
-        keys=await own_keys.listed(session, caller),
+        why_none=found.why_none,
+        keys=found.keys,
         origin=request.app.state.settings.origin,
         review=caller.account.sync_mode == "read_only",
         **given,

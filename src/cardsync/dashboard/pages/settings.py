@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import account_form, account_settings, deletion, own_keys, passkeys, people
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
-from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
+from cardsync.accounts.shown import deletion_body, members_body, passkey_body
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
@@ -306,8 +306,7 @@ async def _keys(
     request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
-        rows = await own_keys.listed(session, caller)
-        body = keys_body(rows, await own_keys.why_none(session, caller, clock.now()))
+        body = await own_keys.listed(session, caller, clock.now())
     given = {"made": "", "name": ""} | values
     return _show(request, caller, "settings_keys.html", status, shown=body, **given)
 

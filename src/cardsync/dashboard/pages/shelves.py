@@ -22,7 +22,7 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, counts, places
-from cardsync.shelving.count_shown import count_history, suggested_counts
+from cardsync.shelving.count_shown import count_history
 from cardsync.shelving.place import Place
 from cardsync.shelving.shown import Shelves, box_page
 from cardsync.web.request import reading
@@ -46,7 +46,7 @@ async def shelves_page(
         caller,
         "shelves.html",
         boxes=found.boxes,
-        suggested=suggested_counts(suggested).boxes,
+        suggested=suggested.boxes,
         counted=count_history(history[:COUNTS_ON_SHELVES], limits.COUNTS_PER_PAGE).counts,
     )
 

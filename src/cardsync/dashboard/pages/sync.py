@@ -156,7 +156,7 @@ async def sync_page(
         task_names=TASK_NAMES,
         asked=ASKED,
         allowed=caller.entitlements(now),
-        unanswered=len(await settle.pending(session, caller)),
+        unanswered=len(await settle.pending(session, caller, now)),
     )
 
 

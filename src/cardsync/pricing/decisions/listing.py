@@ -7,38 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final
 
+from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
-
-
-class Waiting(NamedTuple):
-    """A review with its card; the fields are the columns of _PAGE."""
-
-    marketplace_id: int
-    reason: str
-    rule_id: int | None
-    current_price: Decimal | None
-    proposed_price: Decimal
-    revision: datetime
-    created_at: datetime
-    expires_at: datetime
-    card_id: int | None
-    product_name: str | None
-    set_name: str | None
-    number: str | None
-    condition: str | None
-    printing: str | None
-    quantity: int | None
-
-
-class Reviews(NamedTuple):
-    reviews: Sequence[Waiting]
-    total: int
-    oldest: datetime | None
-
+from cardsync.money import dollars, to_units
+from cardsync.pricing.decisions.shown import PriceReviewShown, PriceReviewsShown
 
 _PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
 _PAGE: Final = Planned(
@@ -47,9 +22,9 @@ _PAGE: Final = Planned(
     WITH page AS MATERIALIZED (
         SELECT * FROM price_review r WHERE {_PENDING}
          ORDER BY r.worth DESC, r.marketplace_id LIMIT :limit OFFSET :offset)
-    SELECT r.marketplace_id, r.reason, r.rule_id, r.current_price, r.proposed_price, r.revision,
-           r.created_at, r.expires_at, c.id, c.product_name, c.set_name, c.number, c.condition,
-           c.printing, c.quantity
+    SELECT r.marketplace_id, c.id, c.product_name, c.set_name, c.number, c.condition, c.printing,
+           c.quantity, r.reason, r.rule_id, r.current_price, r.proposed_price, r.revision,
+           r.created_at, r.expires_at
       FROM page r
       LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
                       AND c.contribution IS NULL
@@ -64,7 +39,7 @@ _PAGE: Final = Planned(
 )
 _COUNTED: Final = Planned(
     "price_reviews_counted",
-    f"SELECT count(*), min(r.created_at) FROM price_review r WHERE {_PENDING}",
+    f"SELECT count(*) FROM price_review r WHERE {_PENDING}",
     {"seller": "bigint", "now": "timestamptz"},
 )
 
@@ -75,12 +50,23 @@ async def reviews_of(
     page: int,
     per_page: int,
     now: datetime,
-) -> Reviews:
+) -> PriceReviewsShown:
     values = {
         "seller": caller.seller_id,
         "now": now,
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }
-    rows, [counted] = await reading.together([_PAGE, _COUNTED], values, last=True)
-    return Reviews([Waiting._make(row) for row in rows], *counted)
+    rows, [(total,)] = await reading.together([_PAGE, _COUNTED], values, last=True)
+    reviews = [_shown(row) for row in rows]
+    return PriceReviewsShown(reviews, total, page, per_page, -(-total // per_page))
+
+
+def _shown(row: Sequence[Any]) -> PriceReviewShown:
+    """Return a row of _PAGE, whose columns are the fields of the struct."""
+    one = PriceReviewShown(*row)
+    current, proposed, revision = row[10:13]
+    one.current_price = None if current is None else dollars(to_units(current))
+    one.proposed_price = dollars(to_units(proposed))
+    one.revision = clock.exact(revision)
+    return one

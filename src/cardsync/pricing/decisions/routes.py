@@ -22,7 +22,6 @@ from cardsync.pricing.decisions.shown import (
     DecidedReviews,
     PriceReviewsShown,
     decided_body,
-    reviews_body,
 )
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems
@@ -54,8 +53,7 @@ async def read_reviews(
     given = {"page": page_number, "per_page": page_size}
     page = read_page({name: [said] for name, said in given.items() if said is not None})
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
-        found = await reviews_of(reads, caller, page.page, page.per_page, clock.now())
-    return reviews_body(found, page.page, page.per_page)
+        return await reviews_of(reads, caller, page.page, page.per_page, clock.now())
 
 
 class ReviewsDecided(msgspec.Struct):

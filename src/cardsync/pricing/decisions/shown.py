@@ -1,4 +1,4 @@
-"""The JSON structs of prices that need review, and the functions that fill them. Pure."""
+"""The shapes of prices that wait, as the API and the page show them. The module is pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from cardsync import clock
-from cardsync.money import dollars, to_units
 from cardsync.pricing.decisions.decide import Decided
-from cardsync.pricing.decisions.listing import Reviews, Waiting
 
 
 class PriceReviewShown(msgspec.Struct):
@@ -53,37 +50,6 @@ class DecidedReviews(msgspec.Struct):
     decided: int
     refused: list[RefusedReview]
     run_id: int | None
-
-
-def reviews_body(found: Reviews, page: int, per_page: int) -> PriceReviewsShown:
-    return PriceReviewsShown(
-        [_review(one) for one in found.reviews],
-        found.total,
-        page,
-        per_page,
-        -(-found.total // per_page),
-    )
-
-
-def _review(one: Waiting) -> PriceReviewShown:
-    current = None if one.current_price is None else dollars(to_units(one.current_price))
-    return PriceReviewShown(
-        one.marketplace_id,
-        one.card_id,
-        one.product_name,
-        one.set_name,
-        one.number,
-        one.condition,
-        one.printing,
-        one.quantity,
-        one.reason,  # type: ignore[arg-type]
-        one.rule_id,
-        current,
-        dollars(to_units(one.proposed_price)),
-        clock.exact(one.revision),
-        one.created_at,
-        one.expires_at,
-    )
 
 
 def decided_body(done: Decided) -> DecidedReviews:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,36 +21,11 @@ from cardsync.pricing.inputs.cards_to_price import ON_SALE, Stock, condition_of,
 from cardsync.pricing.inputs.rule_queries import Selection, selections
 from cardsync.pricing.models import RuleTest
 from cardsync.pricing.preview.preview import names_of, reason_of
+from cardsync.pricing.receipts.sentences import money
 from cardsync.pricing.rule_tests.expectations import read_expectation
+from cardsync.pricing.rule_tests.shown import CardThatFails, RuleTestVerdict
 
 FIRST: Final = 5
-
-
-class FailingCard(NamedTuple):
-    """Amounts are ten-thousandths; `reason` is the sentence of the step that set the price."""
-
-    marketplace_id: int
-    product_name: str | None
-    current_price: int | None
-    price: int | None
-    rule_id: int | None
-    reason: str
-
-
-class Verdict(NamedTuple):
-    """A test is red if some card fails it, or if its search selects less than it says, since a list
-    that it names is gone for example: `unread` says why then.
-    """
-
-    test: RuleTest
-    cards: int
-    failing: int
-    first: list[FailingCard]
-    unread: str | None
-
-    @property
-    def red(self) -> bool:
-        return self.failing > 0 or self.unread is not None
 
 
 async def judge(
@@ -58,7 +33,7 @@ async def judge(
     seller_id: int,
     run: Run,
     tests: Sequence[RuleTest],
-) -> list[Verdict]:
+) -> list[RuleTestVerdict]:
     """Return the verdict of each test, in their order, on the prices that the run would ask."""
     found = await selections(session, seller_id, [test.search for test in tests])
     if not any(selection.where for selection in found):
@@ -85,7 +60,8 @@ async def judge(
         )
         for place, (test, selection) in enumerate(zip(tests, found, strict=True))
     ]
-    return await _explained(session, seller_id, verdicts, cards, stock.run)
+    await _explain(session, seller_id, verdicts, cards, stock.run)
+    return verdicts
 
 
 def _priced(stock: Stock) -> pl.DataFrame:
@@ -117,46 +93,55 @@ async def _chosen_by(
     return [joined[name].fill_null(0).cast(pl.Boolean) for name in names]
 
 
-def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> Verdict:
+def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> RuleTestVerdict:
+    """Judge one test. It is red if some card fails it, or if its search selects less than it says,
+    since a list that it names is gone for example: `unread` says why then.
+    """
+    verdict = RuleTestVerdict(
+        test.id, test.name, test.search, test.expectation, False, 0, 0, [], None
+    )
     if selection.where is None or selection.warnings:
-        return Verdict(test, 0, 0, [], " ".join(selection.warnings))
+        verdict.red, verdict.unread = True, " ".join(selection.warnings)
+        return verdict
     if cards.is_empty():
-        return Verdict(test, 0, 0, [], None)
+        return verdict
     failing = cards.filter(read_expectation(test.expectation).failing())
-    first = failing.sort("marketplace_id").head(FIRST)
-    told = [
-        FailingCard(
+    verdict.cards, verdict.failing = cards.height, failing.height
+    verdict.red = verdict.failing > 0
+    verdict.first = [
+        CardThatFails(
             row["marketplace_id"],
             None,
-            row["current_price"],
-            row["price"],
+            money(row["current_price"]),
+            money(row["price"]),
             row["rule_id"],
             "",
         )
-        for row in first.iter_rows(named=True)
+        for row in failing.sort("marketplace_id").head(FIRST).iter_rows(named=True)
     ]
-    return Verdict(test, cards.height, failing.height, told, None)
+    return verdict
 
 
-async def _explained(
+async def _explain(
     session: AsyncSession,
     seller_id: int,
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[RuleTestVerdict],
     cards: pl.DataFrame,
     run: Run,
-) -> list[Verdict]:
+) -> None:
+    """Give the first cards that fail their names and the sentences of the steps that set their
+    prices.
+    """
     ids = {card.marketplace_id for verdict in verdicts for card in verdict.first}
     if not ids:
-        return list(verdicts)
+        return
     names = await names_of(session, seller_id, sorted(ids))
     rows = cards.filter(pl.col("marketplace_id").is_in(list(ids))).iter_rows(named=True)
     reasons = {row["marketplace_id"]: _reason(row, run) for row in rows}
-
-    def told(card: FailingCard) -> FailingCard:
-        id = card.marketplace_id
-        return card._replace(product_name=names.get(id), reason=reasons[id])
-
-    return [verdict._replace(first=[told(card) for card in verdict.first]) for verdict in verdicts]
+    for verdict in verdicts:
+        for card in verdict.first:
+            card.product_name = names.get(card.marketplace_id)
+            card.reason = reasons[card.marketplace_id]
 
 
 def _reason(row: Mapping[str, Any], run: Run) -> str:

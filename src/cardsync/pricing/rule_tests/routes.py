@@ -20,7 +20,6 @@ from cardsync.pricing.rule_tests.shown import (
     RuleTestShown,
     RuleTestVerdicts,
     test_body,
-    verdicts_body,
 )
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, Deleted, problems
@@ -85,7 +84,7 @@ async def check_rule_tests(
     written.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        return verdicts_body(await rule_tests.check(session, caller, clock.now()))
+        return await rule_tests.check(session, caller, clock.now())
 
 
 router = Router(

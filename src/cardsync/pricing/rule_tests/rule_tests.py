@@ -22,8 +22,9 @@ from cardsync.pricing.inputs.rule_json import read_name, read_query, read_text
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.models import RuleTest
-from cardsync.pricing.rule_tests.check import Verdict, judge
+from cardsync.pricing.rule_tests.check import judge
 from cardsync.pricing.rule_tests.expectations import BadExpectation, read_expectation
+from cardsync.pricing.rule_tests.shown import RuleTestVerdicts
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rule_test"
@@ -123,15 +124,16 @@ async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datet
     )
 
 
-async def check(session: AsyncSession, caller: Caller, now: datetime) -> list[Verdict]:
+async def check(session: AsyncSession, caller: Caller, now: datetime) -> RuleTestVerdicts:
     """Judge every test on the prices that the rules would ask if all drafts were published."""
     caller.must_be_owner()
     tests = await tests_of(session, caller.seller_id)
     if not tests:
-        return []
+        return RuleTestVerdicts(0, [])
     live = await run_of(session, await session.get_one(Account, caller.seller_id), now)
     drafts = [replace(rule, state="published") for rule in live.rules]
-    return await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
+    verdicts = await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
+    return RuleTestVerdicts(sum(verdict.red for verdict in verdicts), verdicts)
 
 
 async def put_back(

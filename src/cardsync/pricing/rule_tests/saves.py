@@ -21,9 +21,9 @@ from cardsync.access.models import Account
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.inputs.rule_rows import rule_of, run_of
 from cardsync.pricing.models import PricingRule
-from cardsync.pricing.receipts.sentences import money
-from cardsync.pricing.rule_tests.check import Verdict, judge
+from cardsync.pricing.rule_tests.check import judge
 from cardsync.pricing.rule_tests.rule_tests import tests_of
+from cardsync.pricing.rule_tests.shown import RuleTestVerdict
 
 _NAMED = 3
 
@@ -42,7 +42,7 @@ async def judge_save(
     *,
     override_reason: Any = None,
     draft: int | None = None,
-) -> list[Verdict]:
+) -> list[RuleTestVerdict]:
     """Judge the rules as they are after a save; `was` are the rules that governed before it.
 
     Raises RuleTestsFailed, InvalidPayload.
@@ -76,8 +76,8 @@ async def judge_save(
                 "reason": reason,
                 "rule_tests": [
                     {
-                        "id": verdict.test.id,
-                        "name": verdict.test.name,
+                        "id": verdict.id,
+                        "name": verdict.name,
                         "failing": verdict.failing,
                     }
                     for verdict in red
@@ -97,19 +97,19 @@ def _read_reason(value: Any) -> str | None:
     return kept
 
 
-def _sentence(red: Sequence[Verdict]) -> str:
+def _sentence(red: Sequence[RuleTestVerdict]) -> str:
     told = "; ".join(_why(verdict) for verdict in red[:_NAMED])
     rest = f"; and {len(red) - _NAMED} more" if len(red) > _NAMED else ""
     count = "1 rule test is" if len(red) == 1 else f"{len(red)} rule tests are"
     return f"{count} red: {told}{rest}"
 
 
-def _why(verdict: Verdict) -> str:
-    named = f"“{verdict.test.name}” ({verdict.test.expectation})"
+def _why(verdict: RuleTestVerdict) -> str:
+    named = f"“{verdict.name}” ({verdict.expectation})"
     if verdict.unread is not None:
         return f"{named} can't be judged: {verdict.unread}"
     card = verdict.first[0]
-    before, after = (money(units) or "no price" for units in (card.current_price, card.price))
+    before, after = (price or "no price" for price in (card.current_price, card.price))
     return (
         f"{named} fails for {verdict.failing} of {verdict.cards} cards, first"
         f" {card.product_name or card.marketplace_id}, {before} to {after}: {card.reason}"

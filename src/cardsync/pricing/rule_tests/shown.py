@@ -1,15 +1,11 @@
-"""The JSON structs of rule tests and verdicts, and the functions that fill them. Pure."""
+"""The shapes of rule tests and their verdicts, as the API and pages show them. The module is pure."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import msgspec
 
 from cardsync import clock
 from cardsync.pricing.models import RuleTest
-from cardsync.pricing.receipts.sentences import money
-from cardsync.pricing.rule_tests.check import Verdict
 
 
 class RuleTestShown(msgspec.Struct):
@@ -71,34 +67,3 @@ def test_body(row: RuleTest) -> RuleTestShown:
         created,
         updated,
     )
-
-
-def verdict_body(verdict: Verdict) -> RuleTestVerdict:
-    test = verdict.test
-    first = [
-        CardThatFails(
-            card.marketplace_id,
-            card.product_name,
-            money(card.current_price),
-            money(card.price),
-            card.rule_id,
-            card.reason,
-        )
-        for card in verdict.first
-    ]
-    return RuleTestVerdict(
-        id=test.id,
-        name=test.name,
-        search=test.search,
-        expectation=test.expectation,
-        red=verdict.red,
-        cards=verdict.cards,
-        failing=verdict.failing,
-        first=first,
-        unread=verdict.unread,
-    )
-
-
-def verdicts_body(verdicts: Sequence[Verdict]) -> RuleTestVerdicts:
-    told = [verdict_body(verdict) for verdict in verdicts]
-    return RuleTestVerdicts(sum(verdict.red for verdict in told), told)

@@ -26,8 +26,8 @@ from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, row_of, rule_of
 from cardsync.pricing.models import PricingRule
-from cardsync.pricing.rule_tests.check import Verdict
 from cardsync.pricing.rule_tests.saves import governing, judge_save
+from cardsync.pricing.rule_tests.shown import RuleTestVerdict
 from cardsync.pricing.rules.put_back import IMAGES, differing, told, undo_of
 from cardsync.seller_state import state as sync_state
 
@@ -38,7 +38,7 @@ class Saved(NamedTuple):
     """A saved rule, and what the rule tests say of the rules with it."""
 
     row: PricingRule
-    verdicts: list[Verdict]
+    verdicts: list[RuleTestVerdict]
 
 
 async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:

@@ -24,8 +24,7 @@ from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_file import RecommendationMode
 from cardsync.pricing.inputs.rule_rows import rule_of, sale_of, seller_pricing
 from cardsync.pricing.models import PricingRule, PricingSale
-from cardsync.pricing.rule_tests.check import Verdict
-from cardsync.pricing.rule_tests.shown import RuleTestVerdict, verdict_body
+from cardsync.pricing.rule_tests.shown import RuleTestVerdict
 from cardsync.pricing.rules.rule_warnings import Warnings
 
 
@@ -158,10 +157,9 @@ def rule_bodies(rows: Sequence[PricingRule], warnings: Warnings) -> list[Pricing
     return msgspec.convert(told, list[PricingRuleShown])
 
 
-def saved_rule(row: PricingRule, warnings: Warnings, verdicts: Sequence[Verdict]) -> SavedRule:
+def saved_rule(row: PricingRule, warnings: Warnings, verdicts: list[RuleTestVerdict]) -> SavedRule:
     [told] = rule_bodies([row], warnings)
-    tests = [verdict_body(verdict) for verdict in verdicts]
-    return SavedRule(**msgspec.structs.asdict(told), rule_tests=tests)
+    return SavedRule(**msgspec.structs.asdict(told), rule_tests=verdicts)
 
 
 def sale_bodies(rows: Sequence[PricingSale], warnings: Warnings) -> list[SaleShown]:
