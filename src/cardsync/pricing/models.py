@@ -109,8 +109,8 @@ class PricingSale(Base):
 
 
 class PriceDecision(Base):
-    """What was decided about a card's price and still holds, by what the marketplace calls the card:
-    it outlives the card's absence. Reads and writes stand in `standing.py`.
+    """A decision about a card's price that still holds, by the marketplace's id of the card: it
+    outlives the card's absence. `standing.py` reads and writes it.
 
     `kind` is
     - pin: the seller's price; an accepted recommendation pins its price `until` its evidence expires
