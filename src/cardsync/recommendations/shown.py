@@ -304,7 +304,7 @@ def decision_body(decision: Decision) -> DecisionShown:
 
 
 class OptionsShown(msgspec.Struct):
-    """The formula's price stands now; the aggressive one would undercut the lowest listing."""
+    """The price is the formula's now; the aggressive one would undercut the lowest listing."""
 
     formula_price: str | None
     aggressive_price: str | None
