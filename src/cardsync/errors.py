@@ -482,7 +482,7 @@ class TooManyReferences(Problem):
 
 
 class TooManyObservations(Problem):
-    """A request tells of more shown recommendations than one may."""
+    """A request reports more shown recommendations than one may."""
 
     status = 422
     code = "too_many_observations"

@@ -75,8 +75,8 @@ async def list_members(caller: Caller, session: AsyncSession) -> MembersBody:
 async def invite_member(
     caller: Caller, session: AsyncSession, settings: Settings, data: NewInvitation
 ) -> InvitationBody:
-    """Invite a person as owner or staff. `invite_url` is to be handed over; it is good once, and
-    told only here.
+    """Invite a person as owner or staff. `invite_url` is for the person; it works once, and is
+    shown only here.
     """
     now = clock.now()
     made = await people.invite(session, caller, settings, data.email, data.role, now)
@@ -123,7 +123,7 @@ async def sign_member_out(member_id: int, caller: Caller, session: AsyncSession)
 async def new_link(
     member_id: int, caller: Caller, session: AsyncSession, settings: Settings
 ) -> InvitationBody:
-    """Make a link with which the member chooses a password; an earlier one is not good any more."""
+    """Make a link with which the member chooses a password; an earlier one no longer works."""
     made = await people.new_link(session, caller, settings, member_id, clock.now())
     return InvitationBody(made.member_id, settings.origin + made.link)
 
@@ -145,7 +145,7 @@ async def list_keys(caller: Caller, session: AsyncSession) -> KeysBody:
     ),
 )
 async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> MintedKeyBody:
-    """Make a key with a name. `api_key` is told only here."""
+    """Make a key with a name. `api_key` is shown only here."""
     minted = await own_keys.mint(session, caller, data.name, clock.now())
     return MintedKeyBody(minted.key_id, minted.api_key)
 

@@ -146,7 +146,7 @@ async def sign_in_with_passkey(
     settings: Settings,
     data: PasskeySignIn,
 ) -> Response[SessionBody]:
-    """Begin a session with a passkey: its cookie is set, its CSRF token told."""
+    """Begin a session with a passkey: its cookie is set, and its CSRF token is in the answer."""
     rate_limits: RateLimits = request.app.state.rate_limits
     await rate_limits.admit_sign_in(request.scope, str(data.credential.get("id", ""))[:200])
     who = await passkeys.sign_in(

@@ -76,7 +76,7 @@ async def sign_in(
     settings: Settings,
     data: SignIn,
 ) -> Response[SessionBody]:
-    """Begin a session: its cookie is set, its CSRF token told."""
+    """Begin a session: its cookie is set, and its CSRF token is in the answer."""
     return _begun(
         await signed_in(request, database, settings, data.email, data.password),
         settings,
@@ -99,7 +99,7 @@ async def accept_invitation(
 ) -> Response[SessionBody]:
     """Join with a name and a password, or choose a new password; begins a session.
 
-    The link is good once.
+    The link works once.
     """
     return _begun(
         await invitations.accept(database, settings, token, data.name, data.password),

@@ -32,7 +32,7 @@ class LineSwitch(msgspec.Struct):
 
 
 class AccountSettings(msgspec.Struct):
-    """As they are stored; what the plan allows of them is told by the heartbeat."""
+    """As they are stored; the heartbeat says what the plan allows of them."""
 
     sync_mode: SyncMode
     sync_interval_minutes: int | None

@@ -87,7 +87,7 @@ async def export_activity(
     ),
 )
 async def undo_activity(writer: Writer, caller: Caller, activity_id: int) -> Entry:
-    """Take back what the entry did, while it still stands so; the answer is the entry of the undo.
+    """Undo what the entry did, if nothing has changed since; the answer is the entry of the undo.
     Undoing twice changes nothing more.
     """
     told = await undo.undo_entry(writer, activity_id)

@@ -85,7 +85,7 @@ class TaskOutcome(msgspec.Struct):
     },
 )
 async def request_task(caller: Caller, session: AsyncSession, data: TaskRequest) -> Response[Task]:
-    """Ask the agent to fetch orders or the account anew, or the orders of all years."""
+    """Ask the agent to fetch orders or the account again, or the orders of all years."""
     now = clock.now()
     task, made = await tasks.request_task(session, caller, data.kind, now)
     return Response(task_body(task, now), status_code=201 if made else 200)
@@ -148,7 +148,7 @@ async def claim_tasks(
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.ClaimExpired),
 )
 async def end_task(caller: Caller, session: AsyncSession, task_id: int, data: TaskOutcome) -> Task:
-    """Tell what became of a task that was claimed; told again it is answered again."""
+    """Report the outcome of a claimed task; a repeated report gets the same answer."""
     now = clock.now()
     error = {"code": data.error.code, "message": data.error.message} if data.error else None
     if data.result is not None and len(msgspec.json.encode(data.result)) > limits.TASK_RESULT_BYTES:

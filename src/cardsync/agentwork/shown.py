@@ -43,7 +43,7 @@ class Tasks(msgspec.Struct):
 
 
 class ClaimedTask(msgspec.Struct):
-    """`claim_token` is told only here; it ends the claim until `claim_expires_at`."""
+    """`claim_token` is shown only here; it can end the claim until `claim_expires_at`."""
 
     id: int
     kind: str

@@ -38,7 +38,7 @@ class SavedSearchBody(msgspec.Struct):
 
 
 class SavedSearches(msgspec.Struct):
-    """They stand in the shop's own order."""
+    """They are in the shop's own order."""
 
     saved_searches: list[SavedSearchBody]
 
@@ -131,14 +131,14 @@ class ColumnsToKeep(msgspec.Struct):
 
 @get("/card_columns", responses=problems(*BEHIND_A_KEY))
 async def read_columns(caller: Caller, database: Database, settings: Settings) -> Columns:
-    """The columns that the caller sees unless told: the caller's own, else the shop's."""
+    """The columns that the caller sees by default: the caller's own, else the shop's."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return Columns(list(await columns.chosen_columns(reading, caller)))
 
 
 @put("/card_columns", opt=WRITES, responses=problems(*FOR_EITHER, *WITH_JSON_BODY))
 async def keep_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
-    """Keep the columns that the caller sees unless told; a key keeps the shop's."""
+    """Keep the columns that the caller sees by default; a key keeps the shop's."""
     kept = await columns.choose_columns(session, caller, data.columns, clock.now())
     return Columns(list(kept))
 

@@ -143,7 +143,7 @@ def _compared(
 
 
 class PartBody(msgspec.Struct):
-    """`agrees` is null where the catalog does not tell the part."""
+    """`agrees` is null where the catalog does not have the part."""
 
     name: str
     card: str

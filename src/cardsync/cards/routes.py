@@ -54,21 +54,21 @@ _QUERY = {
     "game": ("Cards of this product line", _TEXT),
     "product_line": ("The same as `game`", _TEXT),
     "status": (
-        "active unless told; `is:gone` in the search shows gone cards too",
+        "active by default; `is:gone` in the search shows gone cards too",
         _words("active", "gone", "all"),
     ),
     "selected_ids": ("Of these cards only: ids with commas. Empty or malformed: none", _TEXT),
     "sort": (
-        "By name unless told; location walks box, then slot",
+        "By name by default; location walks box, then slot",
         _words("name", "set", "number", "price", "target", "quantity", "updated", "location"),
     ),
     "direction": (
-        "asc unless told; cards without the value come last both ways",
+        "asc by default; cards without the value come last both ways",
         _words("asc", "desc"),
     ),
     "page": ("Beyond the last page there is nothing", _NUMBER),
     "per_page": (
-        f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}",
+        f"{limits.CARDS_PER_PAGE} by default, at most {limits.CARDS_PER_PAGE_MOST}",
         _NUMBER,
     ),
 }
@@ -129,7 +129,7 @@ async def completions(
         ),
     ] = "",
 ) -> CompletionsBody:
-    """The terms that may stand at the end of a search, with the seller's own sets, product lines,
+    """The terms that may end the search, with the seller's own sets, product lines,
     lists and rules: at most twenty, those that begin like it first.
     """
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:

@@ -21,8 +21,8 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_
 
 
 class Contribution(msgspec.Struct):
-    """`product_id`, or `name` and `set` with `number` and `game` (the account's first line unless
-    told). `shared`: published at once.
+    """`product_id`, or `name` and `set` with `number` and `game` (the account's first line by
+    default). `shared`: published at once.
     """
 
     condition: Text

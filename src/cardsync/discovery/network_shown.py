@@ -31,7 +31,7 @@ class OwnOfferBody(msgspec.Struct):
 
 
 class UnmetBody(msgspec.Struct):
-    """`callers` asked for it in the last 30 days, and nobody whose stock is seen offers it. `held`
+    """`callers` asked for it in the last 30 days, and no visible seller offers it. `held`
     says that you hold it.
     """
 

@@ -88,8 +88,8 @@ async def find_basket(
     """Split wanted cards over consenting sellers so that cards and postage cost least. Send up to
     200 `cards`: references with `quantity`, the `conditions` that will do, and `any_printing`.
 
-    `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` tells what each
-    number of sellers costs. A parcel with `postage_estimated` counts with the postage that the
+    `max_sellers` bounds the parcels and `fewest_parcels` makes them few; `steps` has the cost by
+    number of sellers. A parcel with `postage_estimated` counts with the postage that the
     operator expects. Links in the answer are to be shown unchanged.
     """
     now = clock.now()
@@ -103,8 +103,8 @@ async def find_basket(
 
 @get("/network", responses=problems(*READ_BY_OWNERS))
 async def network(caller: Caller, session: AsyncSession, settings: Settings) -> NetworkBody:
-    """Show the owner whether buyers see the stock, how it looks to them, and what was asked for
-    lately that nobody whose stock is seen had. `PATCH /api/account` has the switches.
+    """Show the owner whether buyers see the stock, how it looks to them, and what they asked for
+    lately that no visible seller had. `PATCH /api/account` has the switches.
     """
     return await read_network(session, caller, settings, clock.now())
 

@@ -63,7 +63,7 @@ async def read_lists(
     marketplace_id: str | None = None,
     card_id: str | None = None,
 ) -> Lists:
-    """All lists; with `marketplace_id` or `card_id` each tells whether that card is on it."""
+    """All lists; with `marketplace_id` or `card_id` each shows whether that card is on it."""
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         found = await lists.all_lists(reading, caller, asked)
@@ -165,7 +165,7 @@ _SELECTED = {
     "search": "What a search in the language of docs/search.md finds",
     "game": "Cards of this product line",
     "product_line": "The same as `game`",
-    "status": "active unless told; gone or all",
+    "status": "active by default; gone or all",
     "selected_ids": "Of these inventory rows only. Empty or malformed: none",
 }
 
@@ -200,7 +200,7 @@ async def remove_cards(
 ) -> CardsRemoved:
     """Take the selected cards off the list.
 
-    The selection stands in the body, in the query (ids with commas or repeated), or in both.
+    The selection is in the body, in the query (ids with commas or repeated), or in both.
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await writes.remove_cards(writer, list_id, selection)

@@ -67,7 +67,7 @@ async def change_seller(
     seller_id: int,
     data: SellerChange,
 ) -> SellerShown:
-    """Set a seller's plan or suspension. The change stands in the seller's own activity, too."""
+    """Set a seller's plan or suspension. The change is in the seller's own activity, too."""
     values = {
         name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
     }

@@ -57,7 +57,7 @@ class JobsShown(msgspec.Struct):
 
 class StatementShown(msgspec.Struct):
     """`calls` is zero for a statement that runs now; else `seconds` is the mean of its calls. No
-    value stands in `statement`.
+    value is in `statement`.
     """
 
     seconds: float

@@ -72,9 +72,9 @@ _PAGE = {
 }
 _ORDERS = {
     **_PAGE,
-    "sort": ("By date unless told", _words("date", "total", "buyer", "status", "number")),
+    "sort": ("By date by default", _words("date", "total", "buyer", "status", "number")),
     "direction": (
-        "desc unless told; orders without the value come last both ways",
+        "desc by default; orders without the value come last both ways",
         _words("asc", "desc"),
     ),
     "status": ("One status as in status_counts, or `all`", _TEXT),
@@ -232,7 +232,7 @@ async def sold_orders(
 
 @get("/orders/{order_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def order(request: Request[Any, Any, State], order_id: int) -> Polled[OrderInFull]:
-    """One order with every item, the places where its cards lie, and its pull sessions."""
+    """One order with every item, the places of its cards, and its pull sessions."""
     async with reading(request) as reads:
         found = await read_order(reads, provide_caller(request), order_id)
     return Polled(order_in_full(found))

@@ -50,7 +50,7 @@ class CopiesBack(msgspec.Struct):
 
 
 class RestockBody(msgspec.Struct):
-    """Without places, every card goes to the first place where it lies."""
+    """Without places, every card goes to its first place."""
 
     places: Annotated[list[CopiesBack], msgspec.Meta(max_length=1_000)] | None = None
 

@@ -52,7 +52,7 @@ class Refunders(msgspec.Struct):
 
 
 class CopiesShown(msgspec.Struct):
-    """`location_code` is where the card lies; null if nowhere."""
+    """`location_code` is the card's place; null if it is on no shelf."""
 
     item_id: int
     product_name: str | None

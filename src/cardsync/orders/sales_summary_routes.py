@@ -25,10 +25,12 @@ from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, readi
 
 First = Annotated[
     date | None,
-    QueryParameter(name="from", description="The first day, included; thirty days unless told"),
+    QueryParameter(
+        name="from", description="The first day, included; the default is a span of thirty days"
+    ),
 ]
 Last = Annotated[
-    date | None, QueryParameter(name="to", description="The last day, included; today unless told")
+    date | None, QueryParameter(name="to", description="The last day, included; today by default")
 ]
 READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 

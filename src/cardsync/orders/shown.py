@@ -319,7 +319,7 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
 
 
 class AcceptedRows(msgspec.Struct):
-    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} tells what
+    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} shows what
     became of them.
     """
 

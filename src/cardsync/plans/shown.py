@@ -18,7 +18,7 @@ _TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")
 
 
 class PlanResult(msgspec.Struct):
-    """`place` says where in the plan the change stands; `id` is null for what is not made yet."""
+    """`place` is the change's place in the plan; `id` is null for what is not made yet."""
 
     place: str
     type: ActionType | OwnType

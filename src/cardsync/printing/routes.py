@@ -34,7 +34,7 @@ def read_layout(
     count: Annotated[int, Parameter(ge=0, le=limits.LABELS_AT_ONCE)] = 0,
     start: Annotated[int, Parameter(ge=1)] = 1,
 ) -> LabelLayout:
-    """One sheet, and where `count` labels lie on it if the first is printed at label `start`."""
+    """One sheet, and the places of `count` labels on it if the first is at label `start`."""
     sheet = sheet_of(key)
     return label_layout(sheet, layout(sheet, count, start))
 

@@ -40,7 +40,7 @@ class PullLine(msgspec.Struct):
 
 
 class PullProgress(msgspec.Struct):
-    """The copies of one game: `by_person` is empty text for a phone that named nobody."""
+    """The copies of one game: `by_person` has an empty text for a phone without a name."""
 
     wanted: int
     pulled: int

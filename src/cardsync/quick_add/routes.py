@@ -50,7 +50,7 @@ class ToPublish(msgspec.Struct):
 
 
 class Settlement(msgspec.Struct):
-    """`quantity`: how many of the entry are listed, all unless told."""
+    """`quantity`: how many of the entry are listed, all by default."""
 
     listed: bool
     quantity: Quantity | None = None
@@ -74,7 +74,7 @@ async def type_ahead(
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.ListFull, errors.StockPromotedReload),
 )
 async def add_drafts(caller: Caller, database: Database, data: Drafts) -> Entries:
-    """Draft listings, all of the batch or none. Nothing of a draft is told to the marketplace."""
+    """Draft listings, all of the batch or none. The marketplace learns nothing of a draft."""
     made = await drafts.draft(database, caller, data.entries, clock.now())
     return Entries([entry_body(entry) for entry in made])
 

@@ -50,7 +50,7 @@ PerPage = Annotated[
     str | None,
     QueryParameter(
         name="per_page",
-        description=f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}",
+        description=f"{limits.CARDS_PER_PAGE} by default, at most {limits.CARDS_PER_PAGE_MOST}",
     ),
 ]
 
@@ -115,7 +115,7 @@ async def read_recommendations(
     page_size: PerPage = None,
 ) -> Polled[RecommendationsShown]:
     """The pending price reviews, those first that may bring the most money; stale stock and advice
-    on rules stand apart, and are not paged.
+    on rules are separate, and are not paged.
     """
     page = _page(page_number, page_size)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
@@ -132,7 +132,7 @@ async def read_outcomes(caller: Caller, database: Database, settings: Settings) 
 
 
 class OfRevision(msgspec.Struct):
-    """The revision that the caller saw, as the list told it."""
+    """The revision that the caller saw, as the list had it."""
 
     revision: Any = None
 
@@ -160,7 +160,7 @@ async def accept_recommendation(
     data: OfRevision,
 ) -> Response[DecisionShown]:
     """Set the proposed price as the card's target, if the evidence is still what it was. Otherwise
-    the review stays pending with a new revision: a `generic_raise` is previewed anew (202), every
+    the review stays pending with a new revision: a `generic_raise` is previewed again (202), every
     other kind is refused.
     """
     revision = _revision(data.revision, "revision")

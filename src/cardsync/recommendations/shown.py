@@ -190,7 +190,7 @@ def signed(units: int | None) -> str | None:
 
 
 class OptionsShown(msgspec.Struct):
-    """The formula's price stands now; the aggressive one would undercut the lowest listing."""
+    """The price is the formula's now; the aggressive one would undercut the lowest listing."""
 
     formula_price: str | None
     aggressive_price: str | None

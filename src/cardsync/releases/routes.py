@@ -52,13 +52,13 @@ _HEADERS = [
     ResponseHeader(
         "Cache-Control",
         documentation_only=True,
-        description="For ever: under one address the bytes stay",
+        description="Forever: under one address the bytes stay",
     ),
     ResponseHeader("Accept-Ranges", documentation_only=True, description="bytes"),
 ]
 _BINARY = "application/octet-stream"
 _ELSEWHERE = ResponseSpec(
-    None, description="The bytes lie in the object store, for some minutes at Location"
+    None, description="The bytes are in the object store, for some minutes at Location"
 )
 
 

@@ -24,7 +24,7 @@ class BoxBody(msgspec.Struct):
 
 
 class CardInSlot(msgspec.Struct):
-    """`drift` is true if more pieces of the card lie on all shelves together than are on hand."""
+    """`drift` is true if more pieces of the card are on all shelves together than are on hand."""
 
     slot: int
     code: str

@@ -39,7 +39,7 @@ class BeginCount(msgspec.Struct):
 
 
 class SeenCard(msgspec.Struct):
-    """`quantity` pieces of the card lie in the slot, however many were expected."""
+    """`quantity` pieces of the card are in the slot, however many were expected."""
 
     card_id: CardId
     slot: Number
@@ -51,7 +51,7 @@ class SeenCards(msgspec.Struct):
 
 
 class SettleCount(msgspec.Struct):
-    """Lines that nobody looked at stay as they are, or are `missing`."""
+    """Lines that were not looked at stay as they are, or are `missing`."""
 
     unseen: counts.Unseen = "keep"
 
@@ -94,7 +94,7 @@ async def list_counts(
 
 @post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.CountOpen))
 async def begin_count(caller: Caller, session: AsyncSession, data: BeginCount) -> CountShown:
-    """Begin a count with a frozen list of what should lie there."""
+    """Begin a count with a frozen list of what should be there."""
     row = await counts.begin(session, caller, data.box, data.slot, clock.now())
     return count_body(row)
 
@@ -122,7 +122,7 @@ async def see_cards(
     count_id: int,
     data: SeenCards,
 ) -> CountShown:
-    """Note what lies where; the same again changes nothing."""
+    """Note what is where; the same again changes nothing."""
     sights = [counts.Sight(card.card_id, card.slot, card.quantity) for card in data.cards]
     return count_body(await counts.see(session, caller, count_id, sights, clock.now()))
 

@@ -49,8 +49,8 @@ class CountShown(msgspec.Struct):
 
 
 class CountLineShown(msgspec.Struct):
-    """`drift`: more pieces lie on all shelves together than are on hand; `unshelved_quantity` are
-    on hand and lie nowhere.
+    """`drift`: more pieces are on all shelves together than are on hand; `unshelved_quantity` are
+    on hand and on no shelf.
     """
 
     card_id: int

@@ -250,7 +250,7 @@ async def settle(
     unseen: Unseen,
     now: datetime,
 ) -> ShelfCount:
-    """Correct the places to what was seen, and end the count. Lines that nobody looked at stay as
+    """Correct the places to what was seen, and end the count. Lines that were not seen stay as
     they are, or are `missing`. Raises NotFound, CountNotOpen.
     """
     row = await _locked(session, caller, count_id)

@@ -52,7 +52,7 @@ class Put(PlaceBody, kw_only=True):
 
 
 class Move(msgspec.Struct):
-    """Without a quantity, all that lie there."""
+    """Without a quantity, all that are there."""
 
     card_id: CardId
     origin: PlaceBody = msgspec.field(name="from")
@@ -61,7 +61,7 @@ class Move(msgspec.Struct):
 
 
 class Remove(PlaceBody, kw_only=True):
-    """Without a quantity, all that lie there."""
+    """Without a quantity, all that are there."""
 
     card_id: CardId
     quantity: Quantity | None = None
@@ -70,7 +70,7 @@ class Remove(PlaceBody, kw_only=True):
 class PutMany(Selection, kw_only=True):
     """A selection as lists take it.
 
-    What of it lies nowhere yet is put, `per_slot` of them into each slot from `start_slot` on.
+    The unassigned pieces are put, `per_slot` of them into each slot from `start_slot` on.
     """
 
     box: Number
@@ -88,7 +88,7 @@ WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPr
 
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
-    """The boxes in which something lies."""
+    """The boxes that hold something."""
     return Shelves(await boxes.boxes(session, caller))
 
 
@@ -110,7 +110,7 @@ async def read_box(
 
 @post("/shelves/put", status_code=200, responses=WRITES)
 async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedCard:
-    """Put some of a card into a slot, beside those that lie there.
+    """Put some of a card into a slot, beside those that are there.
 
     More than are on hand is allowed, and drift.
     """
@@ -138,7 +138,7 @@ async def put_many_cards(
     settings: Settings,
     data: PutMany,
 ) -> PutCards:
-    """Put what of a selection lies nowhere yet into a row of slots."""
+    """Put the unassigned pieces of a selection into a row of slots."""
     start = Place(data.box, data.start_slot)
     done = await put_many(
         session,

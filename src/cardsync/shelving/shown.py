@@ -27,7 +27,7 @@ class PutCards(msgspec.Struct):
 class ShelvedCard(msgspec.Struct):
     """`location_code` is the first on the way.
 
-    `drift`: more lie on the shelves than are on hand.
+    `drift`: more are on the shelves than are on hand.
     """
 
     card_id: int

@@ -31,7 +31,7 @@ class CycleScreenshot(msgspec.Struct):
 
 class Cycle(msgspec.Struct):
     """`status` is success, partial, failed or cancelled; with `running` the agent has not logged
-    it yet. `price_events` are what agents told of files of prices.
+    it yet. `price_events` are the agents' reports of price files.
     """
 
     id: int

@@ -74,7 +74,7 @@ AgentId = Annotated[
 
 
 class SyncRequest(msgspec.Struct):
-    """With `full_history` the agent fetches the orders of all years anew, as in a first sync; only an
+    """With `full_history` the agent fetches the orders of all years, as in a first sync; only an
     owner may ask for it.
     """
 
@@ -270,7 +270,7 @@ async def list_cycles(
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_cycle(caller: Caller, session: AsyncSession, cycle_id: int) -> Cycle:
-    """One cycle with its steps, its screenshots, and what was told of its prices."""
+    """One cycle with its steps, its screenshots, and the reports of its prices."""
     row = await cycles.cycle(session, caller, cycle_id)
     pictures = await cycles.screenshots_of(session, caller, [cycle_id])
     return cycle_body(row, pictures.get(cycle_id, []))

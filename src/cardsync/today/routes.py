@@ -29,8 +29,8 @@ async def today(
     session: AsyncSession,
     settings: Settings,
 ) -> TodayBody:
-    """Show what waits for somebody: each condition with its next step, by urgency; the sync as it
-    stands; sales, listed value, the last run, open orders by shipping, and feedback. Staff get the
+    """Show what waits for somebody: each condition with its next step, by urgency; the state of the
+    sync; sales, listed value, the last run, open orders by shipping, and feedback. Staff get the
     conditions whose next step they may take; sales and listed value only if the account lets them
     see revenue.
     """

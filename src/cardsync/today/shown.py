@@ -43,7 +43,7 @@ class ConditionBody(msgspec.Struct):
 
 
 class SyncBody(msgspec.Struct):
-    """`next_sync_at` is null while the automatic sync is paused, and lies in the past when the
+    """`next_sync_at` is null while the automatic sync is paused, and is in the past when the
     agent's next poll begins it. `cooldown` says what a request meets now: nothing, a wait (free),
     or a wait that a credit skips (metered). `credits` is null without metering.
     """
@@ -161,7 +161,7 @@ class MoverBody(msgspec.Struct):
 
 
 class MoversBody(msgspec.Struct):
-    """`found_at` is null before the first import; movers are found anew once an hour at most."""
+    """`found_at` is null before the first import; movers are found again once an hour at most."""
 
     days: Literal[7, 30]
     found_at: str | None

@@ -32,7 +32,7 @@ TAGS = [
     Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
     Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
-    Tag("shelves", "Boxes and slots, and which cards lie in them"),
+    Tag("shelves", "Boxes and slots, and the cards in them"),
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
     Tag("quick-add", "What a seller wants to list: drafts, published, sent, and how it ended"),
     Tag("discovery", "Stock of the consenting sellers of the network, by card"),
@@ -44,7 +44,7 @@ TAGS = [
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),
     Tag("pricing", "The price-updates export"),
-    Tag("print", "Label sheets, and where labels lie on them"),
+    Tag("print", "Label sheets, and the places of labels on them"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
     Tag("operator", "The sellers and the state of the installation, for its operators"),
     Tag("objects", "The embedded object store"),
@@ -52,7 +52,7 @@ TAGS = [
 ]
 DESCRIPTION = (
     "Seller inventory sync: inventory CSV up, price changes down.\n\n"
-    "Refusals are `{error, code}`, save the few that are told by a `status`. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
+    "Refusals are `{error, code}`, except the few that have a `status` instead. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
     "not take as `components/responses/MethodNotAllowed`. Unknown body fields and query parameters are ignored."
 )
 SESSION = (

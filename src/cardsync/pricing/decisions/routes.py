@@ -34,7 +34,7 @@ PerPage = Annotated[
     str | None,
     QueryParameter(
         name="per_page",
-        description=f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}",
+        description=f"{limits.CARDS_PER_PAGE} by default, at most {limits.CARDS_PER_PAGE_MOST}",
     ),
 ]
 

@@ -97,7 +97,7 @@ class DraftOnCard(msgspec.Struct):
 
 
 class DraftOnCards(msgspec.Struct):
-    """`truncated`: the search selects more cards than are told."""
+    """`truncated`: the search selects more cards than are shown."""
 
     cards: list[DraftOnCard]
     truncated: bool
@@ -140,7 +140,7 @@ class SoldLine(msgspec.Struct):
 
 class BacktestSummary(msgspec.Struct):
     """Values of the lines that have both prices, `compared` of the `sold`; null if lines were sold
-    and none has both. The price of a sale is unknown where no order file and no history tells it.
+    and none has both. The price of a sale is unknown where no order file and no history has it.
     """
 
     snapshots: int

@@ -81,7 +81,7 @@ async def record_import(
 ) -> Recorded:
     """A file of prices was imported: the cards' current prices move, and the agent's task is
     done. A price that was seen after the import stays as it was seen; if it was seen at most five
-    minutes after it, `old_price` decides: the card moves if its price is still that one. Told again
+    minutes after it, `old_price` decides: the card moves if its price is still that one. Sent again
     it is the same event.
     """
     now = clock.now()

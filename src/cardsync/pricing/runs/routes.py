@@ -74,7 +74,7 @@ from cardsync.web.request import (
     dependencies=WRITING_SEEN,
 )
 async def request_reprice(writer: Writer) -> RunRequested:
-    """Price every card anew by the live rules; the run is worked off in the background."""
+    """Price every card again by the live rules; the run is worked off in the background."""
     return RunRequested(await writes.reprice(writer))
 
 
@@ -286,8 +286,8 @@ async def backtest_prices(
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
 async def analyse_rules(caller: Caller, database: Database, settings: Settings) -> RuleAnalysis:
-    """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as
-    they stand.
+    """The rules that never match, can't be read, or are shadowed by earlier ones, on the present
+    cards.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await rule_analysis.analyse(session, caller, clock.now())
