@@ -9,7 +9,7 @@ from litestar import Router, get, patch
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
+from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings
@@ -54,10 +54,7 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
 
 async def _strictly(request: ApiRequest) -> AccountChange:
     """A setting that is not of its type is refused: the framework takes "true" and 1 for true."""
-    try:
-        return msgspec.convert(await request.json(), AccountChange)
-    except msgspec.ValidationError as e:
-        raise errors.InvalidPayload(str(e)) from e
+    return read_json.read(await request.json(), AccountChange)
 
 
 @get(

@@ -52,7 +52,7 @@ class Selection(msgspec.Struct):
         for name in _FORMS:
             for place, id in enumerate(getattr(self, name) or ()):
                 if type(id) is not int:
-                    raise ValueError(f"{name}[{place}]: expected an integer")
+                    raise ValueError(f"{name}[{place}]: must be an id")
 
     @property
     def given(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.discovery.answers import Answers, Availability, look_up
-from cardsync.discovery.reference import Asked, comparable, references
+from cardsync.discovery.reference import Asked, Reference, comparable, references
 from cardsync.discovery.resolve import Printing, Resolved, resolve
 
 
@@ -40,7 +40,7 @@ async def find(
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
     """
-    game, cards = references(body)
+    game, cards = references(body, Reference)
     asked = comparable(cards)
     if game not in NAMES:
         return game, [Answer(one, Resolved([], 0, None), None, []) for one in asked]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from cardsync import errors, limits
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.one_name import folded, name_parts
+from cardsync.read_json import read
 
 GAME: Final = "pokemon"
 FIELDS: Final = ("name", "set", "number", "finish")
-_LONGEST = 300
+Part = Annotated[str, msgspec.Meta(max_length=300)]
+_Cards = Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
 # Words of so many letters begin few others.
 _LONG_WORD = 4
 # A number behind the name is the reference's own where it gives none: "Snivy - 001/086".
@@ -88,64 +92,63 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
+class Reference(msgspec.Struct):
+    """A card as it is written."""
+
+    name: Part
+    set: Part | None = None
+    number: Part | None = None
+    finish: Part | None = None
+
+
+R = TypeVar("R", bound=Reference)
+
+
 def references(
     body: object,
+    shape: type[R],
     most: int = limits.REFERENCES,
-) -> tuple[str, list[dict[str, Any]]]:
-    """Return the game and the references of a body, as they were sent.
+) -> tuple[str, list[tuple[dict[str, Any], R]]]:
+    """Return the game and the references of a body, as they were sent and as they were read.
 
     Raises InvalidPayload, NameTooShort, TooManyReferences.
     """
-    if not isinstance(body, dict):
-        raise errors.InvalidPayload("the body is no object")
-    game = body.get("game", GAME)
-    if not isinstance(game, str):
-        raise errors.InvalidPayload("game is not a text")
-    cards = body.get("cards")
-    if (cards is None) == (body.get("name") is None):
+    given = read(body, dict[str, Any])
+    game = read(given.get("game", GAME), str, "game")
+    cards = given.get("cards")
+    if (cards is None) == (given.get("name") is None):
         raise errors.InvalidPayload("send either one reference, with its name, or a list of cards")
     if cards is None:
-        one = {name: body[name] for name in FIELDS if name in body}
-        _check(one, "")
-        return game.strip().lower(), [one]
-    if not isinstance(cards, list) or not cards:
-        raise errors.InvalidPayload("cards is not a list with at least one reference")
-    if len(cards) > most:
-        raise errors.TooManyReferences(
-            f"a request takes at most {most} references, not {len(cards)}"
-        )
-    for at, card in enumerate(cards):
-        if not isinstance(card, dict):
-            raise errors.InvalidPayload(f"cards[{at}] is no object")
-        _check(card, f"cards[{at}].")
-    return game.strip().lower(), cards
+        sent: list[dict[str, Any]] = [{name: given[name] for name in FIELDS if name in given}]
+        found = [read(sent[0], shape)]
+    else:
+        sent = read(cards, _Cards, "cards")
+        if len(sent) > most:
+            raise errors.TooManyReferences(
+                f"a request takes at most {most} references, not {len(sent)}"
+            )
+        found = [read(card, shape, f"cards[{at}]") for at, card in enumerate(sent)]
+    for at, one in enumerate(found):
+        if len(one.name.strip()) < limits.REFERENCE_NAME:
+            raise errors.NameTooShort(
+                f"{'' if cards is None else f'cards[{at}].'}name: must have at least"
+                f" {limits.REFERENCE_NAME} characters"
+            )
+    return game.strip().lower(), list(zip(sent, found, strict=True))
 
 
-def _check(card: dict[str, Any], where: str) -> None:
-    for name in FIELDS:
-        value = card.get(name)
-        if value is None and name != "name":
-            continue
-        if not isinstance(value, str):
-            raise errors.InvalidPayload(f"{where}{name} is not a text")
-        if len(value) > _LONGEST:
-            raise errors.InvalidPayload(f"{where}{name} has more than {_LONGEST} characters")
-    if len(card["name"].strip()) < limits.REFERENCE_NAME:
-        raise errors.NameTooShort(f"{where}name has fewer than {limits.REFERENCE_NAME} characters")
-
-
-def comparable(cards: Sequence[dict[str, Any]]) -> list[Asked]:
+def comparable(cards: Iterable[tuple[dict[str, Any], Reference]]) -> list[Asked]:
     """Return the references in comparable form, in their order."""
-    return [_comparable(card) for card in cards]
+    return [_comparable(sent, card) for sent, card in cards]
 
 
-def _comparable(card: dict[str, Any]) -> Asked:
+def _comparable(sent: dict[str, Any], card: Reference) -> Asked:
     name, written = _apart(card)
     number = read_collector_number(written)
     full = name_parts(name, number).full()
-    given_set, finish = card.get("set") or "", folded(card.get("finish") or "")
+    given_set, finish = card.set or "", folded(card.finish or "")
     return Asked(
-        card,
+        sent,
         tuple(dict.fromkeys(full.split())),
         full,
         folded(given_set),
@@ -157,9 +160,9 @@ def _comparable(card: dict[str, Any]) -> Asked:
     )
 
 
-def _apart(card: dict[str, Any]) -> tuple[str, str]:
+def _apart(card: Reference) -> tuple[str, str]:
     """Return a reference's name and number; the number may follow the name."""
-    name, number = card["name"], card.get("number") or ""
+    name, number = card.name, card.number or ""
     if not number.strip() and (found := _BEHIND.match(name)):
         return found["name"], found["number"]
     return name, number

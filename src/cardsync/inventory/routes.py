@@ -14,7 +14,7 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Requ
 from litestar.params import HeaderParameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
+from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
@@ -180,11 +180,7 @@ async def upload_inventory(
 
 
 async def _named_object(request: ApiRequest) -> uploads.NamedObject:
-    raw = await request.json()
-    try:
-        return msgspec.convert(raw, uploads.NamedObject)
-    except msgspec.ValidationError as e:
-        raise errors.InvalidPayload(str(e)) from e
+    return read_json.read(await request.json(), uploads.NamedObject)
 
 
 @get(

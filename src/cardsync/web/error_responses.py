@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import obstore.exceptions
@@ -28,6 +27,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync import errors
+from cardsync.read_json import sentence
 from cardsync.storage import StoreAway
 from cardsync.web.access_log import request_id_of
 from cardsync.web.pages import page
@@ -121,33 +121,30 @@ def _unread(request: AnyRequest, exc: ValidationException) -> str:
     if left_out := _LEFT_OUT.match(exc.detail or ""):
         return f"{left_out[2]}: the {_KINDS.get(left_out[1], 'parameter')} is missing"
     details = exc.extra if isinstance(exc.extra, list) else []
-    names = _sent_names(request)
-    reasons = [_reason(item, names) for item in details if isinstance(item, dict)]
+    handler: BaseRouteHandler | None = request.scope.get("route_handler")
+    reasons = [_reason(item, handler) for item in details if isinstance(item, dict)]
     return "; ".join(reasons) or "the body has the wrong shape"
 
 
-def _sent_names(request: AnyRequest) -> dict[str, str]:
-    """Return the names by which clients send a route's parameters, by those of its function."""
-    handler: BaseRouteHandler | None = request.scope.get("route_handler")
-    if handler is None:
-        return {}
-    fields = handler.parsed_fn_signature.parameters.items()
-    return {
-        name: sent
-        for name, field in fields
-        if (sent := getattr(field.kwarg_definition, "name", None)) is not None
-    }
-
-
-def _reason(item: dict[str, Any], names: Mapping[str, str]) -> str:
-    """Describe one refused value. The framework calls the body `data`, and for a missing one it
-    gives only that word.
+def _reason(item: dict[str, Any], handler: BaseRouteHandler | None) -> str:
+    """Describe one refused value. The framework names a parameter of the route's function, or a
+    path in its `data`; for a missing body it gives only that word.
     """
-    key = item.get("key") or "body"
-    message = item.get("message")
+    key, message = str(item.get("key") or "body"), str(item.get("message"))
     if message == "'data'":
         return "the body is missing"
-    return f"{'body' if key == 'data' else names.get(key, key)}: {message}"
+    in_body = item.get("source") == "body"
+    name = "data" if in_body else key
+    if handler is None or name not in handler.signature_model.__annotations__:
+        return f"{key}: {message}"
+    shape = handler.signature_model.__annotations__[name]
+    if in_body:
+        path = "" if key == "data" else f" - at `$.{key}`"
+        return sentence(message + path, shape)
+    field = handler.parsed_fn_signature.parameters.get(name)
+    sent = getattr(field.kwarg_definition, "name", None) if field else None
+    # An address has texts only, so it does not help to say that this is one.
+    return sentence(message.removesuffix(", got `str`"), shape, sent or key)
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:

@@ -612,5 +612,5 @@ async def test_a_body_that_is_missing_is_told_so(a_seller):
     assert (
         (await seller.post("/api/pricing/rollbacks", json=[]))
         .json()["error"]
-        .startswith("body: Expected `object`")
+        .startswith("body: must be an object, not a list")
     )

@@ -4,14 +4,13 @@ one form and publish them; entries that were sent without an answer are settled 
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-import msgspec
 from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
+from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
@@ -27,7 +26,6 @@ from cardsync.quick_add.shown import entry_body
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.quick_add.wanted import Changes, Wanted
 
-T = TypeVar("T")
 STATUSES: Final = ("draft", "published", "pending", "listed", "rejected")
 CONDITIONS: Final = [(code, name.title()) for name, code in CODES.items()]
 _ROW: Final = ("condition", "printing", "price", "cost")
@@ -71,13 +69,6 @@ async def add_cards_page(request: PageRequest, caller: Caller, session: AsyncSes
     )
 
 
-def _read(kind: type[T], values: dict[str, Any], of: str) -> T:
-    try:
-        return msgspec.convert(values, kind, strict=False)
-    except msgspec.ValidationError as e:
-        raise errors.InvalidPayload(f"{of}: {e}") from e
-
-
 @post_form("/add-cards")
 async def draft_cards(caller: Caller, form: Form, database: Database) -> Response[str]:
     """Draft the rows of the form that name a quantity."""
@@ -89,7 +80,7 @@ async def draft_cards(caller: Caller, form: Form, database: Database) -> Respons
         given = {part: form[f"{part}:{product_id}"] for part in _ROW}
         values: dict[str, Any] = {part: text for part, text in given.items() if text}
         values |= {"product_id": product_id, "quantity": form[name]}
-        wanted.append(_read(Wanted, values, f"card {product_id}"))
+        wanted.append(read_json.read(values, Wanted, f"card {product_id}, ", strict=False))
     if not wanted:
         raise errors.InvalidPayload("quantity: give the quantity of one card at least")
     if len(wanted) > limits.QUICK_ADD_BATCH:
@@ -118,7 +109,7 @@ async def change_card(
     values: dict[str, Any] = {name: text for name, text in given.items() if text}
     if "price" in form and not given["price"]:
         values["price"] = None
-    changes = _read(Changes, values, f"entry {entry_id}")
+    changes = read_json.read(values, Changes, f"entry {entry_id}, ", strict=False)
     await drafts.change(session, caller, entry_id, changes, clock.now())
     return see("/add-cards", message("draft_saved"), status="draft")
 
