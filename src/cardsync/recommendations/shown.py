@@ -13,8 +13,8 @@ import msgspec
 from cardsync import clock
 from cardsync.money import dollars, to_units
 from cardsync.pricing.receipts.sentences import money
+from cardsync.recommendations.accept import Decision
 from cardsync.recommendations.badges import Badges
-from cardsync.recommendations.decide import Decision
 from cardsync.recommendations.effect import Effect
 from cardsync.recommendations.holds import Hold, Holds
 from cardsync.recommendations.listing import Recommended

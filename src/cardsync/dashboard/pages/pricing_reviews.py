@@ -20,9 +20,9 @@ from cardsync.dashboard.shell import PageRequest, field, read_form, see
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.plans import writes
-from cardsync.pricing.decisions.decide import Answer, Asked, Decided
 from cardsync.pricing.decisions.listing import reviews_of
 from cardsync.pricing.decisions.shown import reviews_body
+from cardsync.proposals.decide import Answer, Asked, Decided
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 

@@ -19,7 +19,7 @@ from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.plans.writer import Writer
-from cardsync.recommendations.decide import accept, settle
+from cardsync.recommendations.accept import accept, settle
 from cardsync.recommendations.listing import Recommended, chosen, recommendations
 from cardsync.recommendations.outcomes import outcomes
 from cardsync.recommendations.shown import outcomes_body, recommendations_body

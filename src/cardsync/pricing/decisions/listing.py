@@ -41,14 +41,16 @@ class Reviews(NamedTuple):
     oldest: datetime | None
 
 
-_PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
+_PENDING: Final = """
+    r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending' AND r.expires_at > :now
+"""
 _PAGE: Final = Planned(
     "price_reviews",
     f"""
     WITH page AS MATERIALIZED (
-        SELECT * FROM price_review r WHERE {_PENDING}
+        SELECT * FROM proposal r WHERE {_PENDING}
          ORDER BY r.worth DESC, r.marketplace_id LIMIT :limit OFFSET :offset)
-    SELECT r.marketplace_id, r.reason, r.rule_id, r.current_price, r.proposed_price, r.revision,
+    SELECT r.marketplace_id, r.kind, r.rule_id, r.current_price, r.proposed_price, r.revision,
            r.created_at, r.expires_at, c.id, c.product_name, c.set_name, c.number, c.condition,
            c.printing, c.quantity
       FROM page r
@@ -65,7 +67,7 @@ _PAGE: Final = Planned(
 )
 _COUNTED: Final = Planned(
     "price_reviews_counted",
-    f"SELECT count(*), min(r.created_at) FROM price_review r WHERE {_PENDING}",
+    f"SELECT count(*), min(r.created_at) FROM proposal r WHERE {_PENDING}",
     {"seller": "bigint", "now": "timestamptz"},
 )
 

@@ -11,8 +11,8 @@ import msgspec
 
 from cardsync import clock
 from cardsync.money import dollars, to_units
-from cardsync.pricing.decisions.decide import Decided
 from cardsync.pricing.decisions.listing import Reviews, Waiting
+from cardsync.proposals.decide import Decided
 
 
 class PriceReviewShown(msgspec.Struct):
@@ -89,8 +89,5 @@ def _review(one: Waiting) -> PriceReviewShown:
 
 
 def decided_body(done: Decided) -> DecidedReviews:
-    refused = [
-        RefusedReview(one.marketplace_id, one.problem.code, str(one.problem))
-        for one in done.refused
-    ]
+    refused = [RefusedReview(one.key, one.problem.code, str(one.problem)) for one in done.refused]
     return DecidedReviews(done.decided, refused, done.run_id)
