@@ -71,7 +71,7 @@ _SCAN = """
 """
 _PAGE = """
     SELECT r.*, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing
-      FROM recommendation r
+      FROM proposal r
       LEFT JOIN card c ON c.seller_id = %(seller)s AND c.id = r.card_id
      WHERE r.seller_id = %(seller)s AND r.family = 'price' AND r.state = 'pending'
        AND r.expires_at > now()
@@ -163,7 +163,7 @@ def _pages(
     seller: int,
     times: dict[str, list[float]],
 ) -> None:
-    connection.execute("ANALYZE recommendation")
+    connection.execute("ANALYZE proposal")
     with ground.service(made, workers=0):
         client = Reader(made.settings.bind, key)
         for _ in range(200):

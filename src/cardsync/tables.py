@@ -26,6 +26,7 @@ from cardsync.market import models as market
 from cardsync.orders import models as orders
 from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
+from cardsync.proposals import models as proposals
 from cardsync.pulling import models as pulling
 from cardsync.quick_add import models as quick_add
 from cardsync.recommendations import models as recommendations
@@ -90,6 +91,7 @@ __all__ = [
     "orders",
     "plans",
     "pricing",
+    "proposals",
     "pulling",
     "quick_add",
     "rate_limits",

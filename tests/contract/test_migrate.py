@@ -230,11 +230,6 @@ def test_every_decision_about_a_price_comes_along(
             ("held_out", 13, 80, 689, 3.0, 4.0, "11-09", None, None),
             ("twin", 14, 80, 689, 3.0, 4.0, "11-09", None, None),
         }
-        reviews = "SELECT marketplace_id, state, worth FROM price_review"
-        assert set(connection.execute(reviews)) == {
-            (3, "pending", 7), (4, "pending", 7), (5, "accepted", 7), (6, "dismissed", 7),
-            (7, "dismissed", 7), (8, "accepted", 7), (9, "accepted", 7),
-        }  # fmt: skip
         other = "SELECT kind, marketplace_id FROM price_decision WHERE seller_id = 2"
         assert connection.execute(other).fetchall() == [("cap", 11)]
 
@@ -272,17 +267,83 @@ def test_days_that_only_the_former_sums_had_are_counted_anew(
             connection.exec_driver_sql(statement)
 
     try:
-        moved("0063", SALES_BEFORE)
-        moved("0064")
+        moved("0064", SALES_BEFORE)
+        moved("0065")
         with psycopg.connect(plain) as connection:
             stale = connection.execute("SELECT seller_id, ordered::text FROM sales_stale")
             assert stale.fetchall() == [(1, "2026-07-02")]
             due = connection.execute("SELECT seller_id, stream, attempts FROM work_due")
             assert due.fetchall() == [(1, "sales_sums", 0)]
-        moved("0063", back=True)
+        moved("0064", back=True)
         with psycopg.connect(plain) as connection:
             days = connection.execute("SELECT day::text, orders, gross::text FROM sales_day")
             assert days.fetchall() == [("2026-07-01", 3, "11.0000")]
             assert connection.execute("SELECT FROM work_due").fetchall() == []
     finally:
         owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+# What waits for a person's word in each of its states, and a recommendation's events.
+WAITED_BEFORE = """
+    SET timezone = 'UTC';
+    INSERT INTO price_review (seller_id, marketplace_id, state, reason, rule_id, current_price,
+                              proposed_price, regular_price, result, worth, revision, created_at,
+                              expires_at, decided_at, decided_by)
+    VALUES
+        (1, 3, 'pending', 'rise', 80, 10, 20, 21.5, 25, 7, '2026-11-03 01:02:03.000004',
+         '2026-11-02', '2026-12-03', NULL, NULL),
+        (1, 4, 'accepted', 'first_price', NULL, NULL, 20, 20, 20, 0, '2026-11-03', '2026-11-02',
+         '2026-12-03', '2026-11-04', 'member 7'),
+        (1, -5, 'dismissed', 'drop', 80, 10, 5, 5, 5, 0, '2026-11-03', '2026-11-02', '2026-12-03',
+         '2026-11-05', 'member 7');
+    INSERT INTO recommendation (seller_id, slot, family, kind, state, card_id, current_price,
+                                proposed_price, expected_value, worth, confidence, evidence,
+                                evidence_key, revision, created_at, expires_at, settled_at,
+                                settled_by)
+    SELECT 1, 'price:' || place, 'price', 'depth_raise', state, place, 10, 12, 2, 20000, 'low',
+           '{"reason": "Two sold."}', 'x', '2026-11-03', '2026-11-02', '2026-12-03', '2026-11-06',
+           'member 7'
+      FROM unnest(ARRAY['pending', 'snoozed', 'dismissed', 'accepted', 'auto_applied', 'expired'])
+           WITH ORDINALITY AS s (state, place);
+    INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
+    SELECT seller_id, id, revision, 'shown', revision, 'member 7' FROM recommendation;
+"""
+REVIEWS = """
+    SELECT marketplace_id, slot, state, kind, rule_id, current_price::float, proposed_price::float,
+           evidence, worth, to_char(revision, 'DD HH24:MI:SS.US'), to_char(created_at, 'DD'),
+           to_char(expires_at, 'MM'), to_char(settled_at, 'DD'), settled_by
+      FROM proposal WHERE family = 'review'
+"""
+
+
+@pytest.mark.slow
+def test_whatever_waits_for_a_persons_word_comes_along(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    with migrated_from(owner_url, owner, "0063", WAITED_BEFORE) as connection:
+        connection.execute("SET timezone = 'UTC'")
+        start = "03 00:00:00.000000"
+        assert set(map(repr, connection.execute(REVIEWS))) == {
+            repr(row)
+            for row in (
+                (3, "review:3", "pending", "rise", 80, 10.0, 20.0,
+                 {"result": 250_000, "regular_price": 215_000}, 7, "03 01:02:03.000004", "02", "12",
+                 None, None),
+                (4, "review:4", "accepted", "first_price", None, None, 20.0,
+                 {"result": 200_000, "regular_price": 200_000}, 0, start, "02", "12", "04",
+                 "member 7"),
+                (-5, "review:-5", "dismissed", "drop", 80, 10.0, 5.0,
+                 {"result": 50_000, "regular_price": 50_000}, 0, start, "02", "12", "05",
+                 "member 7"),
+            )
+        }  # fmt: skip
+        recommended = """
+            SELECT slot, state, card_id, expected_value::text, evidence_key, e.kind
+              FROM proposal p JOIN recommendation_event e
+                ON e.seller_id = p.seller_id AND e.recommendation_id = p.id
+        """
+        states = ("pending", "snoozed", "dismissed", "accepted", "auto_applied", "expired")
+        assert set(connection.execute(recommended)) == {
+            (f"price:{place}", state, place, "2.0000", "x", "shown")
+            for place, state in enumerate(states, 1)
+        }

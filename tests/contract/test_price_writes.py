@@ -25,7 +25,9 @@ OPERATIONS = {
     "entries": {"add_cards", "remove_cards"},
     "lists": {"rename_list", "delete_list"},
     "publish": {"publish"},
-    "decide": {"decide", "put_target_back"},
+    "decide": {"decide", "take_back"},
+    "accept": {"put_back"},
+    "accept_reviews": {"put_back"},
     "set_targets": {"apply_targets"},
 }  # fmt: skip
 # Releases of the agent are published by a function of the same name.

@@ -15,12 +15,12 @@ from builders import a_csv, a_row
 
 CARDS = 40
 FOUND = """
-    SELECT c.marketplace_id, r.kind, r.state, r.proposed_price FROM recommendation r
+    SELECT c.marketplace_id, r.kind, r.state, r.proposed_price FROM proposal r
       JOIN card c ON c.seller_id = r.seller_id AND c.id = r.card_id
      WHERE r.seller_id = %(seller)s ORDER BY c.marketplace_id, r.id
 """
 DUE = "SELECT 1 FROM work_due WHERE seller_id = %(seller)s AND stream = 'recommendations'"
-ROWS = "SELECT 1 FROM recommendation WHERE seller_id = %(seller)s FOR UPDATE"
+ROWS = "SELECT 1 FROM proposal WHERE seller_id = %(seller)s FOR UPDATE"
 CARD = "SELECT 1 FROM card WHERE seller_id = %(seller)s AND id = %(card)s FOR UPDATE"
 CHANGES = """
     SELECT p.new_price FROM price_change p

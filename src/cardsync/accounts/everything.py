@@ -46,8 +46,9 @@ class Sheet(NamedTuple):
 _ACCEPTED: Final = """
     (SELECT d.{column} FROM price_decision d
       WHERE d.seller_id = {{seller}} AND d.kind = 'accepted'
-        AND d.marketplace_id = price_review.marketplace_id) AS {name}
+        AND d.marketplace_id = proposal.marketplace_id) AS {name}
 """
+_EVIDENCE: Final = "((evidence ->> '{name}')::bigint / 10000.0)::numeric(12, 4) AS {name}"
 _DAY: Final = "(day - DATE '2000-01-01')"
 _OF_DAY: Final = """
     (SELECT coalesce(sum(s.{0}), 0) FROM sales_sum s
@@ -100,10 +101,14 @@ SHEETS: Final = (
     ),
     Sheet(
         "price_reviews.csv",
-        "price_review",
+        "proposal",
         "marketplace_id",
-        f"*, {_ACCEPTED.format(column='price', name='accepted_price')},"
+        "seller_id, marketplace_id, state, kind AS reason, rule_id, current_price, proposed_price,"
+        f" {_EVIDENCE.format(name='regular_price')}, {_EVIDENCE.format(name='result')}, worth,"
+        " revision, created_at, expires_at, settled_at AS decided_at, settled_by AS decided_by,"
+        f"{_ACCEPTED.format(column='price', name='accepted_price')},"
         f"{_ACCEPTED.format(column='since', name='accepted_at')}",
+        "family = 'review'",
     ),
     Sheet(
         "price_holdouts.csv",
@@ -113,7 +118,13 @@ SHEETS: Final = (
         " asked, since",
         "kind IN ('held_out', 'twin')",
     ),
-    Sheet("recommendations.csv", "recommendation", "id", "*"),
+    Sheet(
+        "recommendations.csv", "proposal", "id",
+        "seller_id, id, slot, family, kind, state, card_id, rule_id, current_price,"
+        " proposed_price, expected_value, worth, confidence, evidence, evidence_key, revision,"
+        " created_at, expires_at, settled_at, settled_by",
+        "family <> 'review'",
+    ),
     Sheet("recommendation_events.csv", "recommendation_event", "recommendation_id", "*"),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),
     Sheet(

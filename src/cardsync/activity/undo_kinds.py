@@ -20,13 +20,13 @@ from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
 from cardsync.orders import one_customer, returns
 from cardsync.orders import pull_marks as orders
-from cardsync.pricing.decisions import decide as reviews
+from cardsync.pricing.decisions import accept_reviews as reviews
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
-from cardsync.recommendations import decide as recommendations
+from cardsync.recommendations import accept as recommendations
 from cardsync.shelving import counts
 from cardsync.shelving import put_back as shelves
 
@@ -55,6 +55,6 @@ KINDS: Final[Mapping[str, Undo]] = {
     shelves.KIND: shelves.put_back,
     one_customer.KIND: one_customer.put_back,
     returns.KIND: returns.take_back,
-    recommendations.ACCEPTED: recommendations.put_target_back,
-    recommendations.SETTLED: recommendations.open_again,
+    recommendations.ACCEPTED: recommendations.put_back,
+    recommendations.SETTLED: recommendations.put_back,
 }

@@ -17,13 +17,14 @@ from cardsync.lists.shown import CardListBody
 from cardsync.plans import write_actions as actions
 from cardsync.plans.effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
-from cardsync.pricing.decisions import decide as reviews
+from cardsync.pricing.decisions.accept_reviews import REVIEWS
 from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
 from cardsync.pricing.rollback import prepare
 from cardsync.pricing.rollback.scope import Scope
 from cardsync.pricing.rules import pin_many as pins
 from cardsync.pricing.rules import rule_sets, sale_sets, shown_changes
 from cardsync.pricing.runs import reprice as runs
+from cardsync.proposals.decide import Answer, Asked, Decided, decide
 from cardsync.quick_add import publish as listings
 from cardsync.quick_add.models import QuickAdd
 
@@ -176,10 +177,11 @@ async def publish_listings(writer: Writer, ids: Sequence[int]) -> tuple[list[Qui
 
 async def decide_reviews(
     writer: Writer,
-    asked: Sequence[reviews.Asked],
-    answer: reviews.Answer,
-) -> reviews.Decided:
-    numbers = [one.marketplace_id for one in asked]
+    asked: Sequence[Asked],
+    answer: Answer,
+) -> Decided:
+    numbers = [one.key for one in asked]
     reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
-    do = partial(reviews.decide, writer.session, writer.caller, asked, answer, writer.now)
+    session, caller, _, now, _ = writer
+    do = partial(decide, session, caller, REVIEWS, asked, answer, now)
     return await write(_seen(writer), Waiting(numbers[0], "/pricing/reviews", reach), do)

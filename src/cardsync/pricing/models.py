@@ -27,7 +27,6 @@ from cardsync.pricing.engine.rules import RuleState
 from cardsync.work.piece import Piece
 
 DecisionKind = Literal["pin", "accepted", "confirmed", "cap", "sale", "held_out", "twin"]
-ReviewState = Literal["pending", "accepted", "dismissed"]
 RunState = Literal[
     "running", "completed", "awaiting_review", "discarded", "cancelled", "failed"
 ]  # fmt: skip
@@ -151,43 +150,6 @@ class GateHold(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     verdict: Mapped[str] = mapped_column(Text)
-
-
-class PriceReview(Base):
-    """A card's price that waits for the seller's word, or the word that was given.
-
-    `state` is pending, accepted or dismissed, `reason` is rise, drop, first_price, or sale: the way
-    back from a sale, which counts as accepted. `regular_price` is the proposed price without the
-    sale's cut, and `result` what the rule asked before its cap. `worth` is the move times the
-    copies, in ten-thousandths. An accepted price also is a decision (`PriceDecision`), which holds
-    while a further one waits.
-    """
-
-    __tablename__ = "price_review"
-    __table_args__ = (
-        Index(
-            "ix_price_review_pending",
-            "seller_id",
-            text("worth DESC"),
-            "marketplace_id",
-            postgresql_where=text("state = 'pending'"),
-        ),
-    )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    state: Mapped[ReviewState] = mapped_column(Text)
-    reason: Mapped[str] = mapped_column(Text)
-    rule_id: Mapped[int | None] = mapped_column(BigInteger)
-    current_price: Mapped[Decimal | None] = mapped_column(Money)
-    proposed_price: Mapped[Decimal] = mapped_column(Money)
-    regular_price: Mapped[Decimal] = mapped_column(Money)
-    result: Mapped[Decimal] = mapped_column(Money)
-    worth: Mapped[int] = mapped_column(BigInteger)
-    revision: Mapped[datetime] = mapped_column(Moment)
-    created_at: Mapped[datetime] = mapped_column(Moment)
-    expires_at: Mapped[datetime] = mapped_column(Moment)
-    decided_at: Mapped[datetime | None] = mapped_column(Moment)
-    decided_by: Mapped[str | None] = mapped_column(Text)
 
 
 class PriceRun(Piece, Base):

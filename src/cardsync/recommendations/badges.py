@@ -41,9 +41,10 @@ _LOOKED_AT: Final = """
 # A review says more than the cap that it follows, a hold-out keeps what neither touches, and a
 # market gate leaves the price of the rule.
 _HELD: Final = """
-    SELECT marketplace_id, reason, (proposed_price * 10000)::bigint AS price, '' AS verdict
-      FROM price_review
-     WHERE seller_id = :seller AND marketplace_id = ANY (CAST(:ids AS bigint[]))
+    SELECT marketplace_id, kind AS reason, (proposed_price * 10000)::bigint AS price,
+           '' AS verdict
+      FROM proposal
+     WHERE seller_id = :seller AND family = 'review' AND marketplace_id = ANY (CAST(:ids AS bigint[]))
        AND state = 'pending' AND expires_at > :now
      UNION ALL
     SELECT h.marketplace_id, 'holdout', (h.asked * 10000)::bigint, '' FROM price_decision h

@@ -32,8 +32,9 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.limits import SIDES, SPANS, is_beyond, summed
 from cardsync.pricing.loss.moves import past_moves, record
+from cardsync.proposals.models import Proposal
 from cardsync.recommendations.found import Found, all_found
-from cardsync.recommendations.models import Recommendation, RecommendationScan
+from cardsync.recommendations.models import RecommendationScan
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import lease_is_live, locked
 
@@ -72,7 +73,7 @@ _PINNED_SINCE: Final = """
 """
 # The same evidence, seen again: only its clocks move, and no revision. Another rule may govern.
 _SEEN_AGAIN: Final = f"""
-    UPDATE recommendation r
+    UPDATE proposal r
        SET rule_id = f.rule_id, evidence = {_AS_STORED["evidence"]},
            expires_at = {_AS_STORED["expires_at"]},
            expected_value = {_AS_STORED["expected_value"]}, worth = f.worth
@@ -83,7 +84,7 @@ _SEEN_AGAIN: Final = f"""
             OR r.rule_id IS DISTINCT FROM f.rule_id)
 """
 _CHANGED: Final = f"""
-    UPDATE recommendation r
+    UPDATE proposal r
        SET state = 'pending', revision = :now, settled_at = NULL, settled_by = NULL, {_SET}
       FROM found f
      WHERE r.seller_id = :seller AND r.slot = f.slot
@@ -91,13 +92,13 @@ _CHANGED: Final = f"""
             OR r.state = 'dismissed' AND r.settled_at <= :forgotten)
 """
 _NEW: Final = f"""
-    INSERT INTO recommendation AS r (seller_id, slot, family, state, revision, created_at,
+    INSERT INTO proposal AS r (seller_id, slot, family, state, revision, created_at,
                                      {", ".join(_CONTENT)})
     SELECT :seller, f.slot, f.family, 'pending', :now, :now,
            {", ".join(_AS_STORED.get(name, f"f.{name}") for name in _CONTENT)}
       FROM found f
      WHERE NOT EXISTS (
-           SELECT FROM recommendation o
+           SELECT FROM proposal o
             WHERE o.seller_id = :seller AND o.slot = f.slot
               AND o.state IN ('pending', 'snoozed', 'dismissed'))
      ORDER BY f.worth DESC, f.slot
@@ -105,8 +106,8 @@ _NEW: Final = f"""
 """
 _OVER: Final = """
     WITH over AS (
-        UPDATE recommendation r SET state = 'expired', settled_at = :now
-         WHERE r.seller_id = :seller
+        UPDATE proposal r SET state = 'expired', settled_at = :now
+         WHERE r.seller_id = :seller AND r.family <> 'review'
            AND (r.state = 'pending'
                 OR r.state IN ('snoozed', 'dismissed') AND r.settled_at <= :forgotten)
            AND NOT EXISTS (SELECT FROM found f WHERE f.slot = r.slot)
@@ -118,9 +119,9 @@ _OVER: Final = """
 # Outcomes compare with expired reviews of a year. A later generation deletes what one leaves.
 _FORGET: Final = """
     WITH old AS (
-        DELETE FROM recommendation r
+        DELETE FROM proposal r
          WHERE r.seller_id = :seller AND r.id IN (
-               SELECT id FROM recommendation
+               SELECT id FROM proposal
                 WHERE seller_id = :seller AND state = 'expired' AND settled_at <= :kept_since
                 ORDER BY settled_at LIMIT :most)
      RETURNING r.id)
@@ -136,7 +137,7 @@ _SCAN: Final = """
 """
 _EVENTS: Final = """
     INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
-    SELECT :seller, r.id, r.revision, :kind, :now, :actor FROM recommendation r
+    SELECT :seller, r.id, r.revision, :kind, :now, :actor FROM proposal r
      WHERE r.seller_id = :seller AND r.id = ANY (CAST(:ids AS bigint[]))
     ON CONFLICT DO NOTHING
 """
@@ -250,7 +251,7 @@ def _rise_limits(asked: Run) -> dict[int | None, int | None]:
     return own | {None: asked.seller.review_up_bp}
 
 
-def _within(row: Recommendation, limits: Mapping[int | None, int | None]) -> bool:
+def _within(row: Proposal, limits: Mapping[int | None, int | None]) -> bool:
     limit = limits.get(row.rule_id, limits[None])
     if limit is None or row.current_price is None or row.proposed_price is None:
         return True
@@ -277,15 +278,15 @@ async def _apply_by_itself(
         return
     sure = (
         await session.scalars(
-            select(Recommendation)
+            select(Proposal)
             .where(
-                Recommendation.seller_id == state.seller_id,
-                Recommendation.state == "pending",
-                Recommendation.family == "price",
-                Recommendation.confidence == "high",
-                Recommendation.expires_at > now,
+                Proposal.seller_id == state.seller_id,
+                Proposal.state == "pending",
+                Proposal.family == "price",
+                Proposal.confidence == "high",
+                Proposal.expires_at > now,
             )
-            .order_by(Recommendation.id)
+            .order_by(Proposal.id)
         )
     ).all()
     limits = _rise_limits(asked)
@@ -326,7 +327,7 @@ async def _apply_by_itself(
 async def _moves_within_limits(
     session: AsyncSession,
     seller_id: int,
-    rows: Sequence[Recommendation],
+    rows: Sequence[Proposal],
     now: datetime,
 ) -> pl.DataFrame:
     """Return the rises that the loss limits allow, summed with what was done before."""

@@ -60,7 +60,7 @@ _PAGE: Final = Planned(
     "pending_reviews",
     f"""
     WITH page AS MATERIALIZED (
-        SELECT * FROM recommendation r WHERE {_PENDING} AND r.family = 'price'
+        SELECT * FROM proposal r WHERE {_PENDING} AND r.family = 'price'
          ORDER BY r.worth DESC, r.id LIMIT :limit OFFSET :offset)
     SELECT {_COLUMNS} FROM page r {_OF_CARD} ORDER BY r.worth DESC, r.id
     """,
@@ -74,14 +74,14 @@ _PAGE: Final = Planned(
 _APART: Final = Planned(
     "pending_advice",
     f"""
-    SELECT {_COLUMNS} FROM recommendation r {_OF_CARD}
+    SELECT {_COLUMNS} FROM proposal r {_OF_CARD}
      WHERE {_PENDING} AND r.family IN ('liquidation', 'account')
      ORDER BY r.worth DESC, r.id LIMIT :apart
     """,
     {"seller": "bigint", "now": "timestamptz", "apart": "bigint"},
 )
 _CHOSEN: Final = f"""
-    SELECT {_COLUMNS} FROM recommendation r {_OF_CARD}
+    SELECT {_COLUMNS} FROM proposal r {_OF_CARD}
      WHERE {_PENDING} AND r.family = 'price' AND r.id = ANY (CAST(:ids AS bigint[]))
      ORDER BY r.worth DESC, r.id
 """
@@ -90,7 +90,7 @@ _COUNTED: Final = Planned(
     "pending_counted",
     f"""
     SELECT count(*), max(r.revision), coalesce(sum(r.expected_value), 0)
-      FROM recommendation r WHERE {_PENDING} AND r.family = 'price'
+      FROM proposal r WHERE {_PENDING} AND r.family = 'price'
     """,
     {"seller": "bigint", "now": "timestamptz"},
 )

@@ -22,7 +22,8 @@ _SHOWN: Final = """
       FROM (SELECT DISTINCT id, revision
               FROM unnest(CAST(:ids AS bigint[]), CAST(:revisions AS timestamptz[]))
                    AS given (id, revision)) o
-      JOIN recommendation r ON r.seller_id = :seller AND r.id = o.id AND r.revision = o.revision
+      JOIN proposal r ON r.seller_id = :seller AND r.id = o.id AND r.revision = o.revision
+       AND r.family <> 'review'
     ON CONFLICT DO NOTHING
 """
 

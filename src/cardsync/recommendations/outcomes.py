@@ -48,9 +48,9 @@ _COUNTED: Final = """
     SELECT r.kind, r.rule_id, count(*) FILTER (WHERE r.state = 'accepted') AS accepted,
            count(*) FILTER (WHERE r.state = 'auto_applied') AS auto_applied,
            count(*) FILTER (WHERE r.settled_at > :until) AS waiting
-      FROM recommendation r
-     WHERE r.seller_id = :seller AND r.state IN ('accepted', 'auto_applied')
-       AND r.settled_at >= :since
+      FROM proposal r
+     WHERE r.seller_id = :seller AND r.family = 'price'
+       AND r.state IN ('accepted', 'auto_applied') AND r.settled_at >= :since
      GROUP BY r.kind, r.rule_id
 """
 # The part of a sale that no refund took back, in basis points; a refund of an unknown order took all.
@@ -71,11 +71,11 @@ _SOLD: Final = f"""
     WITH applied AS MATERIALIZED (
         SELECT r.id, r.kind, r.rule_id, r.card_id, r.state, r.current_price, r.proposed_price,
                r.settled_at, (r.settled_at AT TIME ZONE 'UTC')::date AS day
-          FROM recommendation r
-         WHERE r.seller_id = :seller AND r.state IN ('accepted', 'auto_applied')
-           AND r.settled_at BETWEEN :since AND :until
+          FROM proposal r
+         WHERE r.seller_id = :seller AND r.family = 'price'
+           AND r.state IN ('accepted', 'auto_applied') AND r.settled_at BETWEEN :since AND :until
            AND NOT EXISTS (
-               SELECT FROM recommendation b
+               SELECT FROM proposal b
                 WHERE b.seller_id = :seller AND b.card_id = r.card_id
                   AND b.state IN ('accepted', 'auto_applied')
                   AND (b.settled_at, b.id) < (r.settled_at, r.id)
@@ -89,11 +89,11 @@ _SOLD: Final = f"""
          ORDER BY r.settled_at DESC, r.id LIMIT :most
     ), alone AS MATERIALIZED (
         SELECT r.kind, r.card_id, r.current_price, r.revision
-          FROM recommendation r
+          FROM proposal r
          WHERE r.seller_id = :seller AND r.family = 'price'
            AND r.state NOT IN ('accepted', 'auto_applied') AND r.revision >= :near_since
            AND NOT EXISTS (
-               SELECT FROM recommendation a
+               SELECT FROM proposal a
                 WHERE a.seller_id = :seller AND a.card_id = r.card_id
                   AND a.state IN ('accepted', 'auto_applied'))
     ), matched AS (

@@ -16,8 +16,8 @@ from cardsync.cards.filters import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
 from cardsync.plans.writer import Writer
+from cardsync.recommendations.accept import accept, settle
 from cardsync.recommendations.badges import badges_of
-from cardsync.recommendations.decide import accept, settle
 from cardsync.recommendations.holds import market_depth_holds
 from cardsync.recommendations.listing import recommendations
 from cardsync.recommendations.observed import Observation, record_shown

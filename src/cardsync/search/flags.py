@@ -127,8 +127,8 @@ FLAGS = {
     " WHERE n.seller_id = :seller AND n.kind = 'pin' AND n.marketplace_id = c.marketplace_id"
     " AND (n.until IS NULL OR n.until > CAST(:now AS timestamptz)))",
     "held": "(NOT c.gone AND c.marketplace_id IN (SELECT h.marketplace_id"
-    " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap' UNION ALL SELECT v.marketplace_id FROM price_review v"
-    " WHERE v.seller_id = :seller AND v.state = 'pending'"
+    " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap' UNION ALL SELECT v.marketplace_id FROM proposal v"
+    " WHERE v.seller_id = :seller AND v.family = 'review' AND v.state = 'pending'"
     " AND v.expires_at > CAST(:now AS timestamptz)))",
     "sealed": "c.condition = 'U'",
     "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil',"

@@ -119,11 +119,11 @@ _PLANS = """
 """
 # The move of all copies is kept as a whole number of ten-thousandths.
 _REVIEWS = """
-    SELECT count(*), min(created_at), sum(worth) / 10000.0, min(expires_at) FROM price_review
-     WHERE seller_id = :seller AND state = 'pending' AND expires_at > :now
+    SELECT count(*), min(created_at), sum(worth) / 10000.0, min(expires_at) FROM proposal
+     WHERE seller_id = :seller AND family = 'review' AND state = 'pending' AND expires_at > :now
 """
 _RECOMMENDED = """
-    SELECT count(*), min(revision), sum(expected_value) FROM recommendation
+    SELECT count(*), min(revision), sum(expected_value) FROM proposal
      WHERE seller_id = :seller AND state = 'pending' AND family = 'price' AND expires_at > :now
 """
 _DELETION = "SELECT asked_at, due_at FROM account_deletion WHERE seller_id = :seller"

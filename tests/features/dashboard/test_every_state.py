@@ -149,7 +149,7 @@ async def _waiting_prices(seller, card_id):
     await seller.service.sql(
         seller.id,
         """
-        INSERT INTO recommendation (seller_id, slot, family, kind, state, card_id, current_price,
+        INSERT INTO proposal (seller_id, slot, family, kind, state, card_id, current_price,
             proposed_price, expected_value, worth, confidence, evidence, evidence_key, revision,
             created_at, expires_at)
         VALUES (:seller, 'price:1', 'price', 'depth_raise', 'pending', :card, 10, 12, 2, 20000,
@@ -161,9 +161,10 @@ async def _waiting_prices(seller, card_id):
     await seller.service.sql(
         seller.id,
         """
-        INSERT INTO price_review (seller_id, marketplace_id, state, reason, proposed_price,
-            regular_price, result, worth, revision, created_at, expires_at)
-        VALUES (:seller, 1, 'pending', 'rise', 12, 12, 12, 20000, :now, :now, :later)
+        INSERT INTO proposal (seller_id, slot, family, kind, state, marketplace_id, proposed_price,
+            worth, evidence, revision, created_at, expires_at)
+        VALUES (:seller, 'review:1', 'review', 'rise', 'pending', 1, 12, 20000,
+            '{"regular_price": 120000, "result": 120000}', :now, :now, :later)
         """,
         **values,
     )
@@ -185,8 +186,6 @@ async def put(seller, drawn: Drawn) -> None:
     changes += [
         ("agent_task", {"kind": drawn["task kind"], "claim_expires_at": now + timedelta(hours=1)}),
         ("quick_add", {"served_at": now - timedelta(hours=3)}),
-        ("recommendation", {"kind": drawn["recommended"]}),
-        ("price_review", {"reason": drawn["reason"]}),
         ("activity", {"outcome": drawn["outcome"], "risk": drawn["risk"]}),
         (
             "account",
@@ -236,6 +235,14 @@ async def put(seller, drawn: Drawn) -> None:
             **values,
         )
         assert found or table in UNSEEN, f"the shop has no {table}"
+    for family, kind in (("price", drawn["recommended"]), ("review", drawn["reason"])):
+        await seller.service.sql(
+            seller.id,
+            "UPDATE proposal SET kind = :kind WHERE seller_id = :seller AND family = :family",
+            seller=seller.id,
+            family=family,
+            kind=kind,
+        )
     await _beside(seller, drawn, now)
 
 

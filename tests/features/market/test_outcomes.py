@@ -26,7 +26,7 @@ async def reviewed(seller, card_id, state, days, kind="depth_raise"):
     await seller.service.sql(
         seller.id,
         """
-        INSERT INTO recommendation (seller_id, slot, family, kind, state, card_id, rule_id,
+        INSERT INTO proposal (seller_id, slot, family, kind, state, card_id, rule_id,
             current_price, proposed_price, expected_value, worth, confidence, evidence_key,
             revision, created_at, expires_at, settled_at)
         VALUES (:seller, :slot, 'price', :kind, :state, :card, 7, 10, 12, 1, 10000, 'low', 'x',

@@ -189,9 +189,7 @@ async def test_generating_twice_at_once_leaves_one(shop, observed, product):
     seller = await shop()
     await observed(*listings(product, "15.00", "15.50", "16.00"))
     await synced(seller)
-    await seller.service.sql(
-        seller.id, "DELETE FROM recommendation WHERE seller_id = :id", id=seller.id
-    )
+    await seller.service.sql(seller.id, "DELETE FROM proposal WHERE seller_id = :id", id=seller.id)
     [card] = (await seller.get("/api/cards")).json()["cards"]
     await seller.import_csv(a_csv(a_row(1, name=card["product_name"], quantity=3, **CELLS)))
     await seller.service.run_jobs()
@@ -441,7 +439,7 @@ async def test_automatic_mode_applies_only_what_is_sure(shop, observed, product)
     assert (await synced(seller))["total"] == 0
     assert await targets(seller) == ("10.00", "11.88")
     rows = await seller.service.sql(
-        seller.id, "SELECT id, state, settled_by FROM recommendation WHERE family = 'price'"
+        seller.id, "SELECT id, state, settled_by FROM proposal WHERE family = 'price'"
     )
     assert [(row["state"], row["settled_by"]) for row in rows] == [
         ("auto_applied", "recommendations")
@@ -531,7 +529,7 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing(shop, observed, prod
 
     async def killed(session, statement, values):
         await real(session, statement, values)
-        if "INSERT INTO recommendation AS r" in statement:
+        if "INSERT INTO proposal AS r" in statement:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(generate, "run", killed)
@@ -558,7 +556,7 @@ async def test_what_expired_long_ago_is_deleted_with_its_events(shop, observed, 
         clock.shift(timedelta(days=2))
         await synced(seller)
         assert await events(seller, one) == []
-        known = "SELECT id FROM recommendation WHERE id = :id"
+        known = "SELECT id FROM proposal WHERE id = :id"
         assert await seller.service.sql(seller.id, known, id=one["id"]) == []
     finally:
         clock.reset()

@@ -20,7 +20,7 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.plans.writer import Writer
-from cardsync.recommendations.decide import accept, settle
+from cardsync.recommendations.accept import accept, settle
 from cardsync.recommendations.listing import chosen, recommendations
 from cardsync.recommendations.outcomes import outcomes
 from cardsync.settings import Settings

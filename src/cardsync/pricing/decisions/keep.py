@@ -1,4 +1,4 @@
-"""Brings `price_review` and the hold-outs up to date in a run's last transaction: prices that need
+"""Brings the reviews and the hold-outs up to date in a run's last transaction: prices that need
 review, ways back from sales and drawn cards.
 
 A review ends when no run asks its price any more, or when its card is gone; a price that the seller
@@ -28,30 +28,32 @@ _NEAR: Final = f"""
         <= r.proposed_price * {breaker.CONFIRMED_BP}
 """
 _SAME: Final = """
-    (r.state = 'pending' AND r.reason = excluded.reason
-     AND r.proposed_price = excluded.proposed_price AND r.regular_price = excluded.regular_price
+    (r.state = 'pending' AND r.kind = excluded.kind
+     AND r.proposed_price = excluded.proposed_price
+     AND r.evidence -> 'regular_price' = excluded.evidence -> 'regular_price'
      AND r.current_price IS NOT DISTINCT FROM excluded.current_price)
 """
 _WAIT: Final = f"""
-    INSERT INTO price_review AS r (seller_id, marketplace_id, state, reason, rule_id, current_price,
-                                   proposed_price, regular_price, result, worth, revision,
-                                   created_at, expires_at)
-    SELECT :seller, g.id, 'pending', g.reason, g.rule, g.current / 10000.0, g.proposed / 10000.0,
-           g.regular / 10000.0, g.result / 10000.0, g.worth, :now, :now, g.expires
+    INSERT INTO proposal AS r (seller_id, slot, family, kind, state, marketplace_id, rule_id,
+                               current_price, proposed_price, worth, evidence, revision, created_at,
+                               expires_at)
+    SELECT :seller, 'review:' || g.id, 'review', g.reason, 'pending', g.id, g.rule,
+           g.current / 10000.0, g.proposed / 10000.0, g.worth,
+           jsonb_build_object('regular_price', g.regular, 'result', g.result), :now, :now, g.expires
       FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[]), CAST(:rules AS bigint[]),
                   CAST(:currents AS bigint[]), CAST(:proposed AS bigint[]),
                   CAST(:regulars AS bigint[]), CAST(:results AS bigint[]),
                   CAST(:worths AS bigint[]), CAST(:expires AS timestamptz[]))
            AS g (id, reason, rule, current, proposed, regular, result, worth, expires)
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
-       SET state = 'pending', reason = excluded.reason, rule_id = excluded.rule_id,
+    ON CONFLICT (seller_id, marketplace_id) WHERE family = 'review' DO UPDATE
+       SET state = 'pending', kind = excluded.kind, rule_id = excluded.rule_id,
            current_price = excluded.current_price, proposed_price = excluded.proposed_price,
-           regular_price = excluded.regular_price, result = excluded.result, worth = excluded.worth, expires_at = excluded.expires_at,
+           worth = excluded.worth, evidence = excluded.evidence, expires_at = excluded.expires_at,
            revision = CASE WHEN {_SAME} THEN r.revision ELSE excluded.revision END,
            created_at = CASE WHEN r.state = 'pending' THEN r.created_at
                              ELSE excluded.created_at END,
-           decided_at = NULL, decided_by = NULL
-     WHERE NOT (r.state = 'dismissed' AND r.decided_at > :forgotten AND {_NEAR})
+           settled_at = NULL, settled_by = NULL
+     WHERE NOT (r.state = 'dismissed' AND r.settled_at > :forgotten AND {_NEAR})
        AND NOT ({_SAME} AND r.expires_at = excluded.expires_at AND r.worth = excluded.worth
                 AND r.rule_id IS NOT DISTINCT FROM excluded.rule_id)
 """
@@ -59,46 +61,45 @@ _WAIT: Final = f"""
 _PENDING: Final = """
     SELECT coalesce(array_agg(r.marketplace_id), '{}'),
            coalesce(array_agg(r.marketplace_id) FILTER (WHERE c.id IS NULL), '{}')
-      FROM price_review r
+      FROM proposal r
       LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
                       AND NOT c.gone AND c.contribution IS NULL
-     WHERE r.seller_id = :seller AND r.state = 'pending'
+     WHERE r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending'
 """
 # A review that waits no more gives way to the price that was accepted before it.
 _END: Final = """
-    UPDATE price_review r
-       SET state = 'accepted', proposed_price = d.price, regular_price = d.price, worth = 0,
-           decided_at = d.since
+    UPDATE proposal r
+       SET state = 'accepted', proposed_price = d.price, worth = 0, settled_at = d.since
       FROM price_decision d
-     WHERE r.seller_id = :seller AND r.state = 'pending'
+     WHERE r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending'
        AND r.marketplace_id = ANY (CAST(:ended AS bigint[]))
        AND d.seller_id = :seller AND d.kind = 'accepted' AND d.marketplace_id = r.marketplace_id
        AND d.until > :now
 """
 _DELETE: Final = """
-    DELETE FROM price_review
-     WHERE seller_id = :seller AND state = 'pending'
+    DELETE FROM proposal
+     WHERE seller_id = :seller AND family = 'review' AND state = 'pending'
        AND marketplace_id = ANY (CAST(:ended AS bigint[]))
 """
 _FORGET: Final = """
-    DELETE FROM price_review
-     WHERE seller_id = :seller
-       AND (decided_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
+    DELETE FROM proposal
+     WHERE seller_id = :seller AND family = 'review'
+       AND (settled_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
 # So does one whose card is at a sale's price.
 _GIVE_WAY: Final = """
-    UPDATE price_review r
-       SET state = 'accepted', reason = 'sale', current_price = NULL, proposed_price = d.price,
-           regular_price = d.price, worth = 0, revision = :now, decided_at = :now,
-           decided_by = d.decided_by
+    UPDATE proposal r
+       SET state = 'accepted', kind = 'sale', current_price = NULL, proposed_price = d.price,
+           worth = 0, revision = :now, settled_at = :now, settled_by = d.decided_by
       FROM price_decision d
-     WHERE r.seller_id = :seller AND d.seller_id = :seller AND d.kind = 'accepted'
+     WHERE r.seller_id = :seller AND r.family = 'review' AND d.seller_id = :seller AND d.kind = 'accepted'
        AND d.marketplace_id = r.marketplace_id AND d.since = :now AND d.decided_by = :by
 """
 _PRICING: Final = "pricing"
 _REVIEWED: Final = """
-    EXISTS (SELECT FROM price_review r
-             WHERE r.seller_id = :seller AND r.marketplace_id = d.marketplace_id
+    EXISTS (SELECT FROM proposal r
+             WHERE r.seller_id = :seller AND r.family = 'review'
+               AND r.marketplace_id = d.marketplace_id
                AND r.state <> 'accepted')
 """
 # A way back that is known already is written once a day.

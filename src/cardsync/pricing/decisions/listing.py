@@ -15,15 +15,17 @@ from cardsync.database.snapshot_reads import Planned, Reading
 from cardsync.money import dollars, to_units
 from cardsync.pricing.decisions.shown import PriceReviewShown, PriceReviewsShown
 
-_PENDING: Final = "r.seller_id = :seller AND r.state = 'pending' AND r.expires_at > :now"
+_PENDING: Final = """
+    r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending' AND r.expires_at > :now
+"""
 _PAGE: Final = Planned(
     "price_reviews",
     f"""
     WITH page AS MATERIALIZED (
-        SELECT * FROM price_review r WHERE {_PENDING}
+        SELECT * FROM proposal r WHERE {_PENDING}
          ORDER BY r.worth DESC, r.marketplace_id LIMIT :limit OFFSET :offset)
     SELECT r.marketplace_id, c.id, c.product_name, c.set_name, c.number, c.condition, c.printing,
-           c.quantity, r.reason, r.rule_id, r.current_price, r.proposed_price, r.revision,
+           c.quantity, r.kind, r.rule_id, r.current_price, r.proposed_price, r.revision,
            r.created_at, r.expires_at
       FROM page r
       LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
@@ -39,7 +41,7 @@ _PAGE: Final = Planned(
 )
 _COUNTED: Final = Planned(
     "price_reviews_counted",
-    f"SELECT count(*) FROM price_review r WHERE {_PENDING}",
+    f"SELECT count(*) FROM proposal r WHERE {_PENDING}",
     {"seller": "bigint", "now": "timestamptz"},
 )
 

@@ -16,13 +16,14 @@ from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.pricing.decisions.decide import MOST, Answer, Asked
+from cardsync.pricing.decisions.accept_reviews import MOST
 from cardsync.pricing.decisions.listing import reviews_of
 from cardsync.pricing.decisions.shown import (
     DecidedReviews,
     PriceReviewsShown,
     decided_body,
 )
+from cardsync.proposals.decide import Answer, Asked
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems
 
@@ -113,7 +114,7 @@ def _asked(given: Any) -> list[Asked]:
     if not isinstance(given, list) or not 0 < len(given) <= MOST:
         raise errors.InvalidPayload(f"reviews: must be an array of 1 to {MOST:,} objects")
     asked = [_one(one, f"reviews[{place}]") for place, one in enumerate(given)]
-    if len({one.marketplace_id for one in asked}) < len(asked):
+    if len({one.key for one in asked}) < len(asked):
         raise errors.InvalidPayload("reviews: names a card twice")
     return asked
 

@@ -17,6 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
+from cardsync.access.models import Account
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.money import from_units
@@ -47,6 +48,20 @@ def must_be_free(state: SyncState, now: datetime) -> None:
     """Raises MutexHeld while a run or a rollback writes prices."""
     if lease_is_live(state, now) and state.lease_expires_at is not None:
         raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+
+
+async def must_take_targets(session: AsyncSession, state: SyncState, now: datetime) -> Account:
+    """Return the account, of which proposed prices may become targets now. Raises NotEligible,
+    MutexHeld.
+    """
+    account = await session.get_one(Account, state.seller_id, populate_existing=True)
+    holds = account.entitlements(now).holds
+    if holds:
+        raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
+    must_be_free(state, now)
+    if await review_waits(session, state):
+        raise errors.NotEligible("prices wait for your review; confirm or discard them first")
+    return account
 
 
 class NewTarget(NamedTuple):
@@ -108,10 +123,15 @@ async def apply_targets(
     await run(session, _TARGETS, values)
     if ending := [target for target in targets if target.until is not None]:
         await _pin(session, state.seller_id, ending, by, now)
+    await targets_changed(session, state, now)
+    return made.id
+
+
+async def targets_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """Tell the export and the agent that targets are others than before."""
     state.export_fingerprint = await fingerprint(session, state.seller_id)
     await session.flush()
     await push_prices(session, state.seller_id, now)
-    return made.id
 
 
 async def _pin(

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from cardsync.pricing.decisions.decide import Decided
+from cardsync.proposals.decide import Decided
 
 
 class PriceReviewShown(msgspec.Struct):
@@ -53,8 +53,5 @@ class DecidedReviews(msgspec.Struct):
 
 
 def decided_body(done: Decided) -> DecidedReviews:
-    refused = [
-        RefusedReview(one.marketplace_id, one.problem.code, str(one.problem))
-        for one in done.refused
-    ]
+    refused = [RefusedReview(one.key, one.problem.code, str(one.problem)) for one in done.refused]
     return DecidedReviews(done.decided, refused, done.run_id)

@@ -148,7 +148,7 @@ def still_applied(marketplace_id: str, until: str) -> str:
     not undone.
     """
     return f"""EXISTS (
-        SELECT FROM recommendation r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
+        SELECT FROM proposal r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
          WHERE r.seller_id = :seller AND c.marketplace_id = {marketplace_id}
            AND r.state IN ('accepted', 'auto_applied') AND r.expires_at = {until})"""
 

@@ -7,8 +7,8 @@ from alembic import op
 
 from cardsync.database.migrate import tenant_table
 
-revision = "0064"
-down_revision = "0063"
+revision = "0065"
+down_revision = "0064"
 
 UNKNOWN = """
     INSERT INTO sales_stale (seller_id, ordered)
