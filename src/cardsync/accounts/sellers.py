@@ -23,7 +23,7 @@ from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import SYNC_MODES, is_paid
 from cardsync.access.models import Account, Member, Seller
-from cardsync.agentwork import tasks
+from cardsync.agentwork import price_tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
 from cardsync.discovery import exposure
@@ -257,7 +257,7 @@ async def change_seller(
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
     if exposure.SEEN & changed.keys():
         await exposure.follow(session, account, now)
-    await tasks.cancel_lost(session, seller_id, now)
+    await price_tasks.cancel_lost(session, seller_id, now)
     if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
         # Sales may have started or ended meanwhile.
         await mark_due(session, seller_id, SALES)

@@ -13,7 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelving import counts
+from cardsync.shelving import count_reads, counts
 from cardsync.shelving.count_shown import (
     CountHistory,
     CountInFull,
@@ -79,7 +79,7 @@ async def suggest_counts(
     are gone without a sale.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        return suggested_counts(await counts.suggested(session, caller, clock.now(), limit))
+        return suggested_counts(await count_reads.suggested(session, caller, clock.now(), limit))
 
 
 @get("/counts", responses=READS)
@@ -90,7 +90,7 @@ async def list_counts(
     box: Annotated[int | None, Parameter(ge=1, le=limits.SHELF_NUMBER)] = None,
 ) -> CountHistory:
     """The counts, newest first; of one box, if it is named."""
-    found = await counts.history(session, caller, before, box)
+    found = await count_reads.history(session, caller, before, box)
     return count_history(found, limits.COUNTS_PER_PAGE)
 
 
@@ -110,8 +110,8 @@ async def read_count(
     per_page: PerPage = limits.PLACES_PER_PAGE,
 ) -> CountInFull:
     """One count, with a page of its cards in the order of the way."""
-    row = await counts.read_one(session, caller, count_id)
-    lines = await counts.lines_of(session, caller, count_id, page, per_page)
+    row = await count_reads.read_one(session, caller, count_id)
+    lines = await count_reads.lines_of(session, caller, count_id, page, per_page)
     return count_in_full(row, lines, page, per_page)
 
 

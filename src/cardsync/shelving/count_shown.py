@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 
 from cardsync import clock
 from cardsync.money import dollars
+from cardsync.shelving.count_reads import CountLine
 from cardsync.shelving.count_scores import Suggestion
-from cardsync.shelving.counts import CountLine
 from cardsync.shelving.models import ShelfCount
 from cardsync.shelving.place import Place
 

@@ -17,7 +17,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import Form, number_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
-from cardsync.shelving import counts
+from cardsync.shelving import count_reads, counts
 from cardsync.shelving.count_shown import count_in_full
 
 
@@ -41,8 +41,8 @@ async def count_page(
     page = read_page(request.query_params.dict()).page
     per_page = limits.PLACES_PER_PAGE
     async with database.tenant(caller.seller_id) as session:
-        row = await counts.read_one(session, caller, count_id)
-        lines = await counts.lines_of(session, caller, count_id, page, per_page)
+        row = await count_reads.read_one(session, caller, count_id)
+        lines = await count_reads.lines_of(session, caller, count_id, page, per_page)
         count = count_in_full(row, lines, page, per_page)
     return show(
         request,

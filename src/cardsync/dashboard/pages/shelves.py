@@ -20,7 +20,7 @@ from cardsync.dashboard.pages.selection import Form, number_of
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelving import boxes, counts, places
+from cardsync.shelving import boxes, count_reads, places
 from cardsync.shelving.count_shown import count_history, suggested_counts
 from cardsync.shelving.place import Place
 from cardsync.shelving.shown import Shelves, box_page
@@ -38,8 +38,8 @@ async def shelves_page(
 ) -> Template:
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = Shelves(await boxes.boxes(session, caller))
-        suggested = await counts.suggested(session, caller, clock.now(), COUNTS_ON_SHELVES)
-        history = await counts.history(session, caller, None, None)
+        suggested = await count_reads.suggested(session, caller, clock.now(), COUNTS_ON_SHELVES)
+        history = await count_reads.history(session, caller, None, None)
     return show(
         request,
         caller,
@@ -69,7 +69,7 @@ async def shelf_page(
     per_page = limits.PLACES_PER_PAGE
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await boxes.lying_in(session, caller, box, page, per_page)
-        history = await counts.history(session, caller, None, box)
+        history = await count_reads.history(session, caller, None, box)
     return show(
         request,
         caller,
