@@ -206,29 +206,42 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerat
 
 async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
     pipe = _Pipe()
-    turn = database.file_turn(caller.seller_id)
     with _Zip(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as file:
         for sheet in SHEETS:
-            with TemporaryDirectory(prefix="cardsync-") as folder:
-                columns = await _columns(database, caller, sheet)
-                parquet = ParquetSheet(Path(folder), columns)
-                with file.open(sheet.name, "w", force_zip64=True) as entry:
-                    last, head = None, True
-                    while head or last is not None:
-                        async with turn():
-                            part, last = await _part(database, caller, sheet, last)
-                            await asyncio.to_thread(_add, entry, parquet, part, head=head)
-                        head = False
-                        if data := pipe.taken():
-                            yield data
-                chunks = parquet.chunks()
-                # Parquet is compressed already.
-                info = zipfile.ZipInfo(sheet.name.replace(".csv", ".parquet"), _MOMENT)
-                with file.open(info, "w", force_zip64=True) as entry:
-                    while chunk := await asyncio.to_thread(next, chunks, b""):
-                        entry.write(chunk)
-                        yield pipe.taken()
+            async with aclosing(_both_files(database, caller, sheet, file, pipe)) as parts:
+                async for part in parts:
+                    yield part
     yield pipe.taken()
+
+
+async def _both_files(
+    database: Database,
+    caller: Caller,
+    sheet: Sheet,
+    file: _Zip,
+    pipe: _Pipe,
+) -> AsyncGenerator[bytes, None]:
+    """Write a sheet into the archive, as CSV and as Parquet, and hand on what the archive has."""
+    turn = database.file_turn(caller.seller_id)
+    columns = await _columns(database, caller, sheet)
+    with TemporaryDirectory(prefix="cardsync-") as folder:
+        parquet = ParquetSheet(Path(folder), columns)
+        with file.open(sheet.name, "w", force_zip64=True) as entry:
+            last, head = None, True
+            while head or last is not None:
+                async with turn():
+                    part, last = await _part(database, caller, sheet, last)
+                    await asyncio.to_thread(_add, entry, parquet, part, head=head)
+                head = False
+                if data := pipe.taken():
+                    yield data
+        chunks = parquet.chunks()
+        # Parquet is compressed already.
+        info = zipfile.ZipInfo(sheet.name.replace(".csv", ".parquet"), _MOMENT)
+        with file.open(info, "w", force_zip64=True) as entry:
+            while chunk := await asyncio.to_thread(next, chunks, b""):
+                entry.write(chunk)
+                yield pipe.taken()
 
 
 def _add(entry: IO[bytes], parquet: ParquetSheet, part: bytes, *, head: bool) -> None:

@@ -28,6 +28,7 @@ from webauthn.helpers.structs import (
     ResidentKeyRequirement,
     UserVerificationRequirement,
 )
+from webauthn.registration.verify_registration_response import VerifiedRegistration
 
 from cardsync import errors, limits
 from cardsync.access import sealed, sessions, tokens
@@ -145,22 +146,7 @@ async def add(
         raise errors.InvalidPayload(
             f"name: a member has at most {limits.PASSKEYS_OF_MEMBER} passkeys; remove one first"
         )
-    try:
-        given = parse_registration_credential_json(dict(credential))
-        challenge = parse_client_data_json(given.response.client_data_json).challenge
-        if not await challenges.taken(session, challenge, caller.member_id, now):
-            raise errors.InvalidPayload("credential: its challenge is used or too old; try again")
-        verified = webauthn.verify_registration_response(
-            credential=given,
-            expected_challenge=challenge,
-            expected_rp_id=place.name,
-            expected_origin=place.origin,
-            require_user_verification=True,
-        )
-    except _UNREADABLE as e:
-        raise errors.InvalidPayload(f"credential: it is not good here: {e}") from e
-    if len(verified.credential_id) > _ID_BYTES:
-        raise errors.InvalidPayload("credential: its id is too long")
+    verified = await _verified(session, caller, place, credential, now)
     known = select(Passkey.id).where(Passkey.credential_id == verified.credential_id)
     if await session.scalar(known) is not None:
         raise errors.InvalidPayload("credential: this passkey is known already")
@@ -178,6 +164,35 @@ async def add(
     summary = f"passkey {passkey.id} of member {caller.member_id} added"
     note(session, caller, "passkey.added", summary, now, risk="medium")
     return passkey
+
+
+async def _verified(
+    session: AsyncSession,
+    caller: Caller,
+    place: Place,
+    credential: Mapping[str, Any],
+    now: datetime,
+) -> VerifiedRegistration:
+    """Use up the challenge that the browser answers, and look at its answer. Raises
+    InvalidPayload.
+    """
+    try:
+        given = parse_registration_credential_json(dict(credential))
+        challenge = parse_client_data_json(given.response.client_data_json).challenge
+        if not await challenges.taken(session, challenge, caller.member_id, now):
+            raise errors.InvalidPayload("credential: its challenge is used or too old; try again")
+        verified = webauthn.verify_registration_response(
+            credential=given,
+            expected_challenge=challenge,
+            expected_rp_id=place.name,
+            expected_origin=place.origin,
+            require_user_verification=True,
+        )
+    except _UNREADABLE as e:
+        raise errors.InvalidPayload(f"credential: it is not good here: {e}") from e
+    if len(verified.credential_id) > _ID_BYTES:
+        raise errors.InvalidPayload("credential: its id is too long")
+    return verified
 
 
 async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: datetime) -> None:

@@ -20,7 +20,7 @@ from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import SYNC_MODES, is_paid
 from cardsync.access.models import Account, Member, Seller
-from cardsync.agentwork import tasks
+from cardsync.agentwork import price_tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
 from cardsync.derived.kept import Figure, mark
@@ -257,7 +257,7 @@ async def change_seller(
         await exposure.follow(session, account, now)
     if "time_zone" in changed:
         await mark(session, seller_id, Figure.SALES_SUMS)
-    await tasks.cancel_lost(session, seller_id, now)
+    await price_tasks.cancel_lost(session, seller_id, now)
     if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
         # Sales may have started or ended meanwhile.
         await mark_due(session, seller_id, SALES)

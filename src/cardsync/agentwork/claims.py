@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.caller import Caller
-from cardsync.agentwork import tasks
+from cardsync.agentwork import price_tasks, tasks
 from cardsync.agentwork.kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
@@ -140,7 +140,7 @@ async def claim(
     async with database.tenant(caller.seller_id) as session:
         allowed = caller.entitlements(now)
         if allowed.price_tasks == "cancelled":
-            await tasks.cancel_lost(session, caller.seller_id, now)
+            await price_tasks.cancel_lost(session, caller.seller_id, now)
         wanted = handed_out(
             kinds,
             said,

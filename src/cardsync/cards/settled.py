@@ -70,14 +70,7 @@ async def settle_match(
     caller.must_be_owner()
     named = {"seller": caller.seller_id, "card": card_id}
     was = await _bound(session, named)
-    product = (await session.execute(text(_PRODUCT), {"product": product_id})).first()
-    if product is None:
-        raise errors.InvalidPayload(f"product_id: the catalog has no product {product_id}")
-    if product.game not in caller.account.product_lines:
-        raise errors.InvalidPayload(
-            f"product_id: {product.game} is none of this account's product lines,"
-            f" which product {product_id} is of"
-        )
+    product = await _product(session, caller, product_id)
     earlier = (await session.execute(text(_CHOICE), named)).first()
     if earlier is not None and earlier.product_id == was.product_id == product_id:
         return
@@ -110,6 +103,18 @@ async def settle_match(
             "chosen": earlier is not None,
         },
     )
+
+
+async def _product(session: AsyncSession, caller: Caller, product_id: int) -> Any:
+    product = (await session.execute(text(_PRODUCT), {"product": product_id})).first()
+    if product is None:
+        raise errors.InvalidPayload(f"product_id: the catalog has no product {product_id}")
+    if product.game not in caller.account.product_lines:
+        raise errors.InvalidPayload(
+            f"product_id: {product.game} is none of this account's product lines,"
+            f" which product {product_id} is of"
+        )
+    return product
 
 
 async def _bound(session: AsyncSession, named: Mapping[str, Any]) -> _Bound:

@@ -8,6 +8,7 @@ marketplace_id is a negative number of its own, beyond those of custom listings.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -68,37 +69,12 @@ class _Product(NamedTuple):
 
 async def contribute(database: Database, caller: Caller, wanted: Wanted, now: datetime) -> int:
     """Add the card and return its id. Raises InvalidPayload."""
-    condition = _one_of("condition", wanted.condition, _CONDITIONS)
-    printing = _one_of("printing", wanted.printing, _PRINTINGS)
-    language = _one_of("language", wanted.language, _LANGUAGES)
-    if wanted.price is not None and not (
-        wanted.price.is_finite() and 0 <= wanted.price < _PRICES_END
-    ):
-        raise errors.InvalidPayload("price: an amount like 1.50")
-    described = {"condition": condition, "printing": printing, "language": language}
+    described = _read(wanted)
     if wanted.product_id is not None:
         product = await _known(database, caller, wanted.product_id)
     else:
         product = await _described(database, caller, wanted, described)
-    words = search_columns(
-        pl.DataFrame(
-            {
-                name: [getattr(product, name)]
-                for name in ("product_name", "set_name", "rarity", "number")
-            }
-        )
-    )
-    row = {
-        **product._asdict(),
-        **described,
-        **words.row(0, named=True),
-        "product_line_label": LABEL_BY_NAME.get(product.product_line, product.product_line),
-        "condition_label": _LABELS[condition] + ("" if printing == "Normal" else f" {printing}"),
-        "quantity": wanted.quantity,
-        "price": wanted.price,
-        "contribution": "published" if wanted.shared else "private",
-        "contributed_by": caller.member_id,
-    }
+    row = _row_of(product, described, wanted) | {"contributed_by": caller.member_id}
     async with database.tenant(caller.seller_id) as session:
         card_id = await _insert(session, caller.seller_id, row, now)
         if wanted.shared:
@@ -113,6 +89,37 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
             now,
         )
     return card_id
+
+
+def _read(wanted: Wanted) -> dict[str, str]:
+    """Return condition, printing and language as cards have them. Raises InvalidPayload."""
+    described = {
+        "condition": _one_of("condition", wanted.condition, _CONDITIONS),
+        "printing": _one_of("printing", wanted.printing, _PRINTINGS),
+        "language": _one_of("language", wanted.language, _LANGUAGES),
+    }
+    price = wanted.price
+    if price is not None and not (price.is_finite() and 0 <= price < _PRICES_END):
+        raise errors.InvalidPayload("price: an amount like 1.50")
+    return described
+
+
+def _row_of(product: _Product, described: Mapping[str, str], wanted: Wanted) -> dict[str, Any]:
+    """Return the columns of the card."""
+    searched = ("product_name", "set_name", "rarity", "number")
+    words = search_columns(pl.DataFrame({name: [getattr(product, name)] for name in searched}))
+    printing = described["printing"]
+    return {
+        **product._asdict(),
+        **described,
+        **words.row(0, named=True),
+        "product_line_label": LABEL_BY_NAME.get(product.product_line, product.product_line),
+        "condition_label": _LABELS[described["condition"]]
+        + ("" if printing == "Normal" else f" {printing}"),
+        "quantity": wanted.quantity,
+        "price": wanted.price,
+        "contribution": "published" if wanted.shared else "private",
+    }
 
 
 async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:

@@ -98,24 +98,30 @@ def greedy(basket: Basket) -> Split | None:
     best, short = filled(basket, set(basket.postage))
     if short:
         return None
-    total, _ = cost_of(basket, best)
-    closed = True
-    while closed:
-        used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
-        # A parcel is only closed, never opened: offers of others play no part any more.
-        places = [at for at, offer in enumerate(basket.offers) if offer.seller in set(used)]
-        fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
-        left, closed = set(used), False
-        for seller in used:
-            tried, short = filled(fewer, left - {seller})
-            cost, _ = (total, 0) if short else cost_of(fewer, tried)
-            if cost < total:
-                total, closed = cost, True
-                left.discard(seller)
-                best = [0] * len(basket.offers)
-                for at, count in zip(places, tried, strict=True):
-                    best[at] = count
-    return Split(best, total, floor_of(basket), cost_of(basket, best)[1])
+    total, sellers = cost_of(basket, best)
+    while (cheaper := _fewer_parcels(basket, best, total)) is not None:
+        best = cheaper
+        total, sellers = cost_of(basket, best)
+    return Split(best, total, floor_of(basket), sellers)
+
+
+def _fewer_parcels(basket: Basket, best: Sequence[int], total: int) -> list[int] | None:
+    """Go through the parcels once and close each that saves something; None if none does."""
+    used = sorted({o.seller for o, n in zip(basket.offers, best, strict=True) if n})
+    # A parcel is only closed, never opened: offers of others play no part any more.
+    places = [at for at, offer in enumerate(basket.offers) if offer.seller in set(used)]
+    fewer = Basket(basket.wanted, [basket.offers[at] for at in places], basket.postage)
+    left, kept = set(used), None
+    for seller in used:
+        tried, short = filled(fewer, left - {seller})
+        cost, _ = (total, 0) if short else cost_of(fewer, tried)
+        if cost < total:
+            total, kept = cost, tried
+            left.discard(seller)
+    if kept is None:
+        return None
+    copies = dict(zip(places, kept, strict=True))
+    return [copies.get(at, 0) for at in range(len(basket.offers))]
 
 
 def covering(basket: Basket) -> Split | None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
+from cardsync.database.session import run
 from cardsync.repairs.models import SharedRepair, SharedRepairVote, WorkflowCorrection
 
 
@@ -48,6 +49,18 @@ async def shared_for(session: AsyncSession, lookup: bytes) -> tuple[list[Shared]
     return served, frozenset(row.selector or "" for row in rows if row.disabled_at)
 
 
+# The update changes nothing: it locks the row until the transaction ends.
+_LOCK: Final = """
+    INSERT INTO shared_repair (digest, lookup) VALUES (:digest, :lookup)
+    ON CONFLICT (digest) DO UPDATE SET lookup = excluded.lookup
+"""
+_VOTE: Final = """
+    INSERT INTO shared_repair_vote (digest, seller_id, {column}) VALUES (:digest, :seller, :now)
+    ON CONFLICT (digest, seller_id) DO UPDATE
+       SET {column} = coalesce(shared_repair_vote.{column}, excluded.{column})
+"""
+
+
 async def vote(
     session: AsyncSession,
     correction: WorkflowCorrection,
@@ -58,24 +71,8 @@ async def vote(
     values = {
         "digest": correction.digest, "lookup": correction.lookup, "seller": correction.seller_id, "now": now,
     }  # fmt: skip
-    # The update changes nothing: it locks the row until the transaction ends.
-    await session.execute(
-        text("""
-            INSERT INTO shared_repair (digest, lookup) VALUES (:digest, :lookup)
-            ON CONFLICT (digest) DO UPDATE SET lookup = excluded.lookup
-        """),
-        values,
-    )
-    column = f"{verdict}_at"
-    await session.execute(
-        text(f"""
-            INSERT INTO shared_repair_vote (digest, seller_id, {column})
-            VALUES (:digest, :seller, :now)
-            ON CONFLICT (digest, seller_id) DO UPDATE
-               SET {column} = coalesce(shared_repair_vote.{column}, excluded.{column})
-        """),
-        values,
-    )
+    await run(session, _LOCK, values)
+    await run(session, _VOTE.format(column=f"{verdict}_at"), values)
     voted = SharedRepairVote.verified_at if verdict == "verified" else SharedRepairVote.failed_at
     count = select(func.count()).where(
         SharedRepairVote.digest == correction.digest, voted.is_not(None)

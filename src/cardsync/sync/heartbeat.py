@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cardsync.access.caller import Caller
-from cardsync.agentwork import tasks
+from cardsync.agentwork import price_tasks, tasks
 from cardsync.database.session import Database
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
@@ -35,7 +35,7 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
         # Time made the account read-only (a trial's end), so no change of the account has cancelled
         # them.
         async with database.tenant(caller.seller_id) as session:
-            await tasks.cancel_lost(session, caller.seller_id, now)
+            await price_tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(
         state.tasks_due_at,
         state.price_tasks_due_at,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.agentwork import tasks
+from cardsync.agentwork import price_tasks
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 from cardsync.sync import cancel
@@ -58,7 +58,7 @@ async def status_of(
         cancelling=state.cancel_requested_at is not None,
         in_review=state.review_upload_id is not None
         or (full and await run_waits(session, caller.seller_id)),
-        push=await tasks.push_of(session, caller.seller_id, now) if full else None,
+        push=await price_tasks.push_of(session, caller.seller_id, now) if full else None,
     )
     progress = (state.work_done, state.work_total) if live and state.work_total else None
     return SyncStatus(held, allowed.sync_mode, current, progress)

@@ -58,15 +58,12 @@ def _quality(accept: str) -> dict[str, float]:
     ranges = {}
     for part in accept.split(","):
         kind, *parameters = [piece.strip() for piece in part.split(";")]
-        quality = 1.0
-        for parameter in parameters:
-            name, _, value = parameter.partition("=")
-            if name.strip() == "q":
-                try:
-                    quality = float(value)
-                except ValueError:
-                    quality = 0.0
-        ranges[kind.lower()] = quality
+        pairs = (parameter.partition("=") for parameter in parameters)
+        named = {name.strip(): value for name, _, value in pairs}
+        try:
+            ranges[kind.lower()] = float(named.get("q", 1))
+        except ValueError:
+            ranges[kind.lower()] = 0.0
     return ranges
 
 

@@ -11,7 +11,8 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.agentwork.tasks import end_tasks, enqueue_routine, note_push
+from cardsync.agentwork.price_tasks import note_push
+from cardsync.agentwork.tasks import end_tasks, enqueue_routine
 from cardsync.seller_state.state import locked
 
 TASK = "apply_price_updates"

@@ -15,7 +15,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.agentwork.tasks import note_push
+from cardsync.agentwork.price_tasks import note_push
 from cardsync.cards.exported import fingerprint_served
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
 from cardsync.database.copy import copy_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from cardsync.access.models import Account
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.packed_integers import integer_columns
 from cardsync.database.transaction_settings import grouped_by_all_processes
-from cardsync.market.of_cards import KEYS, NO_MARKET, evidence_of, the_market
+from cardsync.market.of_cards import KEYS, NO_MARKET, Market, evidence_of, the_market
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.inputs.market_inputs import INPUTS
@@ -120,10 +120,34 @@ async def read_stock(
     if `evidence` asks for it.
     """
     chosen = await choices(session, account.seller_id, run)
+    market = NO_MARKET
+    if evidence or chosen.run.reads_market:
+        market = await the_market(session)
+    rows = await _read_rows(session, account, chosen, market, where, card_ids, values)
+    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
+    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
+    decided = await decided_of(session, account.seller_id, run.now, reviewed=chosen.run.reviewed)
+    if market.is_empty:
+        return Stock(chosen, _cards(rows.with_columns(**inputs), decided))
+    seen = await evidence_of(session, market, rows.select(KEYS), account.seller_id, run.now)
+    cards = _cards(rows.drop(KEYS).with_columns(**inputs), decided)
+    return Stock(chosen, cards.hstack(seen.select(INPUTS)), seen)
+
+
+async def _read_rows(
+    session: AsyncSession,
+    account: Account,
+    chosen: Choices,
+    market: Market,
+    where: str,
+    card_ids: Sequence[int] | None,
+    values: Mapping[str, Any],
+) -> pl.DataFrame:
+    """Return the rows of the cards, each with the rule and the sale that select it."""
     games = await games_with_rules(session, account, chosen)
     bound: dict[str, Any] = {
         "seller": account.seller_id,
-        "now": run.now,
+        "now": chosen.run.now,
         "lines": account.product_lines,
         "games": games or [],
         **values,
@@ -131,9 +155,6 @@ async def read_stock(
     if card_ids is not None:
         where = f"c.id = ANY(CAST(:card_ids AS bigint[])) AND {where}"
         bound["card_ids"] = list(card_ids)
-    market = NO_MARKET
-    if evidence or chosen.run.reads_market:
-        market = await the_market(session)
     if not market.is_empty:
         bound |= market.values
     sql = _STOCK.format(
@@ -148,25 +169,8 @@ async def read_stock(
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
     planned = grouped_by_all_processes() if card_ids is None else ""
-    rows = await integer_frame(
-        session,
-        columns,
-        await with_values(session, sql, bound),
-        _ABSENT_AS_ZERO,
-        planned,
-    )
-    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
-    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
-    decided = await decided_of(session, account.seller_id, run.now, reviewed=chosen.run.reviewed)
-    seen: pl.DataFrame | None = None
-    if not market.is_empty:
-        keys = rows.select(KEYS)
-        rows = rows.drop(KEYS)
-        seen = await evidence_of(session, market, keys, account.seller_id, run.now)
-    cards = _cards(rows.with_columns(**inputs), decided)
-    if seen is not None:
-        cards = cards.hstack(seen.select(INPUTS))
-    return Stock(chosen, cards, seen)
+    source = await with_values(session, sql, bound)
+    return await integer_frame(session, columns, source, _ABSENT_AS_ZERO, planned)
 
 
 async def games_with_rules(

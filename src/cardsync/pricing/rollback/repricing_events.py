@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.agentwork.tasks import end_pushes
+from cardsync.agentwork.price_tasks import end_pushes
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
