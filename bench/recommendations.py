@@ -21,7 +21,7 @@ from cardsync.access.models import Account
 from cardsync.database.session import Database
 from cardsync.database.urls import libpq_url
 from cardsync.limits import CARDS_PER_PAGE, RECOMMENDATIONS
-from cardsync.market.newest import pack_newest
+from cardsync.market.newest import keep_newest
 from cardsync.recommendations.found import all_found
 from cardsync.recommendations.generate import write_found
 from ground import Ground, Reader, Report, spread
@@ -102,7 +102,7 @@ def _stock(connection: psycopg.Connection[Any], seller: int, rows: int, sales: i
 async def _summed(database: Database) -> int:
     """Write the sums that an import keeps beside its sales."""
     async with database.shared() as session:
-        return await pack_newest(session, "SELECT product_id FROM market_look")
+        return await keep_newest(session, "SELECT product_id FROM market_look")
 
 
 def _generated(made: Ground, seller: int) -> tuple[float, int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import ground
 from cardsync.database.session import Database
-from cardsync.market.newest import pack_newest
+from cardsync.market.newest import keep_newest
 from ground import Report, spread
 from priced_shop import Shop, shop
 from reprice import repriced
@@ -70,7 +70,7 @@ def _observe(of: Shop, sales: int) -> None:
 
 async def _summed(database: Database) -> int:
     async with database.shared() as session:
-        return await pack_newest(session, "SELECT product_id FROM market_look")
+        return await keep_newest(session, "SELECT product_id FROM market_look")
 
 
 def _quiet(of: Shop) -> None:

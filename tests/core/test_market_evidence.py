@@ -14,10 +14,8 @@ from cardsync.market.evidence import (
     Sale,
     Supply,
     age_of,
-    anchor,
     buy_out,
     clearing,
-    depth,
     freshness,
     in_buy_out_window,
     median,
@@ -79,24 +77,6 @@ def test_an_observation_is_fresh_up_to_its_edge(ago, age):
 )
 def test_a_buy_out_is_recent_for_four_hours(ago, seen):
     assert in_buy_out_window(None if ago is None else NOW - ago, NOW) is seen
-
-
-@pytest.mark.parametrize(
-    ("newest", "code", "listings"),
-    [
-        (supply(hours(1), 5), "deep", 5),
-        (supply(hours(24), 3), "deep", 3),
-        (supply(hours(24) + TICK, 3), "expired", None),
-        (supply(-TICK, 3), "future", None),
-        (supply(hours(1), 2), "too_few_listings", 2),
-        (supply(hours(1), 0), "too_few_listings", 0),
-        (None, "unknown", None),
-    ],
-)
-def test_depth_counts_fresh_listings_only(newest, code, listings):
-    found = depth(newest, NOW, hours(24), at_least=3)
-    assert (found.code, found.listings) == (code, listings)
-    assert (found.holds is None) == (listings is None)
 
 
 FALL = [supply(hours(30), 40), supply(hours(20), 40), supply(hours(3), 8)]
@@ -161,30 +141,6 @@ def test_a_spike_stands_above_a_stable_median_for_days(seen, code):
     assert (found.holds is None) == (code in ("unknown", "unstable", "too_few_days"))
 
 
-THREE = [sale(days(1), 10_000), sale(days(2), 30_000), sale(days(3), 11_000)]
-
-
-@pytest.mark.parametrize(
-    ("sold", "fetched", "code", "count"),
-    [
-        (THREE, hours(1), "anchored", 3),
-        (THREE, hours(24), "anchored", 3),
-        (THREE, hours(24) + TICK, "expired", None),
-        (THREE, -TICK, "future", None),
-        (THREE, None, "unknown", None),
-        (THREE[:2], hours(1), "too_few_sales", 2),
-        ([*THREE[:2], sale(days(30))], hours(1), "anchored", 3),
-        ([*THREE[:2], sale(days(30) + TICK)], hours(1), "too_few_sales", 2),
-        ([*THREE[:2], sale(-TICK)], hours(1), "too_few_sales", 2),
-    ],
-)
-def test_an_anchor_is_the_median_of_enough_recent_sales(sold, fetched, code, count):
-    found = anchor(sold, None if fetched is None else NOW - fetched, NOW)
-    assert (found.code, found.count) == (code, count)
-    if code == "anchored" and sold is THREE:
-        assert (found.median, found.spread) == (11_000, 1_000)
-
-
 @pytest.mark.parametrize(
     ("sold", "fetched", "units"),
     [
@@ -220,10 +176,6 @@ def test_without_fresh_evidence_there_is_no_figure(sold, ago):
     fetched = None if ago is None else NOW - ago
     usable = age_of(fetched, NOW, SALES_FETCHED) == "fresh"
     assert (clearing(sold, OWN, fetched, NOW).units is not None) == usable
-    found = anchor(sold, fetched, NOW)
-    assert usable or found.median is None
-    if found.holds:
-        assert min(one.price for one in sold) <= found.median <= max(one.price for one in sold)
 
 
 @given(SUPPLIES, SALES)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from cardsync.market.evidence import (
+    SUPPLY_SINCE,
     Cell,
     Price,
     Sale,
@@ -25,7 +26,6 @@ from cardsync.market.evidence import (
     in_buy_out_window,
     spike,
 )
-from cardsync.market.stored import SUPPLY_SINCE
 
 SEED = 20261123
 PRODUCTS = 240

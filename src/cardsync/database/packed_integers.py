@@ -46,9 +46,6 @@ connection's buffer, which never shrinks.
 """
 
 
-_RECORDS_BLOCK = 17
-
-
 async def integer_columns(
     session: AsyncSession,
     expressions: Mapping[str, str],
@@ -83,35 +80,6 @@ async def integer_columns(
             parts[name].append(_integers(data[at + 4 : at + 4 + size]))
             at += 4 + size
     return {name: np.concatenate(blocks) for name, blocks in parts.items()}
-
-
-async def packed_records(
-    session: AsyncSession,
-    column: str,
-    source: str,
-    key: str,
-    integers: int,
-) -> list[np.ndarray[Any, Any]]:
-    """Return the records of a bytea column in blocks, one row for each record, in no order: a value
-    is a sequence of records, and a record a number of bigints as `int8send` writes them. `source`
-    holds no outside text, and `key` is an integer of its rows.
-
-    The blocks are in the bytes of the answer, most significant byte first: a column is copied when
-    it is taken.
-    """
-    statement = (
-        f"COPY (SELECT string_agg({column}, '') FROM {source} GROUP BY {key} >> {_RECORDS_BLOCK})"
-        " TO STDOUT WITH (FORMAT binary)"
-    )
-    data = memoryview(await _copied_as_planned(session, statement, grouped_by_hash()))
-    blocks: list[np.ndarray[Any, Any]] = []
-    at = _COPY_HEADER_BYTES
-    while int.from_bytes(data[at : at + 2], signed=True) == 1:
-        size = int.from_bytes(data[at + 2 : at + 6])
-        at += 6
-        blocks.append(np.frombuffer(data[at : at + size], ">i8").reshape(-1, integers))
-        at += size
-    return blocks
 
 
 async def _copied_as_planned(session: AsyncSession, statement: str, planned: str) -> bytes:

@@ -26,6 +26,9 @@ FALL_WITHIN: Final = timedelta(hours=24)
 FALL_FROM_COPIES: Final = 10
 FALL_LEAVES_BP: Final = 2_000
 
+# A buy-out that still counts was seen after its supply, which was at most a day before.
+SUPPLY_SINCE: Final = BUY_OUT_WINDOW + 2 * FALL_WITHIN
+
 # A spike is above the median of sixty days; the last days are compared with those before.
 SPIKE_BASE: Final = timedelta(days=60)
 SPIKE_LASTS_DAYS: Final = 3
@@ -76,14 +79,6 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Depth(Verdict):
-    listings: int | None = None
-    copies: int | None = None
-    low: int | None = None
-    observed_at: datetime | None = None
-
-
-@dataclass(frozen=True)
 class BuyOut(Verdict):
     detected_at: datetime | None = None
 
@@ -92,16 +87,6 @@ class BuyOut(Verdict):
 class Spike(Verdict):
     base: int | None = None
     rise_bp: int | None = None
-
-
-@dataclass(frozen=True)
-class Anchor(Verdict):
-    """`spread` is the median distance of the sales from their median."""
-
-    median: int | None = None
-    spread: int | None = None
-    count: int | None = None
-    newest_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -137,30 +122,6 @@ def freshness(
     hours = int(within / timedelta(hours=1))
     holds = None if age in ("unknown", "future") else age == "fresh"
     return Verdict(holds, age, _TOLD[age].format(what=what, hours=hours))
-
-
-def depth(
-    newest: Supply | None,
-    now: datetime,
-    within: timedelta,
-    at_least: int = 1,
-) -> Depth:
-    """Judge whether enough listings support the lowest one."""
-    observed_at = newest.observed_at if newest else None
-    clock = freshness("The newest listing", observed_at, now, within)
-    if newest is None or not clock.holds:
-        return Depth(None, clock.code, clock.reason)
-    deep = newest.listings >= at_least
-    said = f"{newest.listings} of at least {at_least} listings were seen in the own condition."
-    return Depth(
-        deep,
-        "deep" if deep else "too_few_listings",
-        said,
-        newest.listings,
-        newest.copies,
-        newest.low,
-        newest.observed_at,
-    )
 
 
 def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> BuyOut:
@@ -246,29 +207,6 @@ def _daily(prices: Iterable[Price]) -> dict[date, int]:
         if one.price > 0:
             by_day.setdefault(one.observed_at.date(), []).append(one.price)
     return {day: median(found) for day, found in by_day.items()}
-
-
-def anchor(sales: Iterable[Sale], fetched_at: datetime | None, now: datetime) -> Anchor:
-    """Judge whether recent sales of one cell are an anchor for its price."""
-    clock = freshness("The newest look at sales", fetched_at, now, SALES_FETCHED)
-    if not clock.holds:
-        return Anchor(None, clock.code, clock.reason)
-    recent = [sale for sale in sales if now - SALES_WINDOW <= sale.sold_at <= now]
-    newest = max((sale.sold_at for sale in recent), default=None)
-    if len(recent) < ANCHOR_SALES:
-        said = f"{len(recent)} sales in 30 days are fewer than {ANCHOR_SALES}."
-        return Anchor(False, "too_few_sales", said, count=len(recent), newest_at=newest)
-    prices = [sale.price for sale in recent]
-    middle = median(prices)
-    return Anchor(
-        True,
-        "anchored",
-        f"The median is of {len(recent)} sales in 30 days.",
-        middle,
-        spread(prices, middle),
-        len(recent),
-        newest,
-    )
 
 
 def clearing(

@@ -22,7 +22,7 @@ from cardsync.catalog.sources.printing import Broken
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
 from cardsync.market import daily_prices, observed
-from cardsync.market.newest import pack_newest
+from cardsync.market.newest import keep_newest
 from cardsync.market.observed import MarketFileError
 
 FORMS: Final = ("auto", "csv", "parquet", "mtgjson", "tcgcsv")
@@ -123,7 +123,7 @@ async def _observations(
     await run(session, _NEW_SALES_LOOKS, now)
     # Without anything new only a moved look changes what is the newest.
     looked = "seen_look" if report.sales or report.listings else "moved_look"
-    await pack_newest(session, f"SELECT product_id FROM {looked}")
+    await keep_newest(session, f"SELECT product_id FROM {looked}")
 
 
 _INCOMING: Final = (
@@ -282,14 +282,17 @@ async def drop_old(database: Database, before: datetime) -> int:
             deleted += await run(
                 session, f"DELETE FROM {table} WHERE {column} < :before", {"before": before}
             )
-        await run(session, _PAST, {"before": before})
+        for statement in _PAST:
+            await run(session, statement, {"before": before})
     return deleted
 
 
-_PAST: Final = """
-    DELETE FROM market_newest m USING market_look k
-     WHERE k.product_id = m.product_id AND greatest(k.sales_at, k.listings_at) < :before
-"""
+_PAST: Final = (
+    """DELETE FROM market_newest m USING market_look k
+        WHERE k.product_id = m.product_id AND greatest(k.sales_at, k.listings_at) < :before""",
+    """UPDATE market_look SET fell = NULL
+        WHERE fell IS NOT NULL AND greatest(sales_at, listings_at) < :before""",
+)
 _CLOCKS: Final[Sequence[tuple[str, str]]] = (
     ("market_sale", "sold_at"),
     ("market_sales_look", "looked_at"),

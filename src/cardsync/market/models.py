@@ -1,8 +1,8 @@
 """Tables of market evidence, shared by all sellers and keyed by the marketplace's product id:
 `market_sale`, `market_listing` and `market_price` hold observations, `market_look` their newest
-clocks, `market_sales_look` the earlier looks at sales, `market_newest` what a run reads of all
-that, and `market_cell` the conditions, printings and languages that occur. `network_cell` has what
-each exposed seller of the network offers and sold, `network_look` when that was read.
+clocks, `market_sales_look` the earlier looks at sales, `market_newest` what the newest looks showed,
+and `market_cell` the conditions, printings and languages that occur. `network_cell` has what each
+exposed seller of the network offers and sold, `network_look` when that was read.
 
 Prices are ten-thousandths of a dollar. Retention deletes observations that are too old.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, Index, Integer, LargeBinary, SmallInteger, Text
+from sqlalchemy import BigInteger, Identity, Index, Integer, SmallInteger, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import Base, Moment
@@ -29,12 +29,15 @@ class MarketCell(Base):
 
 
 class MarketLook(Base):
-    """The newest time at which a product's sales and listings were looked at."""
+    """The newest time at which a product's sales and listings were looked at. `fell` says whether the
+    supply of some cell fell lately by then; it is null where what was seen is deleted.
+    """
 
     __tablename__ = "market_look"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     sales_at: Mapped[datetime | None] = mapped_column(Moment)
     listings_at: Mapped[datetime | None] = mapped_column(Moment)
+    fell: Mapped[bool | None]
 
 
 class MarketSalesLook(Base):
@@ -59,16 +62,22 @@ class MarketSale(Base):
 
 
 class MarketNewest(Base):
-    """A product's market at its newest look, as `market/newest.py` packs it: the clocks, and of each
-    cell the newest listings and the sales of thirty days.
+    """One cell's market at its product's newest look: the listings and their lowest price, and of the
+    sales of thirty days how many, their median and the newest.
 
-    An import writes it beside the observations, so that a run over all cards sums nothing and reads
-    one row for each product.
+    An import writes it beside the observations (`market/newest.py`), so that a run over all cards
+    sums nothing.
     """
 
     __tablename__ = "market_newest"
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    packed: Mapped[bytes] = mapped_column(LargeBinary)
+    cell: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    low: Mapped[int | None] = mapped_column(BigInteger)
+    listings: Mapped[int]
+    median: Mapped[int | None] = mapped_column(BigInteger)
+    sales: Mapped[int]
+    sales_week: Mapped[int]
+    newest_sold_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
 class MarketListing(Base):

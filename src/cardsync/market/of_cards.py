@@ -1,36 +1,30 @@
 """Reads the market of a seller's cards: sales, listings and buy-outs with their clocks, as one
 frame.
 
-A product's market is one row of packed integers (`market/newest.py`), and the few cells are read as
-numbers. Tables of the market are read by product ids and joined with no card. Where no fresh
-observation was imported, the network's evidence is used instead; it never shows a buy-out, because
-a change of the source would look like one. An observation with a time in the future is unknown.
+An import kept a product's market (`market/newest.py`), and the few cells are read as numbers. Tables
+of the market are read by product ids and joined with no card. Where no fresh observation was
+imported, the network's evidence stands in; it never tells of a buy-out, because a change of the
+source would look like one. What carries a time in the future is unknown.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-import numpy as np
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.clock import microseconds
 from cardsync.database.copy import copy_chunks, frame_of, with_values
-from cardsync.database.packed_integers import integer_columns, packed_records
-from cardsync.market.evidence import (
-    LISTINGS_FRESH,
-    SALES_FETCHED,
-    Cell,
-    buy_out,
-)
-from cardsync.market.newest import RECORD
-from cardsync.market.stored import SUPPLY_SINCE, recent_supply
+from cardsync.database.packed_integers import integer_columns
+from cardsync.market import newest, sums
+from cardsync.market.evidence import LISTINGS_FRESH, SALES_FETCHED, SUPPLY_SINCE, Cell, buy_out
+from cardsync.market.stored import recent_supply
 
 TIME: Final = pl.Datetime("us", "UTC")
 # So many sellers besides the reader are behind each figure of the network.
@@ -38,9 +32,7 @@ SELLERS: Final = 3
 # A shop with so large a part of all products reads the whole table: to name them costs more.
 _MANY: Final = 5_000
 _PART: Final = 4
-_SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_newest'::regclass"
-# `extract` would count in numeric, which costs several times as much.
-_MICROSECONDS: Final = "(date_part('epoch', {}) * 1000000)::bigint"
+_SIZE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'market_look'::regclass"
 # Each seller counts once: the lowest price of all, and the median of the sellers' medians. A seller
 # that was not read for a day counts no more, and neither does a hidden one.
 _NETWORK: Final = f"""
@@ -48,15 +40,15 @@ _NETWORK: Final = f"""
            CASE WHEN count(n.low) >= :sellers THEN min(n.low) END,
            CASE WHEN count(n.low) >= :sellers THEN sum(n.listings)::bigint END,
            CASE WHEN count(n.low) >= :sellers
-                THEN min({_MICROSECONDS.format("l.seen_at")}) FILTER (WHERE n.low > 0) END,
+                THEN min({newest.microseconds("l.seen_at")}) FILTER (WHERE n.low > 0) END,
            CASE WHEN count(n.median) >= :sellers
                 THEN floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY n.median) + 0.5)::bigint END,
            CASE WHEN count(n.median) >= :sellers THEN sum(n.sales)::bigint END,
            CASE WHEN count(n.median) >= :sellers THEN sum(n.sales_week)::bigint END,
            CASE WHEN count(n.median) >= :sellers
-                THEN {_MICROSECONDS.format("max(n.newest_sold_at)")} END,
+                THEN {newest.microseconds("max(n.newest_sold_at)")} END,
            CASE WHEN count(n.median) >= :sellers
-                THEN min({_MICROSECONDS.format("l.seen_at")}) FILTER (WHERE n.median > 0) END
+                THEN min({newest.microseconds("l.seen_at")}) FILTER (WHERE n.median > 0) END
       FROM network_cell n
       JOIN network_seller s ON s.seller_id = n.seller_id
       JOIN network_look l ON l.seller_id = n.seller_id
@@ -68,7 +60,6 @@ _NETWORK: Final = f"""
      GROUP BY n.product_id, n.cell
     HAVING count(n.low) >= :sellers OR count(n.median) >= :sellers
 """
-_CELL: Final = ["product_id", "cell"]
 _OF_NETWORK: Final = (
     "network_low",
     "network_listings",
@@ -79,8 +70,7 @@ _OF_NETWORK: Final = (
     "network_newest_at",
     "network_fetched_at",
 )
-_NETWORK_TYPES: Final = dict.fromkeys((*_CELL, *_OF_NETWORK), pl.Int64)
-NO_NETWORK: Final = pl.DataFrame(schema=_NETWORK_TYPES)
+NO_NETWORK: Final = pl.DataFrame(schema=dict.fromkeys((*sums.CELL, *_OF_NETWORK), pl.Int64))
 _ANY: Final = "SELECT EXISTS (SELECT FROM market_look), EXISTS (SELECT FROM network_look)"
 COLUMNS: Final[dict[str, Any]] = {
     "sales_median": pl.Int64(),
@@ -97,6 +87,34 @@ COLUMNS: Final[dict[str, Any]] = {
     "listings_of_network": pl.Boolean(),
 }
 
+
+def _or_zero(columns: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"coalesce({column}, 0)::bigint" for name, column in columns.items()}
+
+
+# What is read of the tables, as integers that are never null.
+_CLOCKS: Final = ("sales_fetched_at", "listings_observed_at")
+_ABSENT_AS_ZERO: Final = ("listings_low", "sales_median", "sales_newest_at")
+_LOOKS: Final = (
+    _or_zero(
+        {
+            sums.PRODUCT: "product_id",
+            "sales_fetched_at": newest.microseconds("sales_at"),
+            "listings_observed_at": newest.microseconds("listings_at"),
+            "fell": "fell::integer",
+        }
+    ),
+    "market_look WHERE fell IS NOT NULL",
+)
+_FIGURES: Final = (
+    _or_zero(
+        {
+            **{told: held for held, told in newest.HELD.items()},
+            "sales_newest_at": newest.microseconds("newest_sold_at"),
+        }
+    ),
+    "market_newest WHERE true",
+)
 
 # The columns of a card's product and cell, where the market is read: 0 where there is none.
 KEYS: Final = ("market_product", "market_cell")
@@ -217,71 +235,28 @@ async def _newest(
     now: datetime,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the looks and the figures of at least these products."""
-    source = "market_newest"
+    source, planned = "", None
     count = len(products)
     if count < _MANY or count * _PART < (await session.scalar(text(_SIZE)) or 0):
-        named = "(SELECT * FROM market_newest WHERE product_id = ANY (CAST(:ids AS bigint[]))) held"
-        source = await with_values(session, named, {"ids": products.to_list()})
-    blocks = await packed_records(session, "packed", source, "product_id", RECORD)
-    return await asyncio.to_thread(_unpacked, blocks, now)
+        named = " AND product_id = ANY (CAST(:ids AS bigint[]))"
+        source, planned = await with_values(session, named, {"ids": products.to_list()}), ""
+    looks, figures = [
+        await integer_columns(session, columns, table + source, sums.PRODUCT, planned=planned)
+        for columns, table in (_LOOKS, _FIGURES)
+    ]
+    return await asyncio.to_thread(_known, looks, figures, now)
 
 
-def _unpacked(
-    blocks: Sequence[np.ndarray[Any, Any]],
-    now: datetime,
+def _known(
+    looks: Mapping[str, Any], figures: Mapping[str, Any], now: datetime
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the looks of products, and the figures of cells; a look that carries a time in the
-    future is unknown.
-    """
-    of_product = [block[:, 1] == 0 for block in blocks]
-    looks = _frame(
-        blocks,
-        of_product,
-        ("product_id", "", "sales_fetched_at", "listings_observed_at", "fell"),
-    )
-    known = [
-        pl.when(pl.col(name).is_between(1, pl.lit(now, TIME).cast(pl.Int64))).then(name).alias(name)
-        for name in ("sales_fetched_at", "listings_observed_at")
-    ]
-    figures = _frame(
-        blocks,
-        [~chosen for chosen in of_product],
-        (
-            *_CELL,
-            "listings_low",
-            "listings_count",
-            "sales_median",
-            "sales_count",
-            "sales_week",
-            "sales_newest_at",
-        ),
-    )
-    given = [
-        pl.when(pl.col(name) != 0).then(name).alias(name)
-        for name in ("listings_low", "sales_median", "sales_newest_at")
-    ]
+    """Zero stands for nothing; a look that carries a time in the future is unknown."""
+    past = pl.lit(now, TIME).cast(pl.Int64)
+    known = [pl.when(pl.col(name).is_between(1, past)).then(name).alias(name) for name in _CLOCKS]
+    given = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in _ABSENT_AS_ZERO]
     return (
-        looks.with_columns(*known, pl.col("fell") != 0),
-        figures.with_columns(given),
-    )
-
-
-def _frame(
-    blocks: Sequence[np.ndarray[Any, Any]],
-    chosen: Sequence[np.ndarray[Any, Any]],
-    names: Sequence[str],
-) -> pl.DataFrame:
-    """Return the chosen rows; a place without a name is left out."""
-    nothing = np.empty(0, np.int64)
-    columns = {
-        name: np.concatenate(
-            [nothing, *(block[rows, n] for block, rows in zip(blocks, chosen, strict=True))]
-        )
-        for n, name in enumerate(names)
-        if name
-    }
-    return pl.DataFrame(
-        {name: column.astype(np.int64, copy=False) for name, column in columns.items()}
+        pl.DataFrame(looks).with_columns(*known, pl.col("fell") != 0),
+        pl.DataFrame(figures).with_columns(given),
     )
 
 
@@ -300,18 +275,8 @@ async def _of_network(
         "reader": seller_id,
         "looked_since": now - LISTINGS_FRESH,
     }
-    return await _read(session, _NETWORK, values, _NETWORK_TYPES)
-
-
-async def _read(
-    session: AsyncSession,
-    sql: str,
-    values: dict[str, Any],
-    schema: dict[str, Any],
-) -> pl.DataFrame:
-    named = {name: value for name, value in values.items() if f":{name}" in sql}
-    data = await copy_chunks(session, await with_values(session, sql, named))
-    return await asyncio.to_thread(frame_of, data, schema)
+    data = await copy_chunks(session, await with_values(session, _NETWORK, values))
+    return await asyncio.to_thread(frame_of, data, NO_NETWORK.schema)
 
 
 def _without_fresh(products: pl.Series, looks: pl.DataFrame, now: datetime) -> list[int]:
@@ -347,7 +312,7 @@ async def buy_outs_of(
                 if verdict.detected_at is not None:
                     yield product_id, market.cells[cell], verdict.detected_at
 
-    schema: dict[str, Any] = {**dict.fromkeys(_CELL, pl.Int64), "buy_out_detected_at": TIME}
+    schema: dict[str, Any] = {**dict.fromkeys(sums.CELL, pl.Int64), "buy_out_detected_at": TIME}
     return pl.DataFrame(list(found()), schema=schema, orient="row")
 
 
@@ -364,7 +329,7 @@ def joined(
     """
     known = cards.join(looks, on="product_id", how="left", maintain_order="left")
     for frame in (figures, bought):
-        known = known.join(frame, on=_CELL, how="left", maintain_order="left")
+        known = known.join(frame, on=sums.CELL, how="left", maintain_order="left")
     # An observation without any row of this cell says that there is none.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
@@ -410,7 +375,7 @@ def _with_network(told: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl
     """Use the network's figures where no fresh one was imported."""
     sold = _stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
     listed = _stands_in("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
-    joined = told.join(others, on=_CELL, how="left", maintain_order="left").with_columns(
+    joined = told.join(others, on=sums.CELL, how="left", maintain_order="left").with_columns(
         sales_of_network=sold,
         listings_of_network=listed,
     )

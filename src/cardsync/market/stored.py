@@ -13,17 +13,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.market.evidence import (
-    BUY_OUT_WINDOW,
-    FALL_WITHIN,
-    SALES_SAMPLE,
-    Cell,
-    Sale,
-    Supply,
-)
-
-# A buy-out that still counts was seen after its supply, which was seen at most a day before.
-SUPPLY_SINCE: Final = BUY_OUT_WINDOW + 2 * FALL_WITHIN
+from cardsync.market.evidence import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
 
 # The first row of a product has its clocks, and no sale where none is known.
 _LATEST: Final = """

@@ -46,7 +46,7 @@ def test_a_sale_counts_once_and_a_second_import_writes_nothing(
         before = owner.execute(versions, {"product": product}).fetchall()
         again = run(path)
         assert "0 sales, 0 listings and 0 prices are new" in again.stdout
-        assert len(before) == 2
+        assert len(before) == 3
         assert owner.execute(versions, {"product": product}).fetchall() == before
 
 
