@@ -340,7 +340,7 @@ async def end_pushes(
     Return when the newest of these was queued.
 
     An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file,
-    as when the seller saved the file anew: then what was queued before it is done.
+    as when the seller saved the file again: then what was queued before it is done.
     """
     await locked(session, seller_id)
     values = {
