@@ -19,6 +19,10 @@ BENCH = TESTS.parent / "bench"
 MOST_CHARACTERS = 100
 # A docstring that begins with one of these words is half a sentence.
 DIALECT = re.compile(r"(Who|What|Whoever|Whatever|Of|Nobody|Some|So)\b")
+# A module's docstring says what the module does: no riddle of what goes in and what comes out.
+RIDDLE = re.compile(
+    r"(Whether|How|Whom|Which|When|Why)\b|.*\b((goes?|comes?) (in|out)|in, [^.]* out)\b", re.DOTALL
+)
 # These tokens only say where a line, a block or the file begins and ends.
 LAYOUT = {
     tokenize.COMMENT,
@@ -70,6 +74,12 @@ def docstrings_in_dialect(file: Path) -> Iterator[str]:
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))) if DIALECT.match(text.lstrip()):
                 yield f"{file}:{node.lineno}: {text.strip().splitlines()[0]}"
+
+
+def is_riddle(file: Path) -> bool:
+    """Return whether the module's docstring matches `RIDDLE`."""
+    text = ast.get_docstring(ast.parse(file.read_text())) or ""
+    return RIDDLE.match(text.split("\n\n")[0]) is not None
 
 
 def share_of_long_lines(files: Iterable[Path]) -> float:

@@ -7,12 +7,14 @@ from text_figures import (
     SRC,
     TESTS,
     docstrings_in_dialect,
+    is_riddle,
     share_of_long_lines,
     tokens_a_code_line,
     tokens_and_code_lines,
 )
 
 FILES = sorted(SRC.rglob("*.py"))
+AGENT = sorted((SRC.parent / "agent" / "src").rglob("*.py"))
 BESIDE = [*TESTS.rglob("*.py"), *BENCH.rglob("*.py")]
 
 
@@ -27,6 +29,17 @@ def test_less_than_one_line_in_two_hundred_has_over_100_characters(files):
 
 def test_no_docstring_begins_with_a_word_that_hides_its_subject():
     assert [place for file in FILES for place in docstrings_in_dialect(file)] == []
+
+
+def test_every_module_docstring_says_what_the_module_does():
+    assert [str(file) for file in [*FILES, *AGENT] if is_riddle(file)] == []
+
+
+@pytest.mark.parametrize("text", ["Rows: a file goes in.", "Rows in, a file out.", "How it is."])
+def test_a_riddle_is_found(tmp_path, text):
+    file = tmp_path / "module.py"
+    file.write_text(f'"""{text}"""\n')
+    assert is_riddle(file)
 
 
 def test_a_docstring_in_dialect_is_found_by_its_line(tmp_path):

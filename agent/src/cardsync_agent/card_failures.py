@@ -2,7 +2,7 @@
 until the seller resumes them.
 
 The record is a small file beside the journal with a lock of its own, as the seller's report runs
-beside the agent. A card that the marketplace takes again begins anew.
+beside the agent. A card that the marketplace takes again starts over.
 """
 
 from __future__ import annotations

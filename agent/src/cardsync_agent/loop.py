@@ -242,7 +242,7 @@ class Agent:
         try:
             return self._call("claiming a task", lambda: self._client.claim_task(TASK_KINDS))
         except Refused as refused:
-            if refused.status != 404:  # an older server tells of tasks and hands none out
+            if refused.status != 404:  # an older server announces tasks and hands none out
                 raise
             return None
 

@@ -136,7 +136,7 @@ class Updates:
     def _placed_before(self, release: Release, target: Path) -> Path | None:
         """Return the file that an earlier try placed.
 
-        It may have been altered since: then it is removed, to be fetched anew.
+        It may have been altered since: then it is removed, to be fetched again.
         """
         if not target.exists() and not target.is_symlink():
             return None

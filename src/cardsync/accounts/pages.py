@@ -1,4 +1,4 @@
-"""Pages to sign in, to accept an invitation, and to sign out.
+"""Pages on which people sign in or out, or accept an invitation.
 
 They are forms without scripts, and call the same operations as the JSON routes.
 """

@@ -38,7 +38,7 @@ _APPLIED_NOW = """
     SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
                       AND claim_expires_at > :now)
 """
-# A run that came to its end since has priced the cards anew, be it an import's that was asked for
+# A run that came to its end since has priced the cards again, also an import's that was asked for
 # later or earlier.
 _RUN_WAITS = """
     SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')

@@ -1,5 +1,5 @@
-"""Counts the cards that each of a seller's rules selects and governs, and finds the rules that
-shadow it. Pure.
+"""Works out from the counts of each rule's cards how many it governs and which rules shadow it.
+Pure.
 """
 
 from __future__ import annotations
