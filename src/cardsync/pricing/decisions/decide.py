@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+import msgspec
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
@@ -35,6 +36,7 @@ from cardsync.pricing.decisions.set_targets import (
 from cardsync.pricing.engine import engine
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
+from cardsync.read_json import Id, read_by
 from cardsync.seller_state.state import locked
 
 KIND: Final = "pricing.review_decided"
@@ -43,11 +45,24 @@ Answer = Literal["accepted", "dismissed"]
 MOST: Final = 1_000
 
 
-class Asked(NamedTuple):
+def _revision(value: Any) -> datetime:
+    moment = clock.read_moment(value) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("must be a revision, as 2026-11-21T08:00:00.000000Z")
+    return moment
+
+
+if TYPE_CHECKING:
+    Revision = datetime
+else:
+    Revision = read_by(_revision)
+
+
+class Asked(msgspec.Struct, frozen=True):
     """A review at the revision that the caller saw."""
 
-    marketplace_id: int
-    revision: datetime
+    marketplace_id: Id
+    revision: Revision
 
 
 class Refused(NamedTuple):
