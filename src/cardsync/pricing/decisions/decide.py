@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import polars as pl
@@ -36,7 +36,7 @@ from cardsync.pricing.decisions.set_targets import (
 from cardsync.pricing.engine import engine
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.read_json import Id, read_by
+from cardsync.read_json import Id, ReadBy
 from cardsync.seller_state.state import locked
 
 KIND: Final = "pricing.review_decided"
@@ -52,10 +52,7 @@ def _revision(value: Any) -> datetime:
     return moment
 
 
-if TYPE_CHECKING:
-    Revision = datetime
-else:
-    Revision = read_by(_revision)
+Revision = ReadBy[datetime, _revision]
 
 
 class Asked(msgspec.Struct, frozen=True):

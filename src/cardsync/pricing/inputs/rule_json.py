@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -40,7 +40,7 @@ from cardsync.pricing.engine.rules import (
     SmallCap,
     Stale,
 )
-from cardsync.read_json import given_fields, read, read_by
+from cardsync.read_json import ReadBy, given_fields, read
 
 T = TypeVar("T")
 # No amount is longer than this; a longer text is not read.
@@ -101,14 +101,10 @@ def _time(value: Any) -> datetime:
     return moment
 
 
-if TYPE_CHECKING:
-    Money = int
-    Name = str
-    Query = str
-    Time = datetime
-else:
-    Money, Name, Query, Time = (read_by(one) for one in (_money, _name, _query, _time))
-
+Money = ReadBy[int, _money]
+Name = ReadBy[str, _name]
+Query = ReadBy[str, _query]
+Time = ReadBy[datetime, _time]
 Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": "a whole number"})]
 Priority = Annotated[int, msgspec.Meta(ge=1, le=RULE_PRIORITY)]
 SaleCut = Annotated[int, msgspec.Meta(ge=-SALE_CUT_MOST_BP, le=0)]

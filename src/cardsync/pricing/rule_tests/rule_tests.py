@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -26,7 +26,7 @@ from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.models import RuleTest
 from cardsync.pricing.rule_tests.check import Verdict, judge
 from cardsync.pricing.rule_tests.expectations import read_expectation
-from cardsync.read_json import given_fields, read, read_by
+from cardsync.read_json import ReadBy, given_fields, read
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rule_test"
@@ -41,10 +41,7 @@ def _expectation(value: Any) -> str:
     return read_expectation(value).text
 
 
-if TYPE_CHECKING:
-    Expected = str
-else:
-    Expected = read_by(_expectation)
+Expected = ReadBy[str, _expectation]
 
 
 class _Given(msgspec.Struct, forbid_unknown_fields=True):
