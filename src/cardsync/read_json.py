@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, overload
 
 import msgspec
 from msgspec import inspect
 
 from cardsync import errors, limits
+
+__all__ = ["Id", "ReadBy", "given_fields", "read", "sentence"]
 
 T = TypeVar("T")
 Id = Annotated[
@@ -52,9 +54,17 @@ class _Reading(type):
         return True
 
 
-def read_by(read: Callable[[Any], Any]) -> Any:
-    """Return the type of a field that `read` reads. A ValueError of it has the reason alone."""
-    return _Reading(read.__name__, (), {"read": staticmethod(read)})
+if TYPE_CHECKING:
+    from typing import Annotated as ReadBy
+else:
+
+    class ReadBy:
+        """`ReadBy[int, units]` is the type of a field that the function `units` reads as an
+        integer. A ValueError of the function is the reason alone.
+        """
+
+        def __class_getitem__(cls, item: tuple[Any, Callable[[Any], Any]]) -> Any:
+            return _Reading(item[1].__name__, (), {"read": staticmethod(item[1])})
 
 
 @overload

@@ -10,7 +10,7 @@ import pytest
 from msgspec import UNSET, Meta, UnsetType
 
 from cardsync import errors
-from cardsync.read_json import Id, given_fields, read, read_by
+from cardsync.read_json import Id, ReadBy, given_fields, read
 
 Size = Annotated[int, Meta(ge=1, le=5000)]
 
@@ -21,7 +21,7 @@ def _even(value: Any) -> int:
     return value
 
 
-Even = read_by(_even)
+Even = ReadBy[int, _even]
 
 
 class Colour(StrEnum):
@@ -35,7 +35,7 @@ class Card(msgspec.Struct, forbid_unknown_fields=True):
     size: Size = 1
     state: Literal["active", "gone", "all"] = "all"
     colour: Colour = Colour.RED
-    even: Even | UnsetType | None = UNSET  # type: ignore[valid-type]
+    even: Even | UnsetType | None = UNSET
     flag: bool = False
     marks: list[str] = []
     by_name: dict[str, int] = {}

@@ -4,14 +4,14 @@ Pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
 from cardsync import errors, limits
 from cardsync.catalog.condition import CODES
 from cardsync.discovery.reference import Asked, Reference, comparable, references
-from cardsync.read_json import read, read_by
+from cardsync.read_json import ReadBy, read
 
 _CONDITIONS: Final = {name: code for label, code in CODES.items() for name in (label, code.lower())}
 
@@ -23,10 +23,7 @@ def _condition(value: Any) -> str:
     return code
 
 
-if TYPE_CHECKING:
-    Condition = str
-else:
-    Condition = read_by(_condition)
+Condition = ReadBy[str, _condition]
 
 
 class Wish(Reference):

@@ -6,14 +6,15 @@ of prices that enables or disables a rule beside too many other actions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, cast, get_args
 
 import msgspec
 
 from cardsync import errors, limits
 from cardsync.cards.bulk_selection import Selection
+from cardsync.read_json import Id, read
 
 ActionType = Literal["pricing.change_set", "pricing.pins", "lists.change_set"]
 OwnType = Literal[
@@ -29,7 +30,6 @@ OwnType = Literal[
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
 ListOp = Literal["create", "rename", "delete", "add", "remove"]
 ACTION_TYPES: Final[tuple[ActionType, ...]] = get_args(ActionType)
-_SELECTS: Final = frozenset(Selection.__struct_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,143 +127,135 @@ def kept_actions(actions: Any) -> Actions:
     return Actions((*read.changes, *changes), read.types)
 
 
+_Few = msgspec.Meta(max_length=limits.PLAN_CHANGES)
+_Pinned = msgspec.Meta(max_length=limits.PLAN_PINS)
+
+
+class _Order(msgspec.Struct):
+    ids: Annotated[list[Id], msgspec.Meta(max_length=limits.RULES)]
+
+
+class _RuleGiven(msgspec.Struct):
+    op: RuleOp
+    rule_id: Id | None = None
+    set: dict[str, Any] | None = None
+    scope: Annotated[str, msgspec.Meta(max_length=limits.SEARCH_CHARACTERS)] | None = None
+
+    def at(self, place: str) -> RuleChange:
+        op, values = self.op, self.set or {}
+        if op in ("create", "update", "reorder") and not values:
+            raise _refuse(f"{place}.set", "is missing")
+        if op in ("enable", "disable", "delete") and values:
+            raise _refuse(f"{place}.set", f"does not belong to {op}")
+        if op == "reorder":
+            values = {"ids": read(values, _Order, f"{place}.set").ids}
+        elif op == "create" and self.scope is not None:
+            values = {"query": self.scope} | values
+        elif op != "create" and self.rule_id is None:
+            raise _refuse(f"{place}.rule_id", "is missing; it must be an id")
+        rule_id = None if op in ("create", "reorder") else self.rule_id
+        return RuleChange(place, op, rule_id, values, self.scope)
+
+
+class _Rules(msgspec.Struct, tag_field="type", tag="pricing.change_set"):
+    changes: Annotated[list[_RuleGiven], _Few]
+
+    def at(self, where: str) -> list[Change]:
+        return [one.at(f"{where}.changes[{n}]") for n, one in enumerate(self.changes)]
+
+
+class _PinGiven(msgspec.Struct):
+    marketplace_id: Id
+    price: Any = None
+
+
+class _Pins(msgspec.Struct, tag_field="type", tag="pricing.pins"):
+    set: Annotated[list[_PinGiven], _Pinned] | None = None
+    remove: Annotated[list[Id], _Pinned] | None = None
+
+    def at(self, where: str) -> list[Change]:
+        found = [
+            *(
+                PinChange(f"{where}.set[{n}]", "set", pin.marketplace_id, pin.price)
+                for n, pin in enumerate(self.set or ())
+            ),
+            *(
+                PinChange(f"{where}.remove[{n}]", "remove", id)
+                for n, id in enumerate(self.remove or ())
+            ),
+        ]
+        if len({pin.marketplace_id for pin in found}) < len(found):
+            raise _refuse(where, "must name each card once")
+        return list(found)
+
+
+class _ListGiven(msgspec.Struct):
+    id: Id
+    name: Any = None
+
+
+class _EntriesGiven(Selection):
+    id: Id | None = None
+    list: Any = None
+
+
+class _Lists(msgspec.Struct, tag_field="type", tag="lists.change_set"):
+    """A list that is created may be given by its name alone, one that is deleted by its id."""
+
+    create: Annotated[list[Any], _Few] | None = None
+    rename: Annotated[list[_ListGiven], _Few] | None = None
+    add: Annotated[list[_EntriesGiven], _Few] | None = None
+    remove: Annotated[list[_EntriesGiven], _Few] | None = None
+    delete: Annotated[list[Id | _ListGiven], _Few] | None = None
+
+    def at(self, where: str) -> list[Change]:
+        ops: tuple[ListOp, ...] = ("create", "rename", "add", "remove", "delete")
+        return [
+            _list_change(op, item, f"{where}.{op}[{n}]")
+            for op in ops
+            for n, item in enumerate(getattr(self, op) or ())
+        ]
+
+
+def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
+    match item:
+        case _EntriesGiven(id=None, list=name) if not isinstance(name, str):
+            raise _refuse(place, "must name its list by id, or by list, the list's name")
+        case _EntriesGiven():
+            return ListChange(place, op, item.id, item.list, item)
+        case _ListGiven():
+            return ListChange(place, op, item.id, item.name)
+        case int() if op == "delete":
+            return ListChange(place, op, item)
+    return ListChange(place, op, name=item.get("name") if isinstance(item, dict) else item)
+
+
+_Given = Annotated[
+    list[_Rules | _Pins | _Lists], msgspec.Meta(min_length=1, max_length=limits.PLAN_ACTIONS)
+]
+
+
 def read_actions(actions: Any) -> Actions:
     """Raises InvalidPayload or TransitionMatrixTooLarge."""
-    given = _list(actions, "actions", limits.PLAN_ACTIONS)
-    if not given:
-        raise _refuse("actions", "must hold at least one action")
     changes: list[Change] = []
     types: set[ActionType] = set()
     priced = 0
-    for place, action in enumerate(given):
+    for place, action in enumerate(read(actions, _Given, "actions")):
         where = f"actions[{place}]"
-        body = _object(action, where)
-        kind = body.get("type")
-        if kind not in ACTION_TYPES:
-            raise _refuse(f"{where}.type", f"must be one of {', '.join(ACTION_TYPES)}")
-        found = _READERS[cast(ActionType, kind)](body, where)
+        found = action.at(where)
         if not found:
             raise _refuse(where, "must change something")
         changes += found
-        types.add(cast(ActionType, kind))
-        priced += {"pricing.change_set": len(found), "pricing.pins": 1}.get(str(kind), 0)
-    read = Actions(tuple(changes), frozenset(types))
-    if priced > limits.TRANSITION_ACTIONS and any(change.is_transition for change in read.rules):
+        types.add(cast(ActionType, action.__struct_config__.tag))
+        priced += len(found) if isinstance(action, _Rules) else isinstance(action, _Pins)
+    whole = Actions(tuple(changes), frozenset(types))
+    if priced > limits.TRANSITION_ACTIONS and any(change.is_transition for change in whole.rules):
         raise errors.TransitionMatrixTooLarge(
             f"the plan enables or disables a rule and has {priced} pricing actions: send at most"
             f" {limits.TRANSITION_ACTIONS}, and the others in another plan"
         )
-    return read
+    return whole
 
 
 def _refuse(place: str, why: str) -> errors.InvalidPayload:
     return errors.InvalidPayload(f"{place}: {why}")
-
-
-def _object(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _refuse(place, "must be an object")
-    return value
-
-
-def _list(value: Any, place: str, most: int) -> list[Any]:
-    if not isinstance(value, list):
-        raise _refuse(place, "must be a list")
-    if len(value) > most:
-        raise _refuse(place, f"must hold at most {most}")
-    return value
-
-
-def _id(value: Any, place: str) -> int:
-    if type(value) is not int or abs(value) > limits.LARGEST_ID:
-        raise _refuse(place, "must be an id")
-    return value
-
-
-def _change_set(body: Mapping[str, Any], where: str) -> list[Change]:
-    given = _list(body.get("changes"), f"{where}.changes", limits.PLAN_CHANGES)
-    return [
-        _rule_change(_object(change, place), place)
-        for change, place in ((c, f"{where}.changes[{n}]") for n, c in enumerate(given))
-    ]
-
-
-def _rule_change(body: Mapping[str, Any], place: str) -> RuleChange:
-    op = body.get("op")
-    if op not in get_args(RuleOp):
-        raise _refuse(f"{place}.op", f"must be one of {', '.join(get_args(RuleOp))}")
-    values = _object(body.get("set") or {}, f"{place}.set")
-    scope = body.get("scope")
-    if scope is not None and not isinstance(scope, str):
-        raise _refuse(f"{place}.scope", "must be a text")
-    if scope is not None and len(scope) > limits.SEARCH_CHARACTERS:
-        raise _refuse(f"{place}.scope", f"must have at most {limits.SEARCH_CHARACTERS} characters")
-    if op in ("create", "update", "reorder") and not values:
-        raise _refuse(f"{place}.set", "is missing")
-    if op in ("enable", "disable", "delete") and values:
-        raise _refuse(f"{place}.set", f"does not belong to {op}")
-    if op == "reorder":
-        ids = _list(values.get("ids"), f"{place}.set.ids", limits.RULES)
-        values = {"ids": [_id(id, f"{place}.set.ids[{n}]") for n, id in enumerate(ids)]}
-    if op in ("create", "reorder"):
-        rule_id = None
-    else:
-        rule_id = _id(body.get("rule_id"), f"{place}.rule_id")
-    if op == "create" and scope is not None and "query" not in values:
-        values = {**values, "query": scope}
-    return RuleChange(place, cast(RuleOp, op), rule_id, values, scope)
-
-
-def _pins(body: Mapping[str, Any], where: str) -> list[Change]:
-    found: list[Change] = []
-    given = _list(body.get("set") or [], f"{where}.set", limits.PLAN_PINS)
-    for n, pin in enumerate(given):
-        place = f"{where}.set[{n}]"
-        fields = _object(pin, place)
-        id = _id(fields.get("marketplace_id"), f"{place}.marketplace_id")
-        found.append(PinChange(place, "set", id, fields.get("price")))
-    removed = _list(body.get("remove") or [], f"{where}.remove", limits.PLAN_PINS)
-    for n, id in enumerate(removed):
-        place = f"{where}.remove[{n}]"
-        found.append(PinChange(place, "remove", _id(id, place)))
-    named = [pin.marketplace_id for pin in cast("list[PinChange]", found)]
-    if len(set(named)) < len(named):
-        raise _refuse(where, "must name each card once")
-    return found
-
-
-def _lists(body: Mapping[str, Any], where: str) -> list[Change]:
-    found: list[Change] = []
-    for op in ("create", "rename", "add", "remove", "delete"):
-        given = _list(body.get(op) or [], f"{where}.{op}", limits.PLAN_CHANGES)
-        for n, item in enumerate(given):
-            found.append(_list_change(op, item, f"{where}.{op}[{n}]"))
-    return found
-
-
-def _list_change(op: ListOp, item: Any, place: str) -> ListChange:
-    if op == "delete":
-        id = item.get("id") if isinstance(item, dict) else item
-        return ListChange(place, op, _id(id, place))
-    if op == "create":
-        name = item.get("name") if isinstance(item, dict) else item
-        return ListChange(place, op, name=name)
-    fields = _object(item, place)
-    if op == "rename":
-        return ListChange(place, op, _id(fields.get("id"), f"{place}.id"), fields.get("name"))
-    list_id = None if fields.get("id") is None else _id(fields["id"], f"{place}.id")
-    if list_id is None and not isinstance(fields.get("list"), str):
-        raise _refuse(place, "must name its list by id, or by list, the list's name")
-    selects = {name: value for name, value in fields.items() if name in _SELECTS}
-    try:
-        selection = msgspec.convert(selects, Selection)
-    except msgspec.ValidationError as e:
-        raise _refuse(place, str(e)) from e
-    return ListChange(place, op, list_id, fields.get("list"), selection)
-
-
-_READERS: Final[Mapping[ActionType, Callable[[Mapping[str, Any], str], list[Change]]]] = {
-    "pricing.change_set": _change_set,
-    "pricing.pins": _pins,
-    "lists.change_set": _lists,
-}

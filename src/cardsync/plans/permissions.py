@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import read_json
 from cardsync.access.caller import Caller
 from cardsync.plans.actions import ACTION_TYPES, ActionType
 from cardsync.plans.models import PlanPermission
@@ -66,18 +66,12 @@ async def change(
     return await permissions_of(session, caller.seller_id)
 
 
-def _read(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    found: list[tuple[str, str, str]] = []
-    for credential, modes in body.items():
-        if credential not in DEFAULTS:
-            raise errors.InvalidPayload(f"{credential}: must be one of {', '.join(DEFAULTS)}")
-        if not isinstance(modes, dict):
-            raise errors.InvalidPayload(f"{credential}: must be an object")
-        for action_type, mode in modes.items():
-            place = f"{credential}.{action_type}"
-            if action_type not in ACTION_TYPES:
-                raise errors.InvalidPayload(f"{place}: must be one of {', '.join(ACTION_TYPES)}")
-            if mode not in get_args(Mode):
-                raise errors.InvalidPayload(f"{place}: must be one of {', '.join(get_args(Mode))}")
-            found.append((credential, action_type, mode))
+def _read(body: Mapping[str, Any]) -> list[tuple[Credential, ActionType, Mode]]:
+    found: list[tuple[Credential, ActionType, Mode]] = []
+    for name, modes in body.items():
+        credential: Credential = read_json.read(name, Credential, name)
+        for action, mode in read_json.read(modes, dict[str, Any], name).items():
+            place = f"{name}.{action}"
+            kind: ActionType = read_json.read(action, ActionType, place)
+            found.append((credential, kind, read_json.read(mode, Mode, place)))
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from sqlalchemy import select
@@ -34,6 +34,7 @@ from cardsync.plans.risk import (
     risk_of,
 )
 from cardsync.pricing.loss.moves import record
+from cardsync.read_json import read
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 
@@ -46,21 +47,20 @@ class Asked(NamedTuple):
     sha256: str
 
 
+class _Given(msgspec.Struct):
+    plan_key: Annotated[str, msgspec.Meta(max_length=limits.PLAN_KEY_CHARACTERS)] | None = None
+    dry_run: bool | None = None
+
+
 def read_plan(body: Mapping[str, Any]) -> Asked:
     """Raises InvalidPayload or TransitionMatrixTooLarge."""
-    key, dry_run = body.get("plan_key"), body.get("dry_run")
-    if key is not None and (
-        not isinstance(key, str) or not key.strip() or len(key) > limits.PLAN_KEY_CHARACTERS
-    ):
-        raise errors.InvalidPayload(
-            f"plan_key: must be a text of 1 to {limits.PLAN_KEY_CHARACTERS} characters"
-        )
-    if dry_run is not None and not isinstance(dry_run, bool):
-        raise errors.InvalidPayload("dry_run: must be true or false")
-    given = body.get("actions")
-    actions = read_actions(given)
-    assert isinstance(given, list)
-    return Asked(key, bool(dry_run), actions, given, _digest(given))
+    given = read(body, _Given)
+    if given.plan_key is not None and not given.plan_key.strip():
+        raise errors.InvalidPayload("plan_key: must not be blank")
+    actions = body.get("actions")
+    found = read_actions(actions)
+    assert isinstance(actions, list)
+    return Asked(given.plan_key, bool(given.dry_run), found, actions, _digest(actions))
 
 
 def _digest(given: list[Any]) -> str:

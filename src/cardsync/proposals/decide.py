@@ -20,11 +20,22 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.proposals.models import Proposal
+from cardsync.read_json import ReadBy
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import locked
 
 Answer = Literal["accepted", "dismissed", "snoozed"]
 Rows = Mapping[int, Proposal]
+
+
+def _revision(value: Any) -> datetime:
+    moment = clock.read_moment(value) if isinstance(value, str) else None
+    if moment is None:
+        raise ValueError("must be a revision, as 2026-11-21T08:00:00.000000Z")
+    return moment
+
+
+Revision = ReadBy[datetime, _revision]
 
 
 class Asked(NamedTuple):

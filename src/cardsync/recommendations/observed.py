@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Annotated, Final
 
+import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
+from cardsync.proposals.decide import Revision
 
 _SHOWN: Final = """
     INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
@@ -28,9 +30,9 @@ _SHOWN: Final = """
 """
 
 
-class Observation(NamedTuple):
-    id: int
-    revision: datetime
+class Observation(msgspec.Struct, frozen=True):
+    id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID, extra={"is": "an id"})]
+    revision: Revision
 
 
 async def record_shown(

@@ -16,6 +16,8 @@ from cardsync.cards.filters import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
 from cardsync.plans.writer import Writer
+from cardsync.proposals.decide import Revision
+from cardsync.read_json import read
 from cardsync.recommendations.accept import accept, settle
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.holds import market_depth_holds
@@ -241,35 +243,15 @@ async def shown_recommendations(
     data: Observations,
 ) -> RecordedShown:
     """Record that at least half of each row was visible in a foreground tab, once a revision."""
-    observed = _observations(data.observations)
+    observed = read(data.observations, list[Observation], "observations")
     async with database.tenant(caller.seller_id) as session:
         return RecordedShown(await record_shown(session, caller, observed, clock.now()))
 
 
-def _observations(given: Any) -> list[Observation]:
-    """Raises InvalidPayload."""
-    if not isinstance(given, list):
-        raise errors.InvalidPayload("observations: must be an array")
-    return [_observation(one, place) for place, one in enumerate(given)]
-
-
-def _observation(given: Any, place: int) -> Observation:
-    name = f"observations[{place}]"
-    if not isinstance(given, dict) or type(given.get("id")) is not int or not _fits(given["id"]):
-        raise errors.InvalidPayload(f"{name}.id: must be an integer")
-    return Observation(given["id"], _revision(given.get("revision"), f"{name}.revision"))
-
-
-def _fits(number: int) -> bool:
-    return 0 < number < 2**63
-
-
 def _revision(given: Any, name: str) -> datetime:
     """Raises InvalidPayload."""
-    moment = clock.read_moment(given) if isinstance(given, str) else None
-    if moment is None:
-        raise errors.InvalidPayload(f"{name}: must be a revision, as 2026-11-21T08:00:00.000000Z")
-    return moment
+    revision: datetime = read(given, Revision, name)
+    return revision
 
 
 router = Router(

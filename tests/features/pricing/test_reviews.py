@@ -254,10 +254,13 @@ async def test_many_are_decided_together_and_each_refusal_is_told(shop):
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        ({}, "reviews: must be an array of 1 to 1,000 objects"),
-        ({"reviews": []}, "reviews: must be an array of 1 to 1,000 objects"),
-        ({"reviews": [1]}, "reviews[0]: must be an object"),
-        ({"reviews": [{"marketplace_id": "1"}]}, "reviews[0].marketplace_id: must be an id"),
+        ({}, "reviews: must be a list of 1 to 1,000 objects, not null"),
+        ({"reviews": []}, "reviews: must be a list of 1 to 1,000 objects"),
+        ({"reviews": [1]}, "reviews[0]: must be an object, not a number"),
+        (
+            {"reviews": [{"marketplace_id": "1"}]},
+            "reviews[0].marketplace_id: must be an id, not a text",
+        ),
         (
             {"reviews": [{"marketplace_id": 1, "revision": "now"}]},
             "reviews[0].revision: must be a revision, as 2026-11-21T08:00:00.000000Z",

@@ -93,7 +93,7 @@ def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rule with a change, as JSON; it may have no name yet. Pure. Raises InvalidRule."""
     fields = {**was, **body}
     name = fields.pop("name", "")
-    rule = wire.rule_from(wire.read_body(fields, wire.RULE_FIELDS), Rule(0, "New rule", 1))
+    rule = wire.rule_from(wire.read_body(fields, wire.RuleFields), Rule(0, "New rule", 1))
     return wire.told(rule) | {"name": name}
 
 

@@ -23,7 +23,8 @@ from cardsync.pricing.decisions.shown import (
     PriceReviewsShown,
     decided_body,
 )
-from cardsync.proposals.decide import Answer, Asked
+from cardsync.proposals.decide import Answer, Asked, Revision
+from cardsync.read_json import Id, read
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems
 
@@ -105,33 +106,25 @@ async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReview
     return await _decided(writer, data, "dismissed")
 
 
+class _Review(msgspec.Struct, frozen=True):
+    """A review at the revision that the caller saw."""
+
+    marketplace_id: Id
+    revision: Revision
+
+
+_Reviews = Annotated[list[_Review], msgspec.Meta(min_length=1, max_length=MOST)]
+
+
 async def _decided(writer: Writer, data: ReviewsDecided, answer: Answer) -> DecidedReviews:
-    return decided_body(await writes.decide_reviews(writer, _asked(data.reviews), answer))
-
-
-def _asked(given: Any) -> list[Asked]:
-    """Raises InvalidPayload."""
-    if not isinstance(given, list) or not 0 < len(given) <= MOST:
-        raise errors.InvalidPayload(f"reviews: must be an array of 1 to {MOST:,} objects")
-    asked = [_one(one, f"reviews[{place}]") for place, one in enumerate(given)]
-    if len({one.key for one in asked}) < len(asked):
+    seen = read(data.reviews, _Reviews, "reviews")
+    asked = [Asked(one.marketplace_id, one.revision) for one in seen]
+    cards = {one.key for one in asked}
+    if 0 in cards:
+        raise errors.InvalidPayload("reviews: 0 is no card's id")
+    if len(cards) < len(asked):
         raise errors.InvalidPayload("reviews: names a card twice")
-    return asked
-
-
-def _one(given: Any, name: str) -> Asked:
-    if not isinstance(given, dict):
-        raise errors.InvalidPayload(f"{name}: must be an object")
-    card, revision = given.get("marketplace_id"), given.get("revision")
-    # The id of a custom listing is below zero.
-    if type(card) is not int or not 0 < abs(card) < 2**63:
-        raise errors.InvalidPayload(f"{name}.marketplace_id: must be an id")
-    moment = clock.read_moment(revision) if isinstance(revision, str) else None
-    if moment is None:
-        raise errors.InvalidPayload(
-            f"{name}.revision: must be a revision, as 2026-11-21T08:00:00.000000Z"
-        )
-    return Asked(card, moment)
+    return decided_body(await writes.decide_reviews(writer, asked, answer))
 
 
 router = Router(

@@ -13,36 +13,49 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeVar
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from cardsync import errors
 from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.money import dollars
-from cardsync.pricing.engine.rules import InvalidRule, Rule, Sale, SellerPricing
+from cardsync.pricing.engine.rules import (
+    FeeLevel,
+    InvalidRule,
+    RepricingScope,
+    Rule,
+    Sale,
+    SellerPricing,
+)
 from cardsync.pricing.inputs import rule_json as wire
 
 T = TypeVar("T")
-SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
-    "direct_minimum": wire.read_money,
-    "direct_program": wire.read_flag,
-    "default_rule_enabled": wire.read_flag,
-    "minimum_move": wire.read_money,
-    "attribution_logging": wire.read_flag,
-    "max_age_hours": wire.read_whole,
-    "fee_level": wire.read_text,
-    "hard_floor": wire.maybe(wire.read_money),
-    "repricing_scope": wire.read_text,
-    "shipping_adder": wire.maybe(wire.read_money),
-    "review_up_bp": wire.maybe(wire.read_whole),
-    "review_down_bp": wire.maybe(wire.read_whole),
-    "review_first_price": wire.read_flag,
-    "recommendations": wire.read_text,
-}
+RecommendationMode = Literal["review", "automatic"]
+
+
+class SettingFields(msgspec.Struct, forbid_unknown_fields=True):
+    direct_minimum: wire.Money | UnsetType = UNSET
+    direct_program: bool | UnsetType = UNSET
+    default_rule_enabled: bool | UnsetType = UNSET
+    minimum_move: wire.Money | UnsetType = UNSET
+    attribution_logging: bool | UnsetType = UNSET
+    max_age_hours: wire.Whole | UnsetType = UNSET
+    fee_level: FeeLevel | UnsetType = UNSET
+    hard_floor: wire.Money | UnsetType | None = UNSET
+    repricing_scope: RepricingScope | UnsetType = UNSET
+    shipping_adder: wire.Money | UnsetType | None = UNSET
+    review_up_bp: wire.Whole | UnsetType | None = UNSET
+    review_down_bp: wire.Whole | UnsetType | None = UNSET
+    review_first_price: bool | UnsetType = UNSET
+    recommendations: RecommendationMode | UnsetType = UNSET
+
+
 # No body may give this priority; it marks an omitted one until all entries are read.
 UNPLACED: Final = 0
 MONEY_SETTINGS: Final = ("direct_minimum", "minimum_move", "hard_floor", "shipping_adder")
 # These fields decide whether receipts are stored, and whether recommendations wait for a person
 # or sure ones apply by themselves; no price that a rule asks depends on them.
 NO_PRICING: Final = frozenset({"attribution_logging", "recommendations"})
-RecommendationMode = Literal["review", "automatic"]
 
 
 def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
@@ -52,7 +65,7 @@ def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
 
     def read(body: Mapping[str, Any], place: int) -> Rule:
         values = {"name": f"rule {place + 1}", "priority": UNPLACED, "state": "published"}
-        values |= wire.read_body(body, wire.RULE_FIELDS)
+        values |= wire.read_body(body, wire.RuleFields)
         if not drafts:
             values["state"] = "published"
         return wire.rule_from(values | {"id": _id(body, place)}, Rule(id=0, name="", priority=1))
@@ -102,7 +115,7 @@ def read_sales(given: Any) -> list[Sale]:
     """
 
     def read(body: Mapping[str, Any], place: int) -> Sale:
-        values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
+        values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SaleFields)
         return wire.sale_from(
             values | {"id": _id(body, place)},
             None,
@@ -181,7 +194,7 @@ def _settings(body: Any) -> SellerPricing:
     if not isinstance(body, dict):
         raise errors.InvalidRule("settings: must be an object")
     try:
-        values = wire.read_body(body, SETTING_FIELDS)
+        values = wire.read_body(body, SettingFields)
         return replace(
             SellerPricing(), **{name: v for name, v in values.items() if name not in NO_PRICING}
         )
@@ -200,7 +213,7 @@ def told_rule_set(given: RuleSet) -> str:
         "settings": {
             name: dollars(value) if name in MONEY_SETTINGS and value is not None else value
             for name, value in settings.items()
-            if name in SETTING_FIELDS
+            if name in SettingFields.__struct_fields__
         },
     }
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"

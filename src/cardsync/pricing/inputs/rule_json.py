@@ -10,7 +10,10 @@ from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from numbers import Real
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from cardsync import errors
 from cardsync.clock import read_moment, rfc3339
@@ -23,17 +26,22 @@ from cardsync.limits import (
 from cardsync.money import MAX_UNITS, dollars
 from cardsync.pricing.engine.rules import (
     Cap,
+    CapMode,
+    CapPeriod,
     InvalidRule,
     MarketGate,
+    PriceSource,
     ReviewLimits,
+    Rounding,
     Rule,
+    RuleState,
     Sale,
     SmallCap,
     Stale,
 )
+from cardsync.read_json import ReadBy, given_fields, read
 
 T = TypeVar("T")
-Reader = Callable[[Any, str], Any]
 # No amount is longer than this; a longer text is not read.
 _AMOUNT_CHARACTERS: Final = 40
 # A body may hold these fields because an answer held them, but no client sets them; `confirm` says
@@ -41,64 +49,34 @@ _AMOUNT_CHARACTERS: Final = 40
 _TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings", "rule_tests", "confirm"})
 
 
-def _refuse(field: str, why: str) -> errors.InvalidRule:
-    return errors.InvalidRule(f"{field}: {why}")
-
-
-def read_text(value: Any, field: str) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _refuse(field, "must be a text")
-    return value
+        raise ValueError("must be a text")
+    return value.strip()
 
 
-def read_name(value: Any, field: str) -> str:
-    name = read_text(value, field).strip()
+def _name(value: Any) -> str:
+    name = _text(value)
     if not name or len(name) > RULE_NAME_CHARACTERS:
-        raise _refuse(field, f"must have 1 to {RULE_NAME_CHARACTERS} characters")
+        raise ValueError(f"must have 1 to {RULE_NAME_CHARACTERS} characters")
     return name
 
 
-def read_query(value: Any, field: str) -> str:
-    query = read_text(value, field).strip()
+def _query(value: Any) -> str:
+    query = _text(value)
     if len(query) > SEARCH_CHARACTERS:
-        raise _refuse(field, f"must have at most {SEARCH_CHARACTERS} characters")
+        raise ValueError(f"must have at most {SEARCH_CHARACTERS} characters")
     return query
 
 
-def read_whole(value: Any, field: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**31:
-        raise _refuse(field, "must be a whole number")
-    return value
-
-
-def read_sale_cut(value: Any, field: str) -> int:
-    cut = read_whole(value, field)
-    if not -SALE_CUT_MOST_BP <= cut <= 0:
-        raise _refuse(field, f"must be between {-SALE_CUT_MOST_BP} and 0")
-    return cut
-
-
-def read_priority(value: Any, field: str) -> int:
-    priority = read_whole(value, field)
-    if not 1 <= priority <= RULE_PRIORITY:
-        raise _refuse(field, f"must be between 1 and {RULE_PRIORITY}")
-    return priority
-
-
-def read_flag(value: Any, field: str) -> bool:
-    if not isinstance(value, bool):
-        raise _refuse(field, "must be true or false")
-    return value
-
-
-def read_money(value: Any, field: str) -> int:
+def _money(value: Any) -> int:
     """Return ten-thousandths of a dollar, read from a decimal string or a JSON number."""
     amount = _decimal(value)
     if amount is None:
-        raise _refuse(field, 'must be an amount in dollars like "1.25"')
+        raise ValueError('must be an amount in dollars like "1.25"')
     units = amount.scaleb(4)
     if units != int(units) or abs(units) > MAX_UNITS:
-        raise _refuse(field, "must have at most four decimals and eight digits before them")
+        raise ValueError("must have at most four decimals and eight digits before them")
     return int(units)
 
 
@@ -115,44 +93,119 @@ def _decimal(value: Any) -> Decimal | None:
     )
 
 
-def read_time(value: Any, field: str) -> datetime:
+def _time(value: Any) -> datetime:
     moment = read_moment(value) if isinstance(value, str) else None
     if moment is None:
-        raise _refuse(field, "must be a time like 2026-11-21T08:00:00Z")
+        raise ValueError("must be a time like 2026-11-21T08:00:00Z")
     return moment
 
 
-def maybe(read: Reader) -> Reader:
-    return lambda value, field: None if value is None else read(value, field)
+Money = ReadBy[int, _money]
+Name = ReadBy[str, _name]
+Query = ReadBy[str, _query]
+Time = ReadBy[datetime, _time]
+Whole = Annotated[int, msgspec.Meta(ge=-(2**31) + 1, le=2**31 - 1, extra={"is": "a whole number"})]
+Priority = Annotated[int, msgspec.Meta(ge=1, le=RULE_PRIORITY)]
+SaleCut = Annotated[int, msgspec.Meta(ge=-SALE_CUT_MOST_BP, le=0)]
 
 
-def _sources(value: Any, field: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _refuse(field, "must be a list of price sources")
-    return tuple(read_text(source, field) for source in value)
+class _Small(msgspec.Struct, forbid_unknown_fields=True):
+    below: Money
+    up_bp: Whole | None = None
+    down_bp: Whole | None = None
 
 
-def _nested(kind: type[T], readers: Mapping[str, Reader], defaults: Mapping[str, Any]) -> Reader:
-    def read(value: Any, field: str) -> T:
-        if not isinstance(value, dict):
-            raise _refuse(field, "must be an object")
-        given = _fields(value, readers, f"{field}.")
-        for name in readers.keys() - given.keys() - defaults.keys():
-            raise _refuse(f"{field}.{name}", "is missing")
-        return _built(kind, {**defaults, **given})
-
-    return read
+class _Cap(msgspec.Struct, forbid_unknown_fields=True):
+    up_bp: Whole | None = None
+    down_bp: Whole | None = None
+    period: CapPeriod = "day"
+    mode: CapMode = "clamp"
+    small: _Small | None = None
 
 
-def _fields(
-    body: Mapping[str, Any],
-    readers: Mapping[str, Reader],
-    prefix: str = "",
-) -> dict[str, Any]:
-    for name in body:
-        if name not in readers:
-            raise _refuse(f"{prefix}{name}", "is not a field")
-    return {name: readers[name](value, f"{prefix}{name}") for name, value in body.items()}
+class _Stale(msgspec.Struct, forbid_unknown_fields=True):
+    after_days: Whole
+    step_bp: Whole
+    every_days: Whole
+    limit_bp: Whole
+
+
+class _Gate(msgspec.Struct, forbid_unknown_fields=True):
+    min_listings: Whole
+    min_sales_30d: Whole
+    max_age_hours: Whole
+    undercut_bp: Whole
+
+
+class _Review(msgspec.Struct, forbid_unknown_fields=True):
+    up_bp: Whole | None = None
+    down_bp: Whole | None = None
+    first_price: bool = False
+
+
+class PriceFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of a rule that say what it asks."""
+
+    price_source: PriceSource | UnsetType = UNSET
+    fallback_sources: tuple[PriceSource, ...] | UnsetType = UNSET
+    adjust_bp: Whole | UnsetType = UNSET
+    adjust_amount: Money | UnsetType = UNSET
+    floor: Money | UnsetType | None = UNSET
+    ceiling: Money | UnsetType | None = UNSET
+    never_lower: bool | UnsetType = UNSET
+    stale: _Stale | UnsetType | None = UNSET
+    velocity_boost_enabled: bool | UnsetType = UNSET
+    cap: _Cap | UnsetType | None = UNSET
+    market_gate: _Gate | UnsetType | None = UNSET
+    undercut_up_bp: Whole | UnsetType | None = UNSET
+    fee_gap_adjustment: bool | UnsetType = UNSET
+    rounding: Rounding | UnsetType = UNSET
+    review: _Review | UnsetType | None = UNSET
+    holdout_bp: Whole | UnsetType | None = UNSET
+
+
+class RuleFields(PriceFields):
+    name: Name | UnsetType = UNSET
+    priority: Priority | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    state: RuleState | UnsetType = UNSET
+    query: Query | UnsetType = UNSET
+
+
+class SaleFields(msgspec.Struct, forbid_unknown_fields=True):
+    name: Name | UnsetType = UNSET
+    priority: Priority | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    query: Query | UnsetType = UNSET
+    adjust_bp: SaleCut | UnsetType = UNSET
+    starts_at: Time | UnsetType = UNSET
+    ends_at: Time | UnsetType = UNSET
+    floor: Money | UnsetType | None = UNSET
+
+
+_Part = Cap | SmallCap | Stale | MarketGate | ReviewLimits
+_PARTS: Final[Mapping[type, Callable[..., _Part]]] = {
+    _Small: SmallCap,
+    _Cap: Cap,
+    _Stale: Stale,
+    _Gate: MarketGate,
+    _Review: ReviewLimits,
+}
+
+
+def read_body(body: Mapping[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the fields that a body has. Raises InvalidRule."""
+    given = {name: value for name, value in body.items() if name not in _TOLD}
+    found = given_fields(read(given, shape, refusal=errors.InvalidRule))
+    return {name: _part(value) for name, value in found.items()}
+
+
+def _part(value: Any) -> Any:
+    """Return the engine's object of a part of a rule, and anything else as it is."""
+    kind = _PARTS.get(type(value))
+    if kind is None:
+        return value
+    return _built(kind, {name: _part(each) for name, each in given_fields(value).items()})
 
 
 def _built(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
@@ -160,88 +213,6 @@ def _built(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
         return kind(**values)
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e
-
-
-_SMALL: Final = _nested(
-    SmallCap,
-    {
-        "below": read_money,
-        "up_bp": maybe(read_whole),
-        "down_bp": maybe(read_whole),
-    },
-    {"up_bp": None, "down_bp": None},
-)
-_CAP: Final[dict[str, Reader]] = {
-    "up_bp": maybe(read_whole),
-    "down_bp": maybe(read_whole),
-    "period": read_text,
-    "mode": read_text,
-    "small": maybe(_SMALL),
-}
-_STALE: Final[dict[str, Reader]] = dict.fromkeys(
-    ("after_days", "step_bp", "every_days", "limit_bp"),
-    read_whole,
-)
-_GATE: Final[dict[str, Reader]] = dict.fromkeys(
-    ("min_listings", "min_sales_30d", "max_age_hours", "undercut_bp"),
-    read_whole,
-)
-_REVIEW: Final[dict[str, Reader]] = {
-    "up_bp": maybe(read_whole),
-    "down_bp": maybe(read_whole),
-    "first_price": read_flag,
-}
-RULE_FIELDS: Final[dict[str, Reader]] = {
-    "name": read_name,
-    "priority": read_priority,
-    "enabled": read_flag,
-    "state": read_text,
-    "query": read_query,
-    "price_source": read_text,
-    "fallback_sources": _sources,
-    "adjust_bp": read_whole,
-    "adjust_amount": read_money,
-    "floor": maybe(read_money),
-    "ceiling": maybe(read_money),
-    "never_lower": read_flag,
-    "stale": maybe(_nested(Stale, _STALE, {})),
-    "velocity_boost_enabled": read_flag,
-    "cap": maybe(
-        _nested(
-            Cap,
-            _CAP,
-            {
-                "up_bp": None,
-                "down_bp": None,
-                "period": "day",
-                "mode": "clamp",
-                "small": None,
-            },
-        )
-    ),
-    "market_gate": maybe(_nested(MarketGate, _GATE, {})),
-    "undercut_up_bp": maybe(read_whole),
-    "fee_gap_adjustment": read_flag,
-    "rounding": read_text,
-    "review": maybe(
-        _nested(ReviewLimits, _REVIEW, {"up_bp": None, "down_bp": None, "first_price": False})
-    ),
-    "holdout_bp": maybe(read_whole),
-}
-SALE_FIELDS: Final[dict[str, Reader]] = {
-    "name": read_name,
-    "priority": read_priority,
-    "enabled": read_flag,
-    "query": read_query,
-    "adjust_bp": read_sale_cut,
-    "starts_at": read_time,
-    "ends_at": read_time,
-    "floor": maybe(read_money),
-}
-
-
-def read_body(body: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, Any]:
-    return _fields({name: value for name, value in body.items() if name not in _TOLD}, readers)
 
 
 def rule_from(values: Mapping[str, Any], base: Rule) -> Rule:
@@ -253,11 +224,10 @@ def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sa
         return _built(lambda **changed: replace(base, **changed), values)
     for name in ("name", "adjust_bp", "starts_at", "ends_at"):
         if name not in values:
-            raise _refuse(name, "is missing")
+            raise errors.InvalidRule(f"{name}: is missing")
     return _built(Sale, {"id": 0, "priority": priority, **values})
 
 
-_Part = Cap | SmallCap | Stale | MarketGate | ReviewLimits
 _MONEY: Final = frozenset({"adjust_amount", "floor", "ceiling", "below"})
 
 

@@ -29,6 +29,7 @@ from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of, read_s
 from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import preview
+from cardsync.read_json import read
 
 LARGEST: Final = 10
 # With more cards than FEW, a first answer may come from a sample: one card in ONE_IN.
@@ -151,9 +152,7 @@ def read_draft(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule |
 
     Raises InvalidRule, InvalidPayload, NotFound.
     """
-    given = body.get("rule")
-    if not isinstance(given, dict):
-        raise errors.InvalidPayload("rule: must be an object")
+    given = read(body.get("rule"), dict[str, Any], "rule")
     rule_id = body.get("rule_id")
     former = next((rule for rule in rules if rule.id == rule_id), None)
     if rule_id is not None and former is None:
@@ -161,7 +160,7 @@ def read_draft(body: Mapping[str, Any], rules: list[Rule]) -> tuple[Rule, Rule |
     # A new rule is placed where a posted one would be: directly before the default rule.
     base = former or Rule(id=UNSAVED, name="Draft", priority=DEFAULT_PRIORITY - 1)
     try:
-        values = rule_json.read_body(given, rule_json.RULE_FIELDS)
+        values = rule_json.read_body(given, rule_json.RuleFields)
         drafted = rule_json.rule_from(values, base)
     except errors.InvalidRule as e:
         raise errors.InvalidRule(f"rule.{e}") from e

@@ -26,6 +26,7 @@ from cardsync.pricing.preview.shown import DraftOnCard, DraftOnCards, PricedBy
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
 from cardsync.pricing.receipts.some_cards import priced_cards
 from cardsync.pricing.runs.shown import ExplainedBlocker, ExplainedCard, GoverningRule
+from cardsync.read_json import Id, read
 
 CARDS: Final = 50
 
@@ -85,18 +86,15 @@ async def _ids(
     now: datetime,
 ) -> list[int]:
     """Return the chosen cards' own ids, one more than are priced if there are more."""
-    marketplace_id, search = body.get("marketplace_id"), body.get("search")
+    marketplace_id = read(body.get("marketplace_id"), Id | None, "marketplace_id")
+    search = read(body.get("search"), str | None, "search")
     if (marketplace_id is None) == (search is None):
         raise errors.InvalidPayload("give either marketplace_id or search")
     bound: dict[str, Any] = {"seller": seller_id, "now": now, "most": CARDS + 1}
     if marketplace_id is not None:
-        if type(marketplace_id) is not int or abs(marketplace_id) >= 2**63:
-            raise errors.InvalidPayload("marketplace_id: must be a whole number")
         bound["wanted"] = marketplace_id
         where = "c.marketplace_id = :wanted AND c.contribution IS NULL"
     else:
-        if not isinstance(search, str):
-            raise errors.InvalidPayload("search: must be a text")
         await need_readable(session, seller_id, search, "search")
         [selection] = await selections(session, seller_id, [search])
         where = f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"

@@ -35,6 +35,7 @@ from cardsync.pricing.inputs.rule_file import read_rules, read_sales
 from cardsync.pricing.inputs.rule_queries import need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.read_json import read
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
 from cardsync.web.safe_texts import safe_texts
@@ -150,10 +151,8 @@ async def _where(
     search: Any,
     bound: dict[str, Any],
 ) -> str:
-    if search is None or search == "":
+    if not read(search, str | None, "search"):
         return ON_SALE
-    if not isinstance(search, str):
-        raise errors.InvalidPayload("search: must be a text")
     await need_readable(session, seller_id, search, "search")
     [selection] = await selections(session, seller_id, [search])
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from sqlalchemy import select
@@ -21,12 +21,6 @@ from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
 from cardsync.pricing.receipts.some_cards import priced_cards
-
-# Another query or place would let another rule govern: that is a preview of all cards.
-_OF_SELECTION: Final = ("name", "priority", "enabled", "state", "query")
-FIELDS: Final = {
-    name: reader for name, reader in rule_json.RULE_FIELDS.items() if name not in _OF_SELECTION
-}
 
 
 class WhatIf(msgspec.Struct):
@@ -51,7 +45,8 @@ async def what_if(
 ) -> WhatIf:
     """Raises OwnerRequired, NotFound, also for a card that no rule prices, and InvalidRule."""
     caller.must_be_owner()
-    values = rule_json.read_body(body, FIELDS)
+    # Another query or place would let another rule govern: that is a preview of all cards.
+    values = rule_json.read_body(body, rule_json.PriceFields)
     card = await session.scalar(
         select(Card).where(
             Card.seller_id == caller.seller_id,

@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.exported import IMPORTABLE
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.limits import ROLLBACK_DIFF_SHOWN
+from cardsync.read_json import Id, read
 
 Scope = dict[str, Any]
 SCOPES: Final = ("run_id", "rule_id", "list", "since")
@@ -84,10 +85,10 @@ async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, A
     if name == "since":
         return {"since": _moment(value)}
     if name == "list":
-        return {"list": await _list(session, seller_id, value)}
-    if type(value) is not int or abs(value) >= 2**63:
-        raise errors.InvalidPayload(f"{name}: must be a whole number")
-    if not await session.scalar(text(_KNOWN[name]), {"seller": seller_id, "id": value}):
+        return {"list": await _list(session, seller_id, read(value, int | str, "list"))}
+    if not await session.scalar(
+        text(_KNOWN[name]), {"seller": seller_id, "id": read(value, Id, name)}
+    ):
         raise errors.NotFound(f"there is no {'price run' if name == 'run_id' else 'rule'} {value}")
     return {name: value}
 
@@ -109,10 +110,8 @@ def _moment(value: Any) -> str:
     return clock.rfc3339(moment)
 
 
-async def _list(session: AsyncSession, seller_id: int, value: Any) -> int:
+async def _list(session: AsyncSession, seller_id: int, value: int | str) -> int:
     """A list is named by its id or its slug."""
-    if not isinstance(value, int | str) or isinstance(value, bool):
-        raise errors.InvalidPayload("list: must be the id or the slug of a list")
     named = "id = :named" if isinstance(value, int) else "slug = :named"
     found = None
     if isinstance(value, str) or abs(value) < 2**63:

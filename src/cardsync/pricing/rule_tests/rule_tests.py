@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
+from msgspec import UNSET, UnsetType
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,18 +20,36 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.database.row_images import RowImages
-from cardsync.pricing.inputs.rule_json import read_name, read_query, read_text
+from cardsync.pricing.inputs.rule_json import Name, Query
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.models import RuleTest
 from cardsync.pricing.rule_tests.check import judge
-from cardsync.pricing.rule_tests.expectations import BadExpectation, read_expectation
+from cardsync.pricing.rule_tests.expectations import read_expectation
 from cardsync.pricing.rule_tests.shown import RuleTestVerdicts
+from cardsync.read_json import ReadBy, given_fields, read
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
 _IMAGES: Final = RowImages(RuleTest, *_FIELDS)
+# A body may hold these fields because an answer held them.
+_SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
+
+
+def _expectation(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a text")
+    return read_expectation(value).text
+
+
+Expected = ReadBy[str, _expectation]
+
+
+class _Given(msgspec.Struct, forbid_unknown_fields=True):
+    name: Name | UnsetType = UNSET
+    search: Query | UnsetType = UNSET
+    expectation: Expected | UnsetType = UNSET
 
 
 async def tests_of(session: AsyncSession, seller_id: int) -> list[RuleTest]:
@@ -153,21 +173,8 @@ async def put_back(
 
 def _read(body: Mapping[str, Any]) -> dict[str, Any]:
     """Raises InvalidPayload for a field that a test does not have, or that has a wrong value."""
-    unknown = body.keys() - {*_FIELDS, "id", "created_at", "updated_at"}
-    if unknown:
-        raise errors.InvalidPayload(f"{min(unknown)}: is not a field")
-    readers = {"name": read_name, "search": read_query, "expectation": _read_expectation}
-    try:
-        return {name: readers[name](body[name], name) for name in _FIELDS if name in body}
-    except errors.InvalidRule as e:
-        raise errors.InvalidPayload(str(e)) from e
-
-
-def _read_expectation(value: Any, field: str) -> str:
-    try:
-        return read_expectation(read_text(value, field)).text
-    except BadExpectation as e:
-        raise errors.InvalidPayload(f"{field}: {e}") from e
+    given = {name: value for name, value in body.items() if name not in _SHOWN}
+    return given_fields(read(given, _Given))
 
 
 def _told(row: RuleTest) -> dict[str, Any]:

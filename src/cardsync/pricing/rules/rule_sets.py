@@ -76,7 +76,7 @@ async def create(
 ) -> Saved:
     """Raises InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
-    values = rule_json.read_body(body, rule_json.RULE_FIELDS)
+    values = rule_json.read_body(body, rule_json.RuleFields)
     if "name" not in values:
         raise errors.InvalidRule("name: is missing")
     await sync_state.locked(session, caller.seller_id)
@@ -124,7 +124,7 @@ async def change(
 ) -> Saved:
     """Raises NotFound, InvalidRule, InvalidQuery, RuleTestsFailed."""
     caller.must_be_owner()
-    values = rule_json.read_body(body, rule_json.RULE_FIELDS)
+    values = rule_json.read_body(body, rule_json.RuleFields)
     await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingRule, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)

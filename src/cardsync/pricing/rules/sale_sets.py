@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypedDict, get_args
+from typing import Any, Final, NamedTuple, TypedDict
 
+import msgspec
+from msgspec import UNSET, UnsetType
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -25,8 +27,7 @@ from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_file import (
     MONEY_SETTINGS,
     NO_PRICING,
-    SETTING_FIELDS,
-    RecommendationMode,
+    SettingFields,
 )
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
@@ -54,6 +55,10 @@ async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> Pric
     return await one_row(session, PricingSale, caller.seller_id, sale_id)
 
 
+class _PinGiven(msgspec.Struct, forbid_unknown_fields=True):
+    price: rule_json.Money | UnsetType = UNSET
+
+
 class _OfPin(TypedDict):
     before: dict[str, Any]
     after: dict[str, Any]
@@ -72,7 +77,7 @@ async def create_sale(
 ) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
-    values = rule_json.read_body(body, rule_json.SALE_FIELDS)
+    values = rule_json.read_body(body, rule_json.SaleFields)
     state = await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingSale, caller.seller_id)
     if len(rows) >= SALES:
@@ -110,7 +115,7 @@ async def change_sale(
 ) -> PricingSale:
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
-    values = rule_json.read_body(body, rule_json.SALE_FIELDS)
+    values = rule_json.read_body(body, rule_json.SaleFields)
     state = await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     sale = rule_json.sale_from(values, sale_of(row), row.priority)
@@ -174,10 +179,7 @@ async def change_settings(
 ) -> Account:
     """Raises InvalidRule."""
     caller.must_be_owner()
-    values = rule_json.read_body(body, SETTING_FIELDS)
-    modes = get_args(RecommendationMode)
-    if values.get("recommendations", modes[0]) not in modes:
-        raise errors.InvalidRule(f"recommendations: must be one of {', '.join(modes)}")
+    values = rule_json.read_body(body, SettingFields)
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
     try:
@@ -218,7 +220,7 @@ async def pin(
     Raises NotFound for a card that is not the caller's, InvalidRule.
     """
     caller.must_be_owner()
-    values = rule_json.read_body(body, {"price": rule_json.read_money})
+    values = rule_json.read_body(body, _PinGiven)
     price = values.get("price")
     if price is None or price < UNITS_PER_CENT:
         raise errors.InvalidRule("price: must be at least 0.01")
