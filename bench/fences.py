@@ -36,7 +36,7 @@ from cardsync.database.transaction_settings import (
     grouped_by_all_processes,
     grouped_by_hash,
 )
-from cardsync.figures import sold
+from cardsync.derived import sold
 from cardsync.inventory import stored_cards
 from cardsync.orders import apply as orders_apply
 from cardsync.orders import customers as customers_read

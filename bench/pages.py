@@ -21,10 +21,13 @@ import pages_in_browser
 import read_orders
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.database.session import Database
-from cardsync.figures.keep import keep_figures
-from cardsync.figures.sales import keep_sales
-from cardsync.figures.sold import keep_sold, mark_changed
+from cardsync.derived.kept import Figure, mark
+from cardsync.derived.sales import keep_sales
+from cardsync.derived.sold import keep_sold, mark_changed
+from cardsync.derived.stock import STOCK
 from cardsync.orders.customer_sums import keep_customers
+from cardsync.storage import open_store
+from cardsync.work.jobs import Work
 from ground import Ground, Report
 
 TODAY = "/api/today", "/api/listed_value", "/api/movers"
@@ -82,7 +85,10 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
 
     async def kept(database: Database) -> None:
         now = datetime.now(UTC)
-        await keep_figures(database, seller.seller_id, now)
+        async with database.tenant(seller.seller_id) as session:
+            await mark(session, seller.seller_id, Figure.STOCK)
+        work = Work(made.settings, database, open_store(made.settings))
+        await STOCK.work_off(work, seller.seller_id)
         await keep_sales(database, seller.seller_id, now)
         async with database.tenant(seller.seller_id) as session:
             await mark_changed(session, ALL_DAYS, {"seller": seller.seller_id})

@@ -17,8 +17,8 @@ from cardsync.catalog import models as catalog
 from cardsync.contributions import models as contributions
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
+from cardsync.derived import models as figures
 from cardsync.discovery import models as discovery
-from cardsync.figures import models as figures
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.market import models as market

@@ -346,6 +346,10 @@ async def delete_seller(
             text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
         )
         await hold_still(session, seller_id, ORDERS)
+        # A refresh of a kept figure ends by removing its mark: one that is under way rolls back.
+        await session.execute(
+            text("DELETE FROM work_due WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+        )
         for table in tables:
             await session.execute(
                 text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
-from cardsync.work.jobs import NETWORK_CELLS, mark_due
+from cardsync.derived.kept import Figure, mark
 
 # A change of one of these changes what a buyer sees.
 SEEN = frozenset(
@@ -59,7 +59,7 @@ async def follow(session: AsyncSession, account: Account, now: datetime) -> None
     known = {"seller": account.seller_id}
     was = await session.scalar(text(_EXPOSED), known)
     if bool(was) != exposed:
-        await mark_due(session, account.seller_id, NETWORK_CELLS)
+        await mark(session, account.seller_id, Figure.CELLS)
     await session.execute(
         text("""
             INSERT INTO network_seller (seller_id, exposed, suspended, paid_until, store_name,

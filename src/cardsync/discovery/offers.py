@@ -7,18 +7,12 @@ card without saying who. Gone, custom, private and contributed rows are nobody's
 
 from __future__ import annotations
 
-import procrastinate
-import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import run
-from cardsync.seller_state.state import locked
-from cardsync.work.jobs import NETWORK, Work, jobs, work_of
-from cardsync.work.streams import due_of, forget
-
-log = structlog.get_logger(__name__)
+from cardsync.derived.kept import Asked, Figure, Kept
 
 # An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
 # without any price it says only that the seller holds the card.
@@ -31,25 +25,6 @@ _HELD = """
        AND contribution IS NULL
      GROUP BY product_id, coalesce(condition, '')
 """
-
-
-@jobs.task(name="discovery.offers", queue="imports", pass_context=True)
-async def refresh_offers(context: procrastinate.JobContext, seller_id: int) -> None:
-    await work_off(work_of(context), seller_id)
-
-
-async def work_off(work: Work, seller_id: int) -> None:
-    """Bring the seller's offers up to date; a second worker waits for the seller's row and finds
-    nothing to do.
-    """
-    async with work.database.tenant(seller_id) as session:
-        await locked(session, seller_id)
-        due = await due_of(session, seller_id, NETWORK)
-        if due is None or due.at > clock.now():
-            return
-        written = await refresh(session, seller_id)
-        await forget(session, seller_id, NETWORK, due)
-    log.debug("network_offers", seller_id=seller_id, written=written)
 
 
 async def refresh(session: AsyncSession, seller_id: int) -> int:
@@ -94,3 +69,18 @@ async def refresh(session: AsyncSession, seller_id: int) -> int:
         {"seller": seller_id, "now": clock.now()},
     )
     return gone + changed
+
+
+async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+    await refresh(session, asked.seller_id)
+    return True
+
+
+OFFERS = Kept[None](
+    Figure.OFFERS,
+    tables=("network_offer",),
+    source="the seller's cards with their prices and quantities",
+    marked_by="an import and prices that were imported at the marketplace",
+    meanwhile="an answer has the offers of the last refresh; `network_seller` says when that was",
+    refresh=_refresh,
+)

@@ -19,7 +19,6 @@ from cardsync.cards.settled import keep_settled
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.database.session import run
-from cardsync.figures.keep import keep_figures
 from cardsync.inventory.judge import Verdict
 from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.models import PriceRun
@@ -52,8 +51,7 @@ async def finish(
     """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
     lease together.
 
-    With `reprice`, a run over the stored cards follows, since rules have queries; it keeps the
-    figures then.
+    With `reprice`, a run over the stored cards follows, since rules have queries.
     """
     now = clock.now()
     report = outcome.report
@@ -111,8 +109,6 @@ async def finish(
         upload_id=upload.id,
         **{k: report[k] for k in COUNTS},
     )
-    if not reprice:
-        await keep_figures(writer.database, upload.seller_id, now)
 
 
 def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> Ended:
@@ -130,6 +126,7 @@ def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> 
         reviews=outcome.reviews,
         confirmed=outcome.confirmed,
         uploaded=True,
+        followed=reprice,
     )
 
 

@@ -10,20 +10,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-import procrastinate
-import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
+from cardsync.derived.kept import Asked, Figure, Kept
 from cardsync.market.evidence import SALES_WEEK, SALES_WINDOW
-from cardsync.seller_state.state import locked
-from cardsync.work.jobs import NETWORK_CELLS, Work, jobs, work_of
-from cardsync.work.streams import due_of, forget
-
-log = structlog.get_logger(__name__)
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 # Numbers of new cells are few; a conflict must not use them up.
@@ -102,26 +95,6 @@ _LOOKED: Final = """
 """
 
 
-@jobs.task(name="market.network_cells", queue="imports", pass_context=True)
-async def refresh_cells(context: procrastinate.JobContext, seller_id: int) -> None:
-    await work_off(work_of(context), seller_id)
-
-
-async def work_off(work: Work, seller_id: int) -> None:
-    """Bring the seller's part of the network's evidence up to date; a second worker waits for the
-    seller's row and finds nothing to do.
-    """
-    async with work.database.tenant(seller_id) as session:
-        await locked(session, seller_id)
-        due = await due_of(session, seller_id, NETWORK_CELLS)
-        now = clock.now()
-        if due is None or due.at > now:
-            return
-        written = await refresh(session, seller_id, now)
-        await forget(session, seller_id, NETWORK_CELLS, due)
-    log.debug("network_cells", seller_id=seller_id, written=written)
-
-
 async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     """Write the rows that differ, and return how many; a hidden seller's rows are deleted."""
     seller = {"seller": seller_id}
@@ -139,3 +112,18 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     written = await run(session, _GONE, seller) + await run(session, _CHANGED, seller)
     await session.execute(text(_LOOKED), seller | {"now": now})
     return written
+
+
+async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+    await refresh(session, asked.seller_id, asked.now)
+    return True
+
+
+CELLS = Kept[None](
+    Figure.CELLS,
+    tables=("network_cell", "network_look"),
+    source="the cards and the sold items of a seller who shares them",
+    marked_by="an import, and a seller who shows or hides the shop",
+    meanwhile="evidence has the figures of the last refresh, and `network_look` their age",
+    refresh=_refresh,
+)

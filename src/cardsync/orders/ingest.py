@@ -23,8 +23,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
-from cardsync.figures.sales import keep_sales
-from cardsync.figures.sold import keep_sold
+from cardsync.derived.sales import keep_sales
+from cardsync.derived.sold import keep_sold
 from cardsync.orders import rows
 from cardsync.orders.apply import Applied, apply, as_indexed
 from cardsync.orders.customer_sums import keep_customers

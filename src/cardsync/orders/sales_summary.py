@@ -3,7 +3,7 @@ to sell, and the cards that sold best and not at all come out.
 
 A day is one of the account's time zone. An order without a time counts on its date. Orders that
 were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
-(`figures/sold.py`), and count what has changed since; those of cards join the items. Both take
+(`derived/sold.py`), and count what has changed since; those of cards join the items. Both take
 shorter spans than periods.
 """
 
@@ -18,7 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
-from cardsync.figures.sold import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
+from cardsync.derived.sold import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
 from cardsync.orders.sales_figures import By, Day, Figures, fee_rate, figures
 
 

@@ -15,15 +15,18 @@ from typing import Any
 import procrastinate
 import structlog
 from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.tasks import Task
 from sqlalchemy import or_, select, text
 
 from cardsync import clock
 from cardsync.accounts import deletion
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
-from cardsync.discovery.offers import refresh_offers
+from cardsync.derived.kept import TASKS, Kept
+from cardsync.derived.stock import STOCK
+from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
-from cardsync.market.network import refresh_cells
+from cardsync.market.network import CELLS
 from cardsync.orders.ingest import drain_orders
 from cardsync.pricing.rollback.apply_imported_prices import move_prices
 from cardsync.pricing.rollback.prepare import prepare_rollback
@@ -32,16 +35,13 @@ from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.removal import remove_account
 from cardsync.processes.retention import tidy
-from cardsync.recommendations.generate import generate_recommendations
+from cardsync.recommendations.generate import RECOMMENDATIONS
 from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
 from cardsync.work.jobs import (
-    NETWORK,
-    NETWORK_CELLS,
     ORDERS,
-    RECOMMENDATIONS,
     SALES,
     Work,
     WorkDue,
@@ -52,7 +52,7 @@ from cardsync.work.jobs import (
 log = structlog.get_logger(__name__)
 
 # The task that works off each stream of work_due.
-STREAMS = {
+STREAMS: dict[str, Task[Any, Any, Any]] = {
     "inventory": drain_inventory,
     ORDERS: drain_orders,
     "screenshots": drop_screenshots,
@@ -62,10 +62,10 @@ STREAMS = {
     "repricing": move_prices,
     SALES: begin_sale_runs,
     deletion.STREAM: remove_account,
-    NETWORK: refresh_offers,
-    NETWORK_CELLS: refresh_cells,
-    RECOMMENDATIONS: generate_recommendations,
+    **TASKS,
 }
+# The declarations of all kept figures (docs/derived.md).
+KEPT: tuple[Kept[Any], ...] = (STOCK, OFFERS, CELLS, RECOMMENDATIONS)
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600
 
@@ -86,7 +86,7 @@ def worker_options(work: Work) -> dict[str, Any]:
         "fetch_job_polling_interval": 1.0,
         "delete_jobs": "always",
         "shutdown_graceful_timeout": 20,
-        "additional_context": {"work": work},
+        "additional_context": {"work": work, "kept": {kept.figure: kept for kept in KEPT}},
     }
 
 

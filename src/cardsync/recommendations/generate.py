@@ -15,8 +15,6 @@ from typing import Any, Final
 
 import orjson
 import polars as pl
-import procrastinate
-import structlog
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,7 +22,8 @@ from cardsync import clock
 from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
-from cardsync.database.session import run
+from cardsync.database.session import Database, run
+from cardsync.derived.kept import Asked, Figure, Kept
 from cardsync.money import to_units
 from cardsync.pricing.decisions.set_targets import NewTarget, apply_targets, review_waits
 from cardsync.pricing.engine.rules import WHOLE_BP
@@ -36,10 +35,6 @@ from cardsync.recommendations.found import Found, all_found
 from cardsync.recommendations.models import Recommendation, RecommendationScan
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import lease_is_live, locked
-from cardsync.work.jobs import RECOMMENDATIONS, Work, jobs, work_of
-from cardsync.work.streams import due_of, forget
-
-log = structlog.get_logger(__name__)
 
 # A dismissed recommendation stays away for so long, whatever the evidence says.
 DISMISSED_FOR: Final = timedelta(days=30)
@@ -147,30 +142,35 @@ _EVENTS: Final = """
 """
 
 
-@jobs.task(name="recommendations.generate", queue="imports", pass_context=True)
-async def generate_recommendations(context: procrastinate.JobContext, seller_id: int) -> None:
-    await work_off(work_of(context), seller_id)
+Read = tuple[Run, Found]
 
 
-async def work_off(work: Work, seller_id: int) -> None:
-    """Bring the seller's recommendations up to date; of two workers the second writes nothing."""
-    async with work.database.tenant(seller_id, snapshot=True) as session:
-        due = await due_of(session, seller_id, RECOMMENDATIONS)
-        now = clock.now()
-        if due is None or due.at > now:
-            return
+async def _read(database: Database, seller_id: int, now: datetime) -> Read:
+    """Return what the run of now asks, and what is recommended."""
+    async with database.tenant(seller_id, snapshot=True) as session:
         account = await session.get_one(Account, seller_id)
         asked = await run_of(session, account, now)
         found = await all_found(session, account, now, await _rules_before(session, seller_id))
-    async with work.database.tenant(seller_id) as session:
-        state = await locked(session, seller_id)
-        present = await due_of(session, seller_id, RECOMMENDATIONS)
-        if present is None or present.at != due.at:
-            return  # somebody else was faster, or a newer sync has come
-        await write_found(session, seller_id, found, now)
-        await _apply_by_itself(session, state, asked, now)
-        await forget(session, seller_id, RECOMMENDATIONS, due)
-    log.debug("recommendations_generated", seller_id=seller_id, found=len(found.rows))
+    return asked, found
+
+
+async def _refresh(session: AsyncSession, asked: Asked[Read]) -> bool:
+    run_asked, found = asked.read
+    await write_found(session, asked.seller_id, found, asked.now)
+    await _apply_by_itself(session, asked.seller_id, run_asked, asked.now)
+    return True
+
+
+RECOMMENDATIONS = Kept[Read](
+    Figure.RECOMMENDATIONS,
+    tables=("recommendation", "recommendation_scan"),
+    source="cards, rules, pins, market evidence and the shop's own sales",
+    marked_by="an import and a price run",
+    meanwhile="the queue has the last generation and its time; each row has its expiry and revision",
+    refresh=_refresh,
+    read=_read,
+    lock=locked,
+)
 
 
 async def _rules_before(session: AsyncSession, seller_id: int) -> dict[int, int]:
@@ -259,7 +259,7 @@ def _within(row: Recommendation, limits: Mapping[int | None, int | None]) -> boo
 
 async def _apply_by_itself(
     session: AsyncSession,
-    state: SyncState,
+    seller_id: int,
     asked: Run,
     now: datetime,
 ) -> None:
@@ -267,7 +267,8 @@ async def _apply_by_itself(
     review limits and within the loss limits; the others wait for the seller. A run that holds the lease, one that waits for the seller, and a change of the
     rules that the reviews were `asked` of go first: the next generation applies them.
     """
-    account = await session.get_one(Account, state.seller_id, populate_existing=True)
+    state = await session.get_one(SyncState, seller_id)
+    account = await session.get_one(Account, seller_id, populate_existing=True)
     allowed = account.entitlements(now)
     if account.recommendations != "automatic" or allowed.holds or lease_is_live(state, now):
         return

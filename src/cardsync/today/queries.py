@@ -1,7 +1,7 @@
 """Reads of Today: a caller goes in; the facts of the work list and the shop's figures come out.
 
 Every statement reads few rows: orders by their indexes and their tally, runs and tasks from the
-newest, and the figures that the workers keep (`figures/keep.py`). No statement reads all cards.
+newest, and the figures that the workers keep (`derived/stock.py`). No statement reads all cards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cardsync.agentwork.kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.snapshot_reads import Reading
-from cardsync.figures.sales import marketplace_day
+from cardsync.derived.sales import marketplace_day
 from cardsync.orders.pullable import KEEP_WAITING, PULLABLE, TO_SHIP
 from cardsync.plans.decide import WAITING
 from cardsync.pricing.models import PricingRule

@@ -2,7 +2,7 @@
 accepted work are the truth.
 
 `enqueue` defers on the session's own connection, so a job exists if and only if the transaction
-commits. `grep @jobs.task` lists all tasks. A job that a killed worker left behind is never
+commits. `grep jobs.task` lists all tasks. A job that a killed worker left behind is never
 retried: the sweep finds the work itself through `work_due`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued
@@ -35,15 +35,7 @@ ORDERS = "orders"
 # The stream of a seller's sales: due when the next of them starts or ends
 # (pricing/runs/sale_runs.py).
 SALES = "sales"
-# The stream of a seller's offers in the network: due after everything that changes prices or stock
-# (discovery/offers.py).
-NETWORK = "network"
-# The stream of a seller's part of the network's evidence: due after every import, and when the seller
-# shows or hides its shop (market/network.py).
-NETWORK_CELLS = "network_cells"
-# The stream of a seller's recommendations: due after every import and price run
-# (recommendations/generate.py).
-RECOMMENDATIONS = "recommendations"
+# The streams of kept figures are named in derived/kept.py.
 
 
 class WorkDue(Base):
@@ -51,8 +43,12 @@ class WorkDue(Base):
     tenant's own transaction.
 
     It also says which upload, run, event or rollback was put back, how often, since when, and until
-    when it rests.
+    when it rests. The mark of a kept figure is itself the piece of work (`derived/kept.py`), with
+    its starts and failures.
     """
+
+    # What `put_back_id` names where the mark is the piece.
+    id: ClassVar[int] = 0
 
     __tablename__ = "work_due"
     __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
@@ -63,6 +59,8 @@ class WorkDue(Base):
     put_back_times: Mapped[int] = mapped_column(server_default="0")
     put_back_since: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
     rests_until: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    failures: Mapped[int] = mapped_column(server_default="0")
 
 
 @dataclass(frozen=True)

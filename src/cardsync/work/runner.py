@@ -2,8 +2,8 @@
 given up out.
 
 A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
-the piece in one of the states below. A piece is an upload, a price run, a rollback or an event; a
-`Stream` says how each is found, held, worked and ended. How long a failure lets a piece rest is
+the piece in one of the states below. A piece is an upload, a price run, a rollback, an event or the
+mark of a kept figure; a `Stream` says how each is found, held, worked and ended. How long a failure lets a piece rest is
 `work/setbacks.py`. The lease is not imported, as its room lies above this one: a stream that needs
 it gives it as its `Holding` (`seller_state/lease.py`).
 
@@ -26,6 +26,10 @@ it gives it as its `Holding` (`seller_state/lease.py`).
 | another took it over   | in all streams nothing more is written; the other one ends the piece       |
 
 What was committed before stays in every case, and the stream goes on behind a piece that ended.
+
+A kept figure (`derived/kept.py`) is a stream of one piece, its mark. It starts, rests and is given up
+by the same rules, and goes on when the seller cancels. Given up, the mark goes: readers have what was
+kept before until the next mark.
 """
 
 from __future__ import annotations
@@ -40,13 +44,14 @@ import procrastinate
 import psycopg
 import structlog
 from procrastinate.tasks import Task
+from sqlalchemy import inspect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.work.jobs import Work, enqueue, work_of
+from cardsync.work.jobs import Work, WorkDue, enqueue, work_of
 from cardsync.work.piece import CancelRequested, LeaseLost, Piece
 from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
 from cardsync.work.streams import Due, due_of, forget, rest, setback
@@ -56,16 +61,17 @@ log = structlog.get_logger(__name__)
 # A piece that kills its worker is given up after so many starts.
 MAX_STARTS = 20
 
-P = TypeVar("P", bound=Piece)
+P = TypeVar("P", bound=Piece | WorkDue)
+Q = TypeVar("Q", bound=Piece | WorkDue, contravariant=True)
 H = TypeVar("H")
 
 
-class Holding(Protocol[H]):
-    """A hold that keeps other workers away from a piece: the seller's lease, or the piece's own
-    row.
+class Holding(Protocol[Q, H]):
+    """A hold that keeps other workers away from a piece: the seller's lease, the piece's own row, or
+    a lock of the figure that it refreshes.
     """
 
-    async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> H | None:
+    async def take(self, session: AsyncSession, piece: Q, settings: Settings) -> H | None:
         """Take the hold; None while another worker has it."""
 
     async def release(self, session: AsyncSession, hold: H) -> None:
@@ -101,7 +107,7 @@ class Stream(Generic[P, H]):
     """
 
     name: str
-    holding: Holding[H]
+    holding: Holding[P, H]
     oldest: Callable[[AsyncSession, int], Awaitable[P | None]]
     work: Callable[[Work, H, P], Awaitable[None]]
     fail: Callable[[Work, H, P, str | None, str], Awaitable[None]]
@@ -261,7 +267,7 @@ async def _put_back(
     try:
         async with work.database.tenant(piece.seller_id) as session:
             await stream.holding.release(session, taken.hold)
-            row = await session.get_one(type(piece), (piece.seller_id, piece.id))
+            row = await session.get_one(type(piece), inspect(piece, True).identity)
             row.failures = failures
             if back is not None:
                 row.attempts = piece.attempts - taken.counted

@@ -12,7 +12,7 @@ from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.activity.words import ACTIONS
-from cardsync.recommendations.generate import work_off
+from cardsync.recommendations.generate import RECOMMENDATIONS
 from passkeys_builder import Device
 from requests_of_routes import ROUTES
 
@@ -405,7 +405,7 @@ async def of_recommendation(shop, what):
     await shop.rule(price_source="current")
     await shop.card(price="10.00", market="14.00")
     await shop.seller.service.run_jobs()
-    await work_off(shop.seller.service.work, shop.seller.id)
+    await RECOMMENDATIONS.work_off(shop.seller.service.work, shop.seller.id)
     [one] = (await shop.seller.get("/api/recommendations")).json()["recommendations"]
     path = f"/api/recommendations/{one['id']}/{what}"
     return await shop.send("POST", path, revision=one["revision"])

@@ -10,7 +10,7 @@ import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync.recommendations.generate import work_off
+from cardsync.recommendations.generate import RECOMMENDATIONS
 
 PATH = "/recommendations"
 HOSTILE = '<b onclick="x">A & B</b>'
@@ -28,7 +28,7 @@ async def shop(a_seller):
     ]
     await seller.import_csv(a_csv(*rows))
     await seller.service.run_jobs()
-    await work_off(seller.service.work, seller.id)
+    await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
     return seller, await signed_in(seller)
 
 

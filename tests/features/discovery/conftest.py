@@ -10,7 +10,7 @@ import pytest
 
 from builders import a_csv
 from cardsync.catalog.load import load
-from cardsync.discovery.offers import work_off
+from cardsync.discovery.offers import OFFERS
 from discovery_builder import change
 
 
@@ -50,7 +50,7 @@ def a_shop(a_seller, service):
             "postage_steps": "0:0",
         }  # fmt: skip
         await change(service, seller, **(switches | account))
-        await work_off(service.work, seller.id)
+        await OFFERS.work_off(service.work, seller.id)
         return seller
 
     return made

@@ -10,7 +10,7 @@ import pytest
 
 from builders import a_csv
 from cardsync import clock
-from cardsync.discovery.offers import work_off
+from cardsync.discovery.offers import OFFERS
 from discovery_builder import PATH, a_card, change, find
 
 
@@ -207,13 +207,13 @@ async def test_offers_follow_the_stock_and_nothing_else_is_written(
     versions = "SELECT product_id, xmin::text FROM network_offer WHERE seller_id = :id ORDER BY 1"
     before = await service.sql(shop.id, versions, id=shop.id)
     await shop.import_csv(a_csv(rows[0] | {"TCG Marketplace Price": "2.50"}, rows[1]))
-    await work_off(service.work, shop.id)
+    await OFFERS.work_off(service.work, shop.id)
     after = await service.sql(shop.id, versions, id=shop.id)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
     [found] = await find(await a_seller(), {"name": name})
     assert found["availability"]["min_price"] == 2.5
     await shop.import_csv(a_csv(rows[1]))
-    await work_off(service.work, shop.id)
+    await OFFERS.work_off(service.work, shop.id)
     [found] = await find(shop, {"name": name})
     assert found["availability"] is None
 

@@ -18,7 +18,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from builders import Service, a_csv
-from cardsync.discovery.offers import refresh, work_off
+from cardsync.discovery.offers import OFFERS, refresh
 from discovery_builder import a_card, change, find
 
 # Each of these hides a shop.
@@ -160,7 +160,7 @@ async def test_offers_equal_a_slow_recomputation(a_shop, catalog, tag, service, 
             continue
         await shop.import_csv(a_csv(*rows))
         # Two workers at once write what one would.
-        await asyncio.gather(*(work_off(service.work, shop.id) for _ in range(2)))
+        await asyncio.gather(*(OFFERS.work_off(service.work, shop.id) for _ in range(2)))
         assert await offers(service, shop) == await slowly(service, shop)
 
 

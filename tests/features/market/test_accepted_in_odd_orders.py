@@ -26,7 +26,7 @@ from builders import a_csv, a_row
 from cards_builder import found
 from cardsync import clock
 from cardsync.recommendations import generate
-from cardsync.recommendations.generate import work_off
+from cardsync.recommendations.generate import RECOMMENDATIONS
 
 PIN = "/api/pricing/pins/1"
 RULES = "/api/pricing/rules"
@@ -112,7 +112,7 @@ async def interrupted(seller, monkeypatch, between):
         return known
 
     monkeypatch.setattr(generate, "all_found", all_found)
-    await work_off(seller.service.work, seller.id)
+    await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
     monkeypatch.setattr(generate, "all_found", real)
 
 

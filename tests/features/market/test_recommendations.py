@@ -11,7 +11,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.recommendations import generate
-from cardsync.recommendations.generate import work_off
+from cardsync.recommendations.generate import RECOMMENDATIONS
 from market_builder import ago, listing, sale
 
 LIST = "/api/recommendations"
@@ -32,7 +32,7 @@ def sales(product, *prices, days=9):
 
 async def generated(seller):
     await seller.service.run_jobs()
-    await work_off(seller.service.work, seller.id)
+    await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
 
 
 async def listed_now(seller, **query):
@@ -195,7 +195,9 @@ async def test_generating_twice_at_once_leaves_one(shop, observed, product):
     [card] = (await seller.get("/api/cards")).json()["cards"]
     await seller.import_csv(a_csv(a_row(1, name=card["product_name"], quantity=3, **CELLS)))
     await seller.service.run_jobs()
-    await asyncio.gather(*(work_off(seller.service.work, seller.id) for _ in range(3)))
+    await asyncio.gather(
+        *(RECOMMENDATIONS.work_off(seller.service.work, seller.id) for _ in range(3))
+    )
     assert (await listed_now(seller))["total"] == 1
 
 
@@ -534,13 +536,13 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing(shop, observed, prod
 
     monkeypatch.setattr(generate, "run", killed)
     with pytest.raises(KeyboardInterrupt):
-        await work_off(seller.service.work, seller.id)
+        await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
     monkeypatch.setattr(generate, "run", real)
     assert (await listed_now(seller))["total"] == 0
-    await work_off(seller.service.work, seller.id)
+    await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
     assert (await listed_now(seller))["total"] == 1
     # The mark is gone: a second worker finds nothing to do.
-    await work_off(seller.service.work, seller.id)
+    await RECOMMENDATIONS.work_off(seller.service.work, seller.id)
     assert (await listed_now(seller))["total"] == 1
 
 

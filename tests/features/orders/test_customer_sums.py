@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import soak
 from builders import an_order
 from cardsync import clock
-from cardsync.figures.sold import keep_sold
+from cardsync.derived.sold import keep_sold
 from cardsync.orders.customer_sums import keep_customers
 
 FIRST = date(2026, 7, 1)

@@ -21,7 +21,7 @@ import soak
 from builders import Seller, SellerBuilder
 from cardsync import clock
 from cardsync.asgi import create_app
-from cardsync.figures.sold import keep_sold
+from cardsync.derived.sold import keep_sold
 from cardsync.orders import pullable, queries
 from cardsync.orders.customer_sums import keep_customers
 from orders_builder import an_item, an_order, change_order

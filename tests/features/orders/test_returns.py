@@ -11,7 +11,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row, undo_newest
 from cards_builder import card_ids, on_shelf
 from cardsync import clock
-from cardsync.figures.sold import keep_sold
+from cardsync.derived.sold import keep_sold
 from cardsync.orders.customer_sums import keep_customers
 from cardsync.orders.customers import key_of
 from orders_builder import an_item, an_order

@@ -18,7 +18,7 @@ from sqlalchemy import text
 import soak
 from builders import a_csv, a_row, an_order
 from cardsync import clock
-from cardsync.figures.sold import keep_sold
+from cardsync.derived.sold import keep_sold
 from cardsync.orders.customer_sums import keep_customers
 
 FIRST = date(2026, 7, 1)

@@ -12,8 +12,8 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.figures import keep
-from cardsync.figures.keep import keep_figures
+from cardsync.derived import stock
+from cardsync.derived.kept import Figure, mark
 
 DAY = timedelta(days=1)
 
@@ -48,15 +48,20 @@ async def test_the_listed_value_is_kept_for_each_line_and_day(a_seller):
     assert [row["listed"] for row in await listed(seller)] == [Decimal("5"), Decimal("6")]
 
 
-async def test_two_keepers_at_once_leave_the_later_figures(a_seller):
+async def test_two_workers_at_once_keep_the_figures_of_the_newest_mark(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, price="2.00")))
-    database, now = seller.service.database, clock.now()
-    moments = [now + timedelta(seconds=10 * n) for n in (3, 1, 2)]
-    await asyncio.gather(*(keep_figures(database, seller.id, moment) for moment in moments))
-    assert (await kept(seller))["seen_at"] == max(moments)
-    await keep_figures(database, seller.id, now)
-    assert (await kept(seller))["seen_at"] == max(moments)
+    database = seller.service.database
+    for _ in range(3):
+        clock.shift(timedelta(seconds=10))
+        async with database.tenant(seller.id) as session:
+            await mark(session, seller.id, Figure.STOCK)
+            marked_at = clock.now()
+        works = (stock.STOCK.work_off(seller.service.work, seller.id) for _ in range(4))
+        await asyncio.gather(*works)
+        assert marked_at - (await kept(seller))["seen_at"] < timedelta(seconds=5)
+    [row] = await listed(seller)
+    assert row["listed"] == Decimal("2.0000")
 
 
 async def test_cards_that_move_most_are_found_by_period(a_seller):
@@ -74,7 +79,7 @@ async def test_cards_that_move_most_are_found_by_period(a_seller):
 @pytest.mark.parametrize("broken", ["_STOCK", "_KEEP"])
 async def test_an_import_is_done_although_its_figures_cannot_be_kept(a_seller, monkeypatch, broken):
     seller = await a_seller()
-    monkeypatch.setattr(keep, broken, "SELECT 1 FROM there_is_no_such_table")
+    monkeypatch.setattr(stock, broken, "SELECT 1 FROM there_is_no_such_table")
     await seller.import_csv(a_csv(a_row(1, price="2.00", quantity=3)))
     [card] = (await seller.get("/api/cards")).json()["cards"]
     assert (card["price"], card["quantity"]) == ("2.00", 3)

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from builders import an_order
 from cardsync import clock
-from cardsync.figures.sales import keep_sales, marketplace_day, month_before
+from cardsync.derived.sales import keep_sales, marketplace_day, month_before
 from cardsync.today.conditions import same_days_before
 
 

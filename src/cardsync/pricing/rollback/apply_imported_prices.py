@@ -24,13 +24,14 @@ from cardsync.cards import history
 from cardsync.cards.changes import AMOUNTS
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
+from cardsync.derived.kept import Figure, mark
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback.packed_rows import unpack
 from cardsync.pricing.rollback.rollbacks import end, rollback_of
 from cardsync.seller_state.lease import UnderLease
 from cardsync.seller_state.state import Lease, hold_lease, own_state, release_lease
 from cardsync.work import runner
-from cardsync.work.jobs import NETWORK, Work, enqueue, jobs, mark_due
+from cardsync.work.jobs import Work, enqueue, jobs, mark_due
 
 STREAM = "repricing"
 HOLDER = "repricing"
@@ -223,7 +224,7 @@ async def _fail(
             "message": why or "the prices could not be moved",
         }
         state.export_fingerprint = await fingerprint(session, lease.seller_id)
-        await mark_due(session, lease.seller_id, NETWORK)
+        await mark(session, lease.seller_id, Figure.OFFERS)
         await session.flush()
         await release_lease(session, lease)
 

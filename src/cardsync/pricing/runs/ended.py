@@ -1,16 +1,17 @@
 """The end of a pricing, of an upload or of the stored cards: what it found goes in; what follows from
-it is stored in its last transaction. The figures of the stock are kept after it (figures/keep.py).
+it is stored in its last transaction, with the marks of the kept figures that are out of date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.derived.kept import Figure, mark
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import remember
 from cardsync.pricing.decisions.found import Found
@@ -18,7 +19,6 @@ from cardsync.pricing.decisions.held_prices import hold_gates, hold_prices
 from cardsync.pricing.decisions.keep import keep_found
 from cardsync.pricing.decisions.push_task import push_prices, withdraw
 from cardsync.seller_state.models import SyncState
-from cardsync.work.jobs import NETWORK, NETWORK_CELLS, RECOMMENDATIONS, mark_due
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,18 @@ class Ended:
     confirmed: pl.DataFrame | None = None
     # An upload changed the cards themselves.
     uploaded: bool = False
+    # A run over the same cards follows at once.
+    followed: bool = False
+
+    @property
+    def stale(self) -> Iterator[Figure]:
+        """Yield the kept figures that are out of date now."""
+        if self.completed:
+            yield Figure.RECOMMENDATIONS
+        if self.uploaded:
+            yield from (Figure.OFFERS, Figure.CELLS)
+        if not self.followed:
+            yield Figure.STOCK
 
 
 async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datetime) -> None:
@@ -54,17 +66,14 @@ async def settle(session: AsyncSession, own: SyncState, ended: Ended, now: datet
     if ended.completed:
         await hold_prices(session, seller_id, ended.held, ended.lines)
         await hold_gates(session, seller_id, ended.gated)
-        await mark_due(session, seller_id, RECOMMENDATIONS)
     if ended.sold is not None:
         await on_sale.settle(session, seller_id, ended.sold, now)
     if ended.reviews is not None:
         await keep_found(session, seller_id, ended.reviews, now)
     if ended.confirmed is not None:
         await remember(session, seller_id, ended.confirmed, now)
-    if ended.uploaded:
-        await mark_due(session, seller_id, NETWORK)
-        await mark_due(session, seller_id, NETWORK_CELLS)
     if ended.pushes:
         await push_prices(session, seller_id, now, ended.cycle)
     elif ended.withdraws:
         await withdraw(session, seller_id, now)
+    await mark(session, seller_id, *ended.stale)

@@ -29,7 +29,6 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards import write
 from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, importable
-from cardsync.figures.keep import keep_figures
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import must_stop
 from cardsync.pricing.decisions.found import found_in
@@ -421,7 +420,6 @@ async def _end(
         )
         await session.flush()
         await sync_state.release_lease(session, lease)
-    await keep_figures(work.database, lease.seller_id, now)
 
 
 async def _told(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:

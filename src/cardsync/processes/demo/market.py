@@ -22,11 +22,11 @@ from sqlalchemy import text
 from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.database.session import Database
+from cardsync.derived.kept import TASKS, Figure, mark
 from cardsync.market.load import load
 from cardsync.processes.demo.order_files import MOST_WAIT
-from cardsync.recommendations.generate import generate_recommendations
 from cardsync.settings import Settings
-from cardsync.work.jobs import RECOMMENDATIONS, enqueue, mark_due
+from cardsync.work.jobs import enqueue
 
 HEADER: Final = (
     "product_id", "condition", "printing", "language", "price", "quantity", "sold_at",
@@ -61,8 +61,8 @@ async def observe(settings: Settings, seller_id: int) -> str:
             path.write_text(_file(cards, clock.now()), encoding="utf-8")
             report = await load(opened, path, lambda _: None)
         async with opened.tenant(seller_id) as session:
-            await mark_due(session, seller_id, RECOMMENDATIONS)
-            await enqueue(session, generate_recommendations, seller_id=seller_id)
+            await mark(session, seller_id, Figure.RECOMMENDATIONS)
+            await enqueue(session, TASKS[Figure.RECOMMENDATIONS], seller_id=seller_id)
     return report.sentence()
 
 

@@ -1,9 +1,5 @@
-"""Keeping the figures of a seller's stock: an import or a price run that has ended comes in; the
-rows of `listed_value` and `shop_figures` are written anew.
-
-It runs after the work's own transaction, so that no agent waits for it. Figures of a later moment
-are never replaced by those of an earlier one. If they cannot be kept, the log says so, and the next
-import or run keeps them.
+"""The figures of a seller's stock: an import or a price run that has ended comes in; the rows of
+`listed_value` and `shop_figures` are written anew.
 """
 
 from __future__ import annotations
@@ -13,13 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import orjson
-import structlog
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.database.session import Database
-
-log = structlog.get_logger(__name__)
+from cardsync.derived.kept import Asked, Figure, Kept
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
@@ -51,7 +44,6 @@ _LIST = """
     ON CONFLICT (seller_id, product_line, day) DO UPDATE
        SET cards = excluded.cards, copies = excluded.copies, listed = excluded.listed,
            market = excluded.market, seen_at = excluded.seen_at
-     WHERE kept.seen_at <= excluded.seen_at
 """
 _HELD = f"""
     SELECT count(*) AS held, coalesce(sum(c.price * c.quantity), 0) AS held_value
@@ -143,30 +135,37 @@ _KEEP = f"""
     VALUES (:seller, :now, {", ".join(f":{name}" for name in _COUNTED)},
             {", ".join(f"CASE WHEN :{name} > 0 THEN CAST(:now AS timestamptz) END" for name in _SINCE)},
             CAST(:movers AS jsonb), :movers_at)
-    ON CONFLICT (seller_id) DO UPDATE SET {_SET} WHERE kept.seen_at <= excluded.seen_at
+    ON CONFLICT (seller_id) DO UPDATE SET {_SET}
 """
 
 
-async def keep_figures(database: Database, seller_id: int, now: datetime) -> None:
-    """Read the stock once and keep its figures."""
-    try:
-        async with database.tenant(seller_id) as session:
-            values: dict[str, Any] = {
-                "seller": seller_id,
-                "now": now,
-                "dropped_since": now - timedelta(days=DROPPED_DAYS),
-                "sold_since": (now - timedelta(days=DROPPED_DAYS + SOLD_DAYS)).date(),
-            }
-            values |= await _listed(session, values)
-            for statement in (_HELD, _DROPPED):
-                values |= await _one(session, statement, values)
-            values["run_id"] = await session.scalar(text(_RUN), values)
-            values |= await _one(session, _MOVES, values)
-            values |= await _movers(session, values)
-            await session.execute(text(_KEEP), values)
-    except Exception:
-        # An import or a run that is over stays over.
-        log.exception("figures_not_kept", seller_id=seller_id)
+async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+    """Read the stock once and keep its figures, as of the end of the import or run."""
+    now = asked.marked_at
+    values: dict[str, Any] = {
+        "seller": asked.seller_id,
+        "now": now,
+        "dropped_since": now - timedelta(days=DROPPED_DAYS),
+        "sold_since": (now - timedelta(days=DROPPED_DAYS + SOLD_DAYS)).date(),
+    }
+    values |= await _listed(session, values)
+    for statement in (_HELD, _DROPPED):
+        values |= await _one(session, statement, values)
+    values["run_id"] = await session.scalar(text(_RUN), values)
+    values |= await _one(session, _MOVES, values)
+    values |= await _movers(session, values)
+    await session.execute(text(_KEEP), values)
+    return True
+
+
+STOCK = Kept[None](
+    Figure.STOCK,
+    tables=("listed_value", "shop_figures"),
+    source="cards with their targets, held prices and history, and the last price run",
+    marked_by="an import or a price run that has ended",
+    meanwhile="Today shows the figures of the last refresh with their time",
+    refresh=_refresh,
+)
 
 
 async def _one(session: AsyncSession, statement: str, values: dict[str, Any]) -> dict[str, Any]:
