@@ -23,9 +23,9 @@ from cardsync.accounts.sellers import CreatedSeller
 from cardsync.database.session import Database
 from cardsync.derived.kept import Figure, mark
 from cardsync.derived.sales import keep_sales
-from cardsync.derived.sold import keep_sold, mark_changed
+from cardsync.derived.sold import mark_changed
 from cardsync.derived.stock import STOCK
-from cardsync.orders.customer_sums import keep_customers
+from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
 from ground import Ground, Report
@@ -86,13 +86,13 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
     async def kept(database: Database) -> None:
         now = datetime.now(UTC)
         async with database.tenant(seller.seller_id) as session:
-            await mark(session, seller.seller_id, Figure.STOCK)
+            await mark_changed(session, ALL_DAYS, {"seller": seller.seller_id})
+            await mark(session, seller.seller_id, Figure.STOCK, Figure.SALES_SUMS)
         work = Work(made.settings, database, open_store(made.settings))
         await STOCK.work_off(work, seller.seller_id)
+        while await SALES_SUMS.work_off(work, seller.seller_id):
+            pass
         await keep_sales(database, seller.seller_id, now)
-        async with database.tenant(seller.seller_id) as session:
-            await mark_changed(session, ALL_DAYS, {"seller": seller.seller_id})
-        await keep_sold(database, seller.seller_id, now, keep_customers)
 
     made.in_database(kept)
     with made.admin() as connection:

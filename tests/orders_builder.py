@@ -8,6 +8,9 @@ import itertools
 from typing import Any
 
 from builders import Seller
+from cardsync.derived.kept import Figure, mark
+from cardsync.orders import ingest
+from cardsync.orders.sales_sums import SALES_SUMS
 
 _numbers = itertools.count(1)
 
@@ -85,3 +88,18 @@ async def change_order(seller: Seller, order_id: int, **columns: Any) -> None:
         **columns,
     )
     await _mark(seller, order_id)
+
+
+async def apply_alone(seller, path, rows):
+    """Upload rows and apply them, while the turn that keeps the sums waits."""
+    answer = await seller.send(path, rows)
+    assert answer.status_code == 202, answer.text
+    assert await ingest.work_off_one(seller.service.work, seller.id)
+
+
+async def keep_sums(seller):
+    """Keep the sums of sales and customers now."""
+    async with seller.service.database.tenant(seller.id) as session:
+        await mark(session, seller.id, Figure.SALES_SUMS)
+    while await SALES_SUMS.work_off(seller.service.work, seller.id):
+        pass

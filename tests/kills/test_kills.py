@@ -18,6 +18,7 @@ from tests.kills.removals import Removal
 from tests.kills.reprices import Reprice
 from tests.kills.rollbacks import MoveBack, Preparation
 from tests.kills.room import Room, Work
+from tests.kills.sales_sums import SalesSums
 
 import soak
 
@@ -29,6 +30,7 @@ STREAMS: tuple[type[Work], ...] = (
     Preparation,
     MoveBack,
     Generation,
+    SalesSums,
     Acceptance,
     Removal,
 )

@@ -26,6 +26,7 @@ from cardsync.access.models import Account, Member, Seller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
+from cardsync.derived.kept import Figure, mark
 from cardsync.discovery import exposure
 from cardsync.discovery.links import listing_url_template
 from cardsync.errors import CommandError
@@ -257,6 +258,8 @@ async def change_seller(
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
     if exposure.SEEN & changed.keys():
         await exposure.follow(session, account, now)
+    if "time_zone" in changed:
+        await mark(session, seller_id, Figure.SALES_SUMS)
     await tasks.cancel_lost(session, seller_id, now)
     if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
         # Sales may have started or ended meanwhile.

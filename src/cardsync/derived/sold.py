@@ -3,29 +3,25 @@ date; their rows are written anew, beside the SQL that reads them.
 
 A day is out of date from the transaction on that changes its orders or items (`mark_changed`) until
 the transaction that keeps it again. A reader takes the kept rows of all other days, and counts the
-days that are out of date by itself, so its sums are exact at each moment. `ordered` is the date of
+days that are out of date by itself, so its sums are exact at each moment. `orders/sales_sums.py`
+declares who refreshes them. `ordered` is the date of
 the order, by which uploads find a day; `day` is the account's own, in the zone that the row names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
-import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.database.session import Database, run
+from cardsync.database.session import run
 from cardsync.database.transaction_settings import planned_each_time
-
-log = structlog.get_logger(__name__)
 
 DAYS_AT_ONCE: Final = 400
 # It stands for orders without a date.
 UNDATED: Final = date.min
-Beside = Callable[[AsyncSession, int, Sequence[date]], Awaitable[None]]
 # A time's day is at most a day away from the order's date.
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
@@ -139,7 +135,6 @@ _CHANGED: Final = """
     SELECT DISTINCT CAST(:seller AS bigint), coalesce(found.order_date, DATE '0001-01-01')
       FROM ({found}) found
 """
-_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('sales_kept', :seller))"
 _ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
 # Days that were kept in another zone are out of date as well.
 _STALE: Final = """
@@ -189,46 +184,21 @@ async def mark_changed(session: AsyncSession, found: str, values: dict[str, Any]
     await run(session, _CHANGED.format(found=found), values)
 
 
-async def keep_sold(
-    database: Database,
-    seller_id: int,
-    now: datetime,
-    beside: Beside,
-) -> None:
-    """Keep the days that are out of date, the newest first, some hundreds a transaction; `beside`
-    keeps in it what else goes by the days of orders.
-    """
-    try:
-        while await _keep_some(database, seller_id, now, beside):
-            pass
-    except Exception:
-        # An upload that was applied stays applied; readers count the days by themselves.
-        log.exception("sold_not_kept", seller_id=seller_id)
-
-
-async def _keep_some(
-    database: Database,
-    seller_id: int,
-    now: datetime,
-    beside: Beside,
-) -> bool:
-    """Return whether there may be more. One keeper of a seller works at a time, so none replaces
-    newer sums by older ones; what commits meanwhile leaves the day out of date.
+async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
+    """Keep the days that are out of date, the newest first, at most some hundreds, and return them.
+    What commits meanwhile leaves its day out of date.
     """
     values: dict[str, Any] = {"seller": seller_id, "now": now, "most": DAYS_AT_ONCE}
-    async with database.tenant(seller_id) as session:
-        await session.execute(text(_LOCK), values)
-        await session.execute(text(planned_each_time()))
-        values["zone"] = await session.scalar(text(_ZONE), values)
-        stale = (await session.execute(text(_STALE), values)).all()
-        if not stale:
-            return False
-        values["days"] = [row[0] for row in stale]
-        values["ids"] = [id for row in stale for id in row[1]]
-        for table in _TABLES:
-            days = "ordered = ANY (CAST(:days AS date[]))"
-            await run(session, f"DELETE FROM {table} WHERE seller_id = :seller AND {days}", values)
-        for statement in (_SUM, _GAME, _PACE, _KEPT, _DONE):
-            await run(session, statement, values)
-        await beside(session, seller_id, values["days"])
-    return len(stale) == DAYS_AT_ONCE
+    await session.execute(text(planned_each_time()))
+    values["zone"] = await session.scalar(text(_ZONE), values)
+    stale = (await session.execute(text(_STALE), values)).all()
+    if not stale:
+        return []
+    values["days"] = [row[0] for row in stale]
+    values["ids"] = [id for row in stale for id in row[1]]
+    for table in _TABLES:
+        days = "ordered = ANY (CAST(:days AS date[]))"
+        await run(session, f"DELETE FROM {table} WHERE seller_id = :seller AND {days}", values)
+    for statement in (_SUM, _GAME, _PACE, _KEPT, _DONE):
+        await run(session, statement, values)
+    return list(values["days"])

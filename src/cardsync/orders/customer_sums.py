@@ -95,8 +95,7 @@ _COUNT: Final = """
 
 
 async def keep_customers(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
-    """Keep the customers with orders of these days, in the transaction that keeps the days: its
-    caller holds the seller's lock for it.
+    """Keep the customers with orders of these days, in the transaction that keeps the days.
 
     An order that another transaction writes meanwhile leaves its day out of date, so only the
     names that were read here are renamed and summed.

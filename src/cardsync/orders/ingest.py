@@ -23,11 +23,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
+from cardsync.derived.kept import Figure, mark
 from cardsync.derived.sales import keep_sales
-from cardsync.derived.sold import keep_sold
 from cardsync.orders import rows
 from cardsync.orders.apply import Applied, apply, as_indexed
-from cardsync.orders.customer_sums import keep_customers
 from cardsync.orders.pull_sessions import PULLS
 from cardsync.settings import Settings
 from cardsync.web import bodies
@@ -97,7 +96,6 @@ async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     )  # fmt: skip
     if upload.kind != "items":
         await keep_sales(work.database, upload.seller_id, now)
-    await keep_sold(work.database, upload.seller_id, now, keep_customers)
 
 
 def _read(body: bytes, kind: str) -> rows.Rows:
@@ -120,6 +118,8 @@ async def _write(
         if applied.written:
             # Pages of a pull learn that an order of theirs may have changed.
             await notify(session, PULLS, f"{mine.seller_id}:")
+            if upload.kind != "shipping":
+                await mark(session, upload.seller_id, Figure.SALES_SUMS)
     return applied
 
 

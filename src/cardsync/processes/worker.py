@@ -28,6 +28,7 @@ from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
 from cardsync.market.network import CELLS
 from cardsync.orders.ingest import drain_orders
+from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.pricing.rollback.apply_imported_prices import move_prices
 from cardsync.pricing.rollback.prepare import prepare_rollback
 from cardsync.pricing.runs.reprice import reprice
@@ -65,7 +66,7 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
     **TASKS,
 }
 # The declarations of all kept figures (docs/derived.md).
-KEPT: tuple[Kept[Any], ...] = (STOCK, OFFERS, CELLS, RECOMMENDATIONS)
+KEPT: tuple[Kept[Any], ...] = (STOCK, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600
 

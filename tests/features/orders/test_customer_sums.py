@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 import soak
 from builders import an_order
-from cardsync import clock
-from cardsync.derived.sold import keep_sold
-from cardsync.orders.customer_sums import keep_customers
+from orders_builder import apply_alone, keep_sums
 
 FIRST = date(2026, 7, 1)
 NAMES = ("Ann", "ANN", "Bob", "Zoë", "")
@@ -140,34 +138,31 @@ async def test_after_each_upload_the_kept_sums_are_those_of_the_orders(a_seller,
         assert await as_the_api_says(seller) == await as_the_orders_say(seller)
 
 
-async def test_while_a_day_is_out_of_date_all_orders_are_counted(a_seller, monkeypatch):
+async def test_while_a_day_is_out_of_date_all_orders_are_counted(a_seller):
     seller = await a_seller()
     await seller.orders([order(1, 0, "Ann"), order(2, 1, "Bob"), order(3, 1, "Bob")])
 
-    async def nothing(*_):
-        return None
-
-    monkeypatch.setattr("cardsync.orders.ingest.keep_sold", nothing)
-    await seller.orders([order(1, 3, "Zoë", total=77), order(2, 1, ""), order(4, 2, "Ann")])
+    await apply_alone(
+        seller, "/orders", [order(1, 3, "Zoë", total=77), order(2, 1, ""), order(4, 2, "Ann")]
+    )
     refund = {"refund_type": "Partial", "total_amt": 1}
-    await seller.refunds([{"order_number": f"C-{number}"} | refund for number in (3, 9)])
+    refunds = [{"order_number": f"C-{number}"} | refund for number in (3, 9)]
+    await apply_alone(seller, "/order_refunds", refunds)
     assert await out_of_date(seller)
     told = await as_the_orders_say(seller)
     assert set(told) == {"ann", "bob", "zoë"}
     assert await as_the_api_says(seller) == told
-    monkeypatch.undo()
-    await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
+    await keep_sums(seller)
     assert not await out_of_date(seller)
     assert await as_the_api_says(seller) == told
 
 
 async def test_keepers_and_writers_at_once_leave_no_old_sum(a_seller):
     seller = await a_seller()
-    database = seller.service.database
 
     async def keep_again(number):
         for _ in range(4):
-            await keep_sold(database, seller.id, clock.now(), keep_customers)
+            await keep_sums(seller)
             await asyncio.sleep(0.001 * number)
 
     async def write(turn):

@@ -19,12 +19,9 @@ from sqlalchemy import text
 
 import soak
 from builders import Seller, SellerBuilder
-from cardsync import clock
 from cardsync.asgi import create_app
-from cardsync.derived.sold import keep_sold
 from cardsync.orders import pullable, queries
-from cardsync.orders.customer_sums import keep_customers
-from orders_builder import an_item, an_order, change_order
+from orders_builder import an_item, an_order, change_order, keep_sums
 
 NOON = datetime(2026, 7, 3, 12, tzinfo=UTC)
 
@@ -366,7 +363,7 @@ async def test_customers_by_what_they_spent(a_seller, kept):
         {"buyer_name": "Cid"}, {"buyer_name": ""},
     )  # fmt: skip
     if kept:
-        await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
+        await keep_sums(seller)
     told = (await seller.get("/api/customers")).json()
     assert len({row.pop("key") for row in told["customers"]}) == 3
     assert told == {

@@ -10,11 +10,8 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row, undo_newest
 from cards_builder import card_ids, on_shelf
-from cardsync import clock
-from cardsync.derived.sold import keep_sold
-from cardsync.orders.customer_sums import keep_customers
 from cardsync.orders.customers import key_of
-from orders_builder import an_item, an_order
+from orders_builder import an_item, an_order, keep_sums
 
 HOSTILE = '<script>alert("Some Buyer")</script>'
 
@@ -33,7 +30,7 @@ async def test_a_customer_has_the_sums_of_the_list_and_the_newest_orders(a_selle
     await an_order(seller, buyer_name=HOSTILE, total_amt=9, order_date=date(2026, 7, 2))
     await an_order(seller)
     if kept:
-        await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
+        await keep_sums(seller)
     rows = await customers(seller)
     for name, row in rows.items():
         told = (await seller.get(f"/api/customers/{row['key']}")).json()

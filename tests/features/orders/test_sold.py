@@ -17,9 +17,8 @@ from sqlalchemy import text
 
 import soak
 from builders import a_csv, a_row, an_order
-from cardsync import clock
-from cardsync.derived.sold import keep_sold
 from cardsync.orders.customer_sums import keep_customers
+from orders_builder import apply_alone, keep_sums
 
 FIRST = date(2026, 7, 1)
 SPAN = {"from": "2026-06-20", "to": "2026-08-31"}
@@ -216,20 +215,17 @@ async def test_after_each_upload_the_kept_sums_are_those_of_the_orders(a_seller,
         assert await as_the_page_says(seller) == await as_the_orders_say(seller)
 
 
-async def test_a_day_that_is_out_of_date_is_counted_by_the_reader(a_seller, monkeypatch):
+async def test_a_day_that_is_out_of_date_is_counted_by_the_reader(a_seller):
     seller = await a_shop(a_seller)
     await seller.orders([order(1, 0), order(2, 1)])
     await seller.items([item(1, 1), item(2, 2, 2)])
 
-    async def nothing(*_):
-        return None
-
-    monkeypatch.setattr("cardsync.orders.ingest.keep_sold", nothing)
-    await seller.orders([order(1, 3, total=77), order(2, 1, "Canceled"), order(3, 1)])
+    await apply_alone(
+        seller, "/orders", [order(1, 3, total=77), order(2, 1, "Canceled"), order(3, 1)]
+    )
     assert (await kept(seller))[1] > 0
     assert await as_the_page_says(seller) == await as_the_orders_say(seller)
-    monkeypatch.undo()
-    await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
+    await keep_sums(seller)
     assert await kept(seller) == (3, 0)
     assert await as_the_page_says(seller) == await as_the_orders_say(seller)
 
@@ -246,7 +242,7 @@ async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_s
 
     with monkeypatch.context() as patched:
         patched.setattr("cardsync.orders.customer_sums.ORDERS_AT_ONCE", 1)
-        patched.setattr("cardsync.orders.ingest.keep_customers", beside)
+        patched.setattr("cardsync.orders.sales_sums.keep_customers", beside)
         rows = [order(n, n % 30) for n in range(60)]
         report = await seller.orders(rows)
     assert report["applied"] == 60
@@ -255,11 +251,10 @@ async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_s
 
 async def test_keepers_and_writers_at_once_leave_no_old_sum(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
-    database = seller.service.database
 
     async def keep_again(number):
         for _ in range(4):
-            await keep_sold(database, seller.id, clock.now(), keep_customers)
+            await keep_sums(seller)
             await asyncio.sleep(0.001 * number)
 
     async def write(turn):
@@ -279,7 +274,7 @@ async def test_another_zone_has_other_days(a_seller):
     await seller.set(time_zone="Europe/Berlin")
     told = [one["start"] for one in (await summary(seller, "day"))["periods"]]
     assert told == ["2026-07-01", "2026-07-02"]
-    await keep_sold(seller.service.database, seller.id, clock.now(), keep_customers)
+    await keep_sums(seller)
     assert [one["start"] for one in (await summary(seller, "day"))["periods"]] == told
     zones = await seller.service.sql(
         seller.id, "SELECT DISTINCT zone FROM sales_kept WHERE seller_id = :id", id=seller.id
