@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import statistics
-from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +21,6 @@ import read_orders
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.database.session import Database
 from cardsync.derived.kept import Figure, mark
-from cardsync.derived.sales import keep_sales
 from cardsync.derived.sold import mark_changed
 from cardsync.derived.stock import STOCK
 from cardsync.orders.sales_sums import SALES_SUMS
@@ -84,7 +82,6 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
     read_orders.fill(made, seller.seller_id, orders)
 
     async def kept(database: Database) -> None:
-        now = datetime.now(UTC)
         async with database.tenant(seller.seller_id) as session:
             await mark_changed(session, ALL_DAYS, {"seller": seller.seller_id})
             await mark(session, seller.seller_id, Figure.STOCK, Figure.SALES_SUMS)
@@ -92,7 +89,6 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
         await STOCK.work_off(work, seller.seller_id)
         while await SALES_SUMS.work_off(work, seller.seller_id):
             pass
-        await keep_sales(database, seller.seller_id, now)
 
     made.in_database(kept)
     with made.admin() as connection:

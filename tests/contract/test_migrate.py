@@ -164,3 +164,52 @@ def test_pull_sessions_and_lost_refunds_come_along(
             assert connection.execute(tally).fetchone() == (2,)
     finally:
         owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+SALES_BEFORE = """
+    INSERT INTO orders (seller_id, order_number, status, order_date, total_amt, items_total,
+                        items_quantity)
+    VALUES (1, 'A', 'Completed - Paid', '2026-07-01', 5, 0, 0),
+           (1, 'B', 'Completed - Paid', '2026-07-02', 7, 0, 0);
+    INSERT INTO sales_kept (seller_id, ordered, zone, kept_at)
+    VALUES (1, '2026-07-01', 'UTC', now()), (1, '0001-01-01', 'UTC', now());
+    INSERT INTO sales_sum (seller_id, ordered, day, orders, gross, refunded, refunds)
+    VALUES (1, '2026-07-01', '2026-06-30', 1, 5, 0, 0), (1, '2026-07-01', '2026-07-01', 2, 6, 0, 0);
+    INSERT INTO sales_day (seller_id, day, orders, gross, seen_at)
+    VALUES (1, '2026-07-01', 3, 11, now()), (1, '2026-07-02', 1, 7, now()),
+           (1, '2026-07-03', 0, 0, now());
+"""
+
+
+@pytest.mark.slow
+def test_days_that_only_the_former_sums_had_are_counted_anew(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    name = f"{urlsplit(owner_url).path[1:]}_sales"
+    owner.execute(f"CREATE DATABASE {name}")
+    url = urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
+    plain = libpq_url(url, role=None)
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+
+    def moved(to: str, statement: str = "SELECT 1", *, back: bool = False) -> None:
+        with create_engine(engine_url(plain), poolclass=NullPool).begin() as connection:
+            config.attributes["connection"] = connection
+            (command.downgrade if back else command.upgrade)(config, to)
+            connection.exec_driver_sql(statement)
+
+    try:
+        moved("0062", SALES_BEFORE)
+        moved("0070")
+        with psycopg.connect(plain) as connection:
+            stale = connection.execute("SELECT seller_id, ordered::text FROM sales_stale")
+            assert stale.fetchall() == [(1, "2026-07-02")]
+            due = connection.execute("SELECT seller_id, stream, attempts FROM work_due")
+            assert due.fetchall() == [(1, "sales_sums", 0)]
+        moved("0062", back=True)
+        with psycopg.connect(plain) as connection:
+            days = connection.execute("SELECT day::text, orders, gross::text FROM sales_day")
+            assert days.fetchall() == [("2026-07-01", 3, "11.0000")]
+            assert connection.execute("SELECT FROM work_due").fetchall() == []
+    finally:
+        owner.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -44,6 +44,10 @@ class Sheet(NamedTuple):
 
 
 _DAY: Final = "(day - DATE '2000-01-01')"
+_OF_DAY: Final = """
+    (SELECT coalesce(sum(s.{0}), 0) FROM sales_sum s
+      WHERE s.seller_id = sales_kept.seller_id AND s.ordered = sales_kept.ordered)::{1}
+"""
 SHEETS: Final = (
     Sheet(
         "cards.csv", "card", "id",
@@ -88,7 +92,13 @@ SHEETS: Final = (
     Sheet("recommendations.csv", "recommendation", "id", "*"),
     Sheet("recommendation_events.csv", "recommendation_event", "recommendation_id", "*"),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),
-    Sheet("sales_by_day.csv", "sales_day", _DAY, "*"),
+    Sheet(
+        "sales_by_day.csv", "sales_kept", "(ordered - DATE '2000-01-01')",
+        f"seller_id, ordered AS day, {_OF_DAY.format('orders', 'integer')} AS orders,"
+        f" {_OF_DAY.format('gross', 'numeric(20, 4)')} AS gross, kept_at AS seen_at",
+        # The other rows stand for orders without a date.
+        "ordered > DATE '0001-01-01'",
+    ),
     Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),
     Sheet(
         "customer_notes.csv", "customer_note",

@@ -1,7 +1,7 @@
 """Tables of figures that take a scan, kept so that reading them scans nothing:
-`listed_value` (a row for each product line and day) and `shop_figures` (a row for each seller);
-`sales_day`, the sums of a day's orders; and the sums of `sold.py`: `sales_sum`, `sales_game` and
-`sales_pace`, with the days that are kept and those that are out of date.
+`listed_value` (a row for each product line and day) and `shop_figures` (a row for each seller); and
+the sums of `sold.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are kept and
+those that are out of date.
 """
 
 from __future__ import annotations
@@ -65,17 +65,6 @@ class ShopFigures(Base):
     # ten-thousandths of a dollar.
     movers: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     movers_at: Mapped[datetime | None] = mapped_column(Moment)
-
-
-class SalesDay(Base):
-    """The orders of one of the marketplace's days that are not cancelled, and their totals."""
-
-    __tablename__ = "sales_day"
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    day: Mapped[date] = mapped_column(Date, primary_key=True)
-    orders: Mapped[int]
-    gross: Mapped[Decimal] = mapped_column(Sum)
-    seen_at: Mapped[datetime] = mapped_column(Moment)
 
 
 class SalesStale(Base):

@@ -86,6 +86,18 @@ PERIODS: Final = f"""
                    AND {DAY} BETWEEN :first AND :last GROUP BY 1 OFFSET 0) live) found
      GROUP BY day
 """
+# The same by the marketplace's days, which are those of the orders' dates.
+BY_ORDER_DATE: Final = f"""
+    WITH {SPLIT}, sold AS (
+        SELECT s.ordered AS day, s.orders, s.gross
+          FROM kept JOIN sales_sum s ON s.seller_id = :seller AND s.ordered = kept.ordered
+         UNION ALL
+        SELECT live.* FROM days CROSS JOIN LATERAL (
+            SELECT orders.order_date, count(*), coalesce(sum(orders.total_amt), 0)
+              FROM orders WHERE {SOLD} AND orders.order_date = days.ordered
+             GROUP BY 1 OFFSET 0) live
+    )
+"""
 # Few days are to be counted, which the planner cannot know: each is looked up by itself.
 _FOUND: Final = f"""
     SELECT live.* FROM days CROSS JOIN LATERAL (

@@ -24,7 +24,6 @@ from cardsync import clock, errors, limits
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
 from cardsync.derived.kept import Figure, mark
-from cardsync.derived.sales import keep_sales
 from cardsync.orders import rows
 from cardsync.orders.apply import Applied, apply, as_indexed
 from cardsync.orders.pull_sessions import PULLS
@@ -94,8 +93,6 @@ async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     log.info(
         "orders_applied", seller_id=upload.seller_id, upload_id=upload.id, kind=upload.kind, rows=read.count, written=applied.written,
     )  # fmt: skip
-    if upload.kind != "items":
-        await keep_sales(work.database, upload.seller_id, now)
 
 
 def _read(body: bytes, kind: str) -> rows.Rows:

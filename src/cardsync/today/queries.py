@@ -19,9 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agentwork.kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
-from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.database.marketplace_time import PLACED_AT, marketplace_day
 from cardsync.database.snapshot_reads import Reading
-from cardsync.derived.sales import marketplace_day
+from cardsync.derived.sold import BY_ORDER_DATE
 from cardsync.orders.pullable import KEEP_WAITING, PULLABLE, TO_SHIP
 from cardsync.plans.decide import WAITING
 from cardsync.pricing.models import PricingRule
@@ -56,23 +56,16 @@ _SHIPPING = """
        AND orders.status_group = ANY (current_setting('app.waiting')::text[])
      GROUP BY orders.shipping_type HAVING sum(orders.orders) > 0 ORDER BY 2 DESC, 1
 """
-_SALES = """
+_SALES = f"""
+    {BY_ORDER_DATE}
     SELECT coalesce(sum(orders) FILTER (WHERE day = :today), 0)::bigint,
            coalesce(sum(gross) FILTER (WHERE day = :today), 0),
            coalesce(sum(orders) FILTER (WHERE day >= :month), 0)::bigint,
            coalesce(sum(gross) FILTER (WHERE day >= :month), 0),
            coalesce(sum(orders) FILTER (WHERE day <= :before_to), 0)::bigint,
-           coalesce(sum(gross) FILTER (WHERE day <= :before_to), 0),
-           count(*)
-      FROM {days} WHERE seller_id = :seller AND day BETWEEN :before_from AND :today
+           coalesce(sum(gross) FILTER (WHERE day <= :before_to), 0)
+      FROM sold
 """
-_KEPT_SALES = _SALES.format(days="sales_day")
-# Orders that came before their sums were kept: the next upload of orders keeps them.
-_ORDERS = """
-    (SELECT seller_id, order_date AS day, 1 AS orders, total_amt AS gross FROM orders
-      WHERE seller_id = :seller AND status_group <> 'Cancelled') sold
-"""
-_COUNTED_SALES = _SALES.format(days=_ORDERS)
 _FEEDBACK = """
     SELECT rating, count(*) FROM (
         SELECT feedback_rating AS rating FROM (
@@ -252,7 +245,9 @@ async def read_shop(
         "now": now,
         "today": today,
         "month": today.replace(day=1),
-        "before_from": before_from,
+        "zone": caller.account.time_zone,
+        "first_read": before_from,
+        "last_read": today,
         "before_to": before_to,
         "among": _AMONG,
         "feedbacks": FEEDBACKS,
@@ -264,14 +259,12 @@ async def read_shop(
         "waiting": list(WAITING),
     }
     statements = (
-        _TO_PULL, _PULL, _SHIPPING, _KEPT_SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
+        _TO_PULL, _PULL, _SHIPPING, _SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
         _UNANSWERED, _PLANS, _FIGURES, _LISTED, _DELETION, _UPLOADED, _REVIEWS, _RECOMMENDED,
     )  # fmt: skip
     rows = await reading.together(statements, values)
     found = dict(zip(statements, rows, strict=True))
-    [sold], [listed] = found[_KEPT_SALES], found[_LISTED]
-    if not sold[-1]:
-        [sold] = await reading.rows(_COUNTED_SALES, values)
+    [sold], [listed] = found[_SALES], found[_LISTED]
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     broken = await _broken(session, caller) if caller.role == "owner" else ()
     return Shop(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import date, timedelta
+from decimal import Decimal
 
 from builders import an_order
 from cardsync import clock
-from cardsync.derived.sales import keep_sales, marketplace_day, month_before
+from cardsync.database.marketplace_time import marketplace_day
 from cardsync.today.conditions import same_days_before
+from orders_builder import apply_alone, keep_sums
 
 
 def order(number: str, day: date, amount: float, status: str = "Completed - Paid"):
@@ -44,26 +45,17 @@ async def test_sales_are_summed_by_the_marketplaces_days(a_seller):
     assert (await sales(seller))["month_before"] == {"orders": 1, "gross": "7.00"}
 
 
-async def test_sums_that_were_never_kept_are_counted(a_seller):
+async def test_days_that_are_not_kept_are_counted(a_seller):
     seller = await a_seller()
-    await seller.orders([order("A-1", marketplace_day(clock.now()), 4)])
+    today = marketplace_day(clock.now())
+    await seller.orders([order("A-1", today, 4), order("A-2", today.replace(day=1), 5)])
     kept = await sales(seller)
-    await seller.service.sql(
-        seller.id, "DELETE FROM sales_day WHERE seller_id = :id RETURNING day", id=seller.id
-    )
+    # A day that is out of date is counted, and so is one that was never kept.
+    await apply_alone(seller, "/orders", [order("A-1", today, 6)])
+    assert Decimal((await sales(seller))["month"]["gross"]) == Decimal(11)
+    await apply_alone(seller, "/orders", [order("A-1", today, 4)])
+    forgotten = "DELETE FROM sales_kept WHERE seller_id = :id RETURNING ordered"
+    await seller.service.sql(seller.id, forgotten, id=seller.id)
     assert await sales(seller) == kept
-
-
-async def test_two_keepers_at_once_keep_every_day_once(a_seller):
-    seller = await a_seller()
-    now = clock.now()
-    await seller.orders([order("A-1", marketplace_day(now), 4)])
-    database = seller.service.database
-    await asyncio.gather(*(keep_sales(database, seller.id, now) for _ in range(4)))
-    told = await sales(seller)
-    assert told["today"] == {"orders": 1, "gross": "4.00"}
-
-
-def test_the_month_before():
-    assert month_before(date(2026, 1, 31)) == date(2025, 12, 1)
-    assert month_before(date(2026, 3, 1)) == date(2026, 2, 1)
+    await keep_sums(seller)
+    assert await sales(seller) == kept
