@@ -189,10 +189,12 @@ async def _end(session: AsyncSession, due: WorkDue, *, fresh: bool) -> None:
 def _task_of(figure: Figure) -> Task[Any, Any, Any]:
     async def refresh(context: procrastinate.JobContext, seller_id: int) -> None:
         kept: Kept[Any] = context.additional_context["kept"][figure]
-        if figure in AT_ONCE:
-            await runner.take_turn(kept.stream, TASKS[figure], context, seller_id)
-        else:
-            await kept.work_off(work_of(context), seller_id)
+        work = work_of(context)
+        if await kept.work_off(work, seller_id) and figure in AT_ONCE:
+            async with work.database.tenant(seller_id) as session:
+                # Most refreshes leave no mark, and need no other turn.
+                if await _mark_of(figure, session, seller_id) is not None:
+                    await enqueue(session, TASKS[figure], seller_id=seller_id)
 
     return jobs.task(name=f"derived.{figure}", queue="imports", pass_context=True)(refresh)
 

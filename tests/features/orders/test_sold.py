@@ -230,6 +230,14 @@ async def test_a_day_that_is_out_of_date_is_counted_by_the_reader(a_seller):
     assert await as_the_page_says(seller) == await as_the_orders_say(seller)
 
 
+async def test_more_days_than_one_turn_keeps_are_kept_by_the_next(a_seller, monkeypatch):
+    for module in ("derived.sold", "orders.sales_sums"):
+        monkeypatch.setattr(f"cardsync.{module}.DAYS_AT_ONCE", 2)
+    seller = await a_shop(a_seller)
+    await seller.orders([order(number, number) for number in range(1, 6)])
+    assert await kept(seller) == (5, 0)
+
+
 async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_seller, monkeypatch):
     """A plan that was made before the rows of a first upload reads all of them for each batch."""
     seller = await a_shop(a_seller)
