@@ -1,6 +1,4 @@
-"""Cells of the marketplace's order files: a text comes in; the date, the amount or the number that it
-is goes out, or None. Pure.
-"""
+"""Reads the dates, amounts and numbers in cells of the marketplace's order files. Pure."""
 
 from __future__ import annotations
 

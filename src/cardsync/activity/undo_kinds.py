@@ -1,6 +1,6 @@
-"""The kinds of undo: what an entry of the feed holds in `undo` goes in, and the thing is as it was
-before the entry. A kind raises ChangedSince if the thing no longer stands as the entry left it; the
-caller is an owner. Rows come back by their images (`database/row_images.py`).
+"""The kinds of undo: each takes an entry's `undo` and puts things back as they were before the
+entry. A kind raises ChangedSince if something has changed since the entry; the caller is an owner.
+Rows come back by their images (`database/row_images.py`).
 
 To add a kind, write `undo={"kind": …}` with `access.activity.note`, and one line here.
 """

@@ -1,6 +1,4 @@
-"""A statement whose values stand in it as `:name` comes in; the same statement goes out as the driver
-or PREPARE reads it.
-"""
+"""Rewrites a statement with values named `:name` for the driver or for PREPARE."""
 
 from __future__ import annotations
 

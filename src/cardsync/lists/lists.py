@@ -1,5 +1,4 @@
-"""A seller's lists: operations read them with their counts, and make, rename and delete them. A
-caller and a name come in; a `CardListBody` goes out.
+"""Reads a seller's lists with their counts, and makes, renames and deletes them.
 
 Only one transaction at a time makes or renames lists of a seller, so that names, slugs and the
 number of lists hold; every change of a list locks its row.

@@ -1,5 +1,5 @@
-"""The market of products as a look shows it: observations come in as columns; the newest listings and
-the sums of sales of each cell, and the products whose supply fell, go out. Pure.
+"""Computes the newest listings and the sums of sales of each cell from columns of observations, and
+finds the products whose supply fell. Pure.
 
 This is the one form of these rules. An import keeps what it makes of the newest looks
 (`newest.py`), and a backtest makes the same of earlier ones (`of_past.py`). Times are microseconds,

@@ -1,5 +1,5 @@
-"""A person's word on proposals: accepted, dismissed or snoozed, one or many, each for the revision
-that was seen; and the word taken back.
+"""Accepts, dismisses and snoozes proposals for a person, one or many, each for the revision that was
+seen, and undoes these decisions.
 
 The seller's state row is locked first, so of many callers at once exactly one decides. What
 accepting does, and what the feed says, is of each kind.
@@ -62,8 +62,8 @@ class Deciding(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """What was accepted: `rows` by key, the price run that has their prices, and whatever the kind's
-    `told` has to know besides. Of a proposal that was `revised` instead, how.
+    """Proposals that were accepted: `rows` by key, the pricing run of their prices, and what the
+    kind's `told` needs to know. `revised` says how a proposal changed that was not accepted.
     """
 
     rows: Rows
@@ -74,7 +74,7 @@ class Accepted(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the feed says of a decision."""
+    """The entry of the activity feed for a decision."""
 
     action: str
     summary: str
@@ -85,7 +85,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """What is told and done for one kind of proposal: callers name one by a column, its `key`.
+    """The texts and effects of one kind of proposal: callers name one by a column, its `key`.
 
     `accept` does what is proposed, and `put_back` takes it back. The texts say why a proposal is not
     decided or taken back; they may name the key, the state and the revision.

@@ -1,4 +1,4 @@
-"""Finds what may be recommended to a seller at a moment, as rows for the table `recommendation`. It
+"""Finds what may be recommended to a seller at a moment, as rows for the table `proposal`. It
 writes nothing.
 
 A generation reads all cards; accepting reads one of them again, by the same code.
@@ -50,7 +50,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Found:
-    """Rows have the columns of `recommendation`, prices in ten-thousandths. `rule_cards` counts the
+    """Rows have the columns of `proposal`, prices in ten-thousandths. `rule_cards` counts the
     cards that each rule governs.
     """
 

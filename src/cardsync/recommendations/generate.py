@@ -1,4 +1,4 @@
-"""Generates recommendations after a sync, and writes the rows of `recommendation` that differ.
+"""Generates recommendations after a sync, and writes the rows of `proposal` that differ.
 
 Cards and evidence are read in one snapshot, without a lock. One transaction under the seller's row
 then writes everything and removes the mark in `work_due`: a worker that is killed before has
@@ -164,7 +164,7 @@ async def _refresh(session: AsyncSession, asked: Asked[Read]) -> bool:
 
 RECOMMENDATIONS = Kept[Read](
     Figure.RECOMMENDATIONS,
-    tables=("recommendation", "recommendation_scan"),
+    tables=("proposal", "recommendation_scan"),
     source="cards, rules, pins, market evidence and the shop's own sales",
     marked_by="an import and a price run",
     meanwhile="the queue has the last generation and its time; each row has its expiry and revision",

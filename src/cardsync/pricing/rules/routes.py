@@ -1,6 +1,6 @@
 """HTTP routes of pricing's rules, sales, pins and settings.
 
-Bodies are read field by field (`json.py`), so that an error names its field.
+Bodies are read field by field (`inputs/rule_json.py`), so that an error names its field.
 """
 
 from __future__ import annotations
