@@ -7,16 +7,22 @@ least three other sellers behind it (`market/of_cards.py`), and each seller coun
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Final
 
+import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.clock import microseconds
+from cardsync.database.copy import copy_in, encode
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
 from cardsync.derived.kept import Asked, Figure, Kept
-from cardsync.market.evidence import SALES_WEEK, SALES_WINDOW
+from cardsync.market import sums
+from cardsync.market.evidence import SALES_WINDOW
+from cardsync.market.newest import HELD, observed
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 # Numbers of new cells are few; a conflict must not use them up.
@@ -43,31 +49,27 @@ _CARDS: Final = """
      WHERE c.seller_id = :seller AND NOT c.custom AND c.contribution IS NULL
        AND coalesce(p.marketplace_product_id, q.marketplace_product_id) IS NOT NULL
 """
-# The middle of two prices is rounded half-up, as `evidence.median` does.
-_OWN: Final = f"""
-    CREATE TEMP TABLE own_cell ON COMMIT DROP AS
-    WITH sold AS (
-        SELECT i.sku_id, (i.unit_price * 10000)::bigint AS price, {PLACED_AT} AS at
-          FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
-         WHERE orders.seller_id = :seller AND orders.order_date >= :day
-           AND orders.status_group <> 'Cancelled' AND i.unit_price > 0)
-    SELECT product_id, cell, count(price)::integer AS listings, min(price) AS low,
-           0 AS sales, 0 AS sales_week, NULL::bigint AS median, NULL::timestamptz AS newest_sold_at
-      FROM own_card GROUP BY product_id, cell HAVING count(price) > 0
-     UNION ALL
-    SELECT c.product_id, c.cell, 0, NULL, count(*)::integer,
-           (count(*) FILTER (WHERE s.at >= :week))::integer,
-           floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY s.price) + 0.5)::bigint, max(s.at)
-      FROM sold s JOIN own_card c ON c.marketplace_id = s.sku_id
-     WHERE s.at >= :since AND s.at <= :now
-     GROUP BY c.product_id, c.cell
+_SOLD: Final = f"""
+    (SELECT c.product_id, sold.at, c.cell, sold.price
+       FROM (SELECT i.sku_id, (i.unit_price * 10000)::bigint AS price, {PLACED_AT} AS at
+               FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+              WHERE orders.seller_id = :seller AND orders.order_date >= :day
+                AND orders.status_group <> 'Cancelled' AND i.unit_price > 0) sold
+       JOIN own_card c ON c.marketplace_id = sold.sku_id
+      WHERE sold.at BETWEEN :since AND :now) seen
 """
-_MERGED: Final = """
+_OWN_SOLD: Final = """
+    CREATE TEMP TABLE own_sold (product_id bigint, cell smallint, median bigint, sales integer,
+                                sales_week integer, newest_sold_at bigint) ON COMMIT DROP
+"""
+_OWN: Final = """
     CREATE TEMP TABLE own_evidence ON COMMIT DROP AS
-    SELECT product_id, cell, sum(listings)::integer AS listings, min(low) AS low,
-           sum(sales)::integer AS sales, sum(sales_week)::integer AS sales_week,
-           max(median) AS median, max(newest_sold_at) AS newest_sold_at
-      FROM own_cell GROUP BY product_id, cell
+    SELECT product_id, cell, coalesce(l.listings, 0) AS listings, l.low,
+           coalesce(s.sales, 0) AS sales, coalesce(s.sales_week, 0) AS sales_week, s.median,
+           'epoch'::timestamptz + s.newest_sold_at * interval '1 microsecond' AS newest_sold_at
+      FROM (SELECT product_id, cell, count(price)::integer AS listings, min(price) AS low
+              FROM own_card GROUP BY product_id, cell HAVING count(price) > 0) l
+      FULL JOIN own_sold s USING (product_id, cell)
 """
 _GONE: Final = """
     DELETE FROM network_cell n
@@ -105,9 +107,12 @@ async def refresh(session: AsyncSession, seller_id: int, now: datetime) -> int:
     await session.execute(text(_CELLS), seller)
     await session.execute(text(_CARDS), seller)
     await session.execute(text("ANALYZE own_card"))
-    sold = {"since": since, "day": since.date(), "now": now, "week": now - SALES_WEEK}
-    await session.execute(text(_OWN), seller | sold)
-    await session.execute(text(_MERGED))
+    await session.execute(text(_OWN_SOLD))
+    span = {"since": since, "day": since.date(), "now": now}
+    sales = await observed(session, _SOLD, seller | span, sums.SALES)
+    sold = await asyncio.to_thread(_summed, sales, now)
+    await copy_in(session, "own_sold", sold.columns, await asyncio.to_thread(encode, sold))
+    await session.execute(text(_OWN))
     await session.execute(text("ANALYZE own_evidence"))
     written = await run(session, _GONE, seller) + await run(session, _CHANGED, seller)
     await session.execute(text(_LOOKED), seller | {"now": now})
@@ -127,3 +132,10 @@ CELLS = Kept[None](
     meanwhile="evidence has the figures of the last refresh, and `network_look` their age",
     refresh=_refresh,
 )
+
+
+def _summed(sales: pl.DataFrame, now: datetime) -> pl.DataFrame:
+    """Return what a look at the seller's own sales shows at this moment."""
+    looks = sales.select(sums.PRODUCT, sales_fetched_at=pl.lit(microseconds(now))).unique()
+    named = {told: held for held, told in HELD.items() if told in sums.SUMMED}
+    return sums.summed(sales, looks).rename(named)
