@@ -22,7 +22,7 @@ import psutil
 import psycopg
 import pytest
 
-from cardsync.processes import embedded, embedded_host
+from cardsync.processes import embedded, embedded_host, postmaster
 from cardsync.processes.embedded import EmbeddedError, EmbeddedServer, running
 
 ROOT = os.geteuid() == 0
@@ -467,7 +467,7 @@ def test_everything_killed_under_load_keeps_what_was_acknowledged(data: Path, a_
 def test_backends_that_outlive_their_server_end_and_foreign_ones_do_not(
     data: Path, folder: Path, made_before: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(embedded, "REMAINS_SECONDS", (0.3, 0.5, 10.0))
+    monkeypatch.setattr(postmaster, "REMAINS_SECONDS", (0.3, 0.5, 10.0))
     subprocess.run(["cp", "-a", made_before, folder / "foreign"], check=True)
     with (
         running(folder / "foreign") as foreign,
@@ -503,7 +503,7 @@ def test_a_number_that_another_process_got_is_not_taken_for_the_server(data: Pat
     ],
 )
 def test_a_long_recovery_is_waited_for_and_told(data: Path, monkeypatch, step: float):
-    monkeypatch.setattr(embedded, "TELL_SECONDS", step)
+    monkeypatch.setattr(postmaster, "TELL_SECONDS", step)
     with (data / "postgres/cluster/postgresql.conf").open("a") as conf:
         conf.write(f"\nhot_standby = off\nrestore_command = 'sleep {step}; false'\n")
     (data / "postgres/cluster/recovery.signal").touch()

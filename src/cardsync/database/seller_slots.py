@@ -87,6 +87,21 @@ class _Line:
         if work != Work.PRICES_ALL:
             yield self.slots[Work.SHORT]
 
+    async def take(self, work: Work, held: AsyncExitStack) -> None:
+        """Wait for the slots that the work needs. Raises ServiceUnavailable."""
+        self.waiting += 1
+        try:
+            # A file that was begun waits for its next part as long as its reader does.
+            async with asyncio.timeout(None if answer_has_begun() else WAIT_SECONDS):
+                for slots in self.of(work):
+                    await held.enter_async_context(slots)
+        except TimeoutError:
+            raise errors.ServiceUnavailable(
+                "other requests of this account are running already; try again in a few seconds"
+            ) from None
+        finally:
+            self.waiting -= 1
+
 
 class Slots:
     """A process has one object. Jobs and a process's own flushes hold no slots."""
@@ -108,19 +123,7 @@ class Slots:
         whose = request.seller_id if seller_id is None else seller_id
         line = self._of.setdefault(whose, _Line(self.most))
         async with AsyncExitStack() as held:
-            line.waiting += 1
-            try:
-                # A file that was begun waits for its next part as long as its reader does.
-                most = None if answer_has_begun() else WAIT_SECONDS
-                async with asyncio.timeout(most):
-                    for slots in line.of(work):
-                        await held.enter_async_context(slots)
-            except TimeoutError:
-                raise errors.ServiceUnavailable(
-                    "other requests of this account are running already; try again in a few seconds"
-                ) from None
-            finally:
-                line.waiting -= 1
+            await line.take(work, held)
             request.holds += 1
             try:
                 yield

@@ -54,60 +54,62 @@ async def finish(
     With `reprice`, a run over the stored cards follows, since rules have queries.
     """
     now = clock.now()
-    report = outcome.report
-    in_review = bool(verdict.review)
-    async with writer.database.tenant(upload.seller_id) as session:
+    seller_id, in_review = upload.seller_id, bool(verdict.review)
+    end: State = "awaiting_review" if in_review else "done"
+    async with writer.database.tenant(seller_id) as session:
         await bury(session, writer, gone)
         state = await own_state(session, writer.lease)
-        row = await _settled(session, upload, "awaiting_review" if in_review else "done", now)
-        row.report = report
-        changed = await count_changes(session, upload.seller_id, verdict.run_id)
-        await session.execute(
-            update(PriceRun)
-            .where(PriceRun.seller_id == upload.seller_id, PriceRun.id == verdict.run_id)
-            .values(
-                state="awaiting_review" if in_review else "completed",
-                finished_at=now,
-                summary={name: report[name] for name in ("priced", "blocked")}
-                | outcome.moves
-                | {
-                    "changed": changed,
-                    "cards": report["applied"],
-                    "receipts": outcome.receipts,
-                    "reviewed": outcome.reviews.waiting.height if outcome.reviews else 0,
-                },
-            )
-        )
+        row = await _settled(session, upload, end, now)
+        row.report = outcome.report
+        await _end_run(session, upload, verdict, outcome, now)
         await _supersede_reviews(session, upload)
         await settle(session, state, _ended(upload, outcome, in_review, reprice), now)
         if outcome.sold is not None:
             await begun_since(session, state, upload.begun_at or upload.received_at, now)
-        await keep_settled(session, upload.seller_id)
-        await promote(session, upload.seller_id)
-        await note_shown(session, upload.seller_id, now)
+        await keep_settled(session, seller_id)
+        await promote(session, seller_id)
+        await note_shown(session, seller_id, now)
         state.review_upload_id = upload.id if in_review else None
-        if verdict.believable:
-            await _snapshot_lines(session, upload, outcome.lines)
-        if outcome.new_lines:
-            await _enable_lines(session, upload.seller_id, outcome.new_lines)
-        await _keep_sets(session, upload.seller_id, outcome.sets)
-        _note(session, upload, report, now)
+        await _keep_names(session, upload, verdict, outcome)
+        _note(session, upload, outcome.report, now)
         if reprice:
-            await begin(session, upload.seller_id, "sync", now, upload_id=upload.id)
-        await sync_state.upload_finished(
-            session,
-            upload.seller_id,
-            "in_review" if in_review else "completed",
-            now,
-        )
+            await begin(session, seller_id, "sync", now, upload_id=upload.id)
+        told = "in_review" if in_review else "completed"
+        await sync_state.upload_finished(session, seller_id, told, now)
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)
-    _count(upload, "awaiting_review" if in_review else "done", now)
+    _count(upload, end, now)
     log.info(
         "upload_imported",
-        seller_id=upload.seller_id,
+        seller_id=seller_id,
         upload_id=upload.id,
-        **{k: report[k] for k in COUNTS},
+        **{name: outcome.report[name] for name in COUNTS},
+    )
+
+
+async def _end_run(
+    session: AsyncSession,
+    upload: Upload,
+    verdict: Verdict,
+    outcome: Outcome,
+    now: datetime,
+) -> None:
+    """End the price run of the upload with its counts."""
+    report = outcome.report
+    counts = {
+        "priced": report["priced"],
+        "blocked": report["blocked"],
+        **outcome.moves,
+        "changed": await count_changes(session, upload.seller_id, verdict.run_id),
+        "cards": report["applied"],
+        "receipts": outcome.receipts,
+        "reviewed": outcome.reviews.waiting.height if outcome.reviews else 0,
+    }
+    state = "awaiting_review" if verdict.review else "completed"
+    await session.execute(
+        update(PriceRun)
+        .where(PriceRun.seller_id == upload.seller_id, PriceRun.id == verdict.run_id)
+        .values(state=state, finished_at=now, summary=counts)
     )
 
 
@@ -204,6 +206,20 @@ async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
         """),
         ids,
     )
+
+
+async def _keep_names(
+    session: AsyncSession,
+    upload: Upload,
+    verdict: Verdict,
+    outcome: Outcome,
+) -> None:
+    """Keep which product lines and sets the upload showed."""
+    if verdict.believable:
+        await _snapshot_lines(session, upload, outcome.lines)
+    if outcome.new_lines:
+        await _enable_lines(session, upload.seller_id, outcome.new_lines)
+    await _keep_sets(session, upload.seller_id, outcome.sets)
 
 
 async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str]) -> None:

@@ -19,8 +19,17 @@ from cardsync.access.models import Account
 from cardsync.plans.actions import Actions, kept_actions
 from cardsync.plans.effect import Reach, reach_of
 from cardsync.plans.propose import propose_write
-from cardsync.plans.risk import broken_limit, confirmation_of, needs_confirmation, risk_of, signed
+from cardsync.plans.risk import (
+    Broken,
+    Size,
+    broken_limit,
+    confirmation_of,
+    needs_confirmation,
+    risk_of,
+    signed,
+)
 from cardsync.plans.weigh import weigh
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.moves import record
@@ -74,35 +83,55 @@ async def write(
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id)
     live = await run_of(session, account, now)
-    if isinstance(action, Waiting):
-        actions, reach = _RUN if action.by_rules else _NOTHING, action.reach
-    else:
-        try:
-            actions = kept_actions([action])
-        except errors.InvalidPayload:
-            # The write itself says what is wrong, or does nothing; whatever it does is weighed.
-            actions, reach = _NOTHING, Reach(ON_SALE, {})
-        else:
-            found = await reach_of(session, caller.seller_id, live, actions)
-            if found is None:
-                return await do()
-            reach = found
+    meant = await _meant(session, caller.seller_id, live, action)
+    if meant is None:
+        return await do()
     savepoint = await session.begin_nested()
     try:
-        weighed = await weigh(session, account, live, actions, reach, do, now)
-        size = weighed.size
-        if by_member and needs_confirmation(size):
-            raise confirmation_of(size)
-        broken = None if by_member else broken_limit(size)
+        weighed = await weigh(session, account, live, *meant, do, now)
+        if by_member and needs_confirmation(weighed.size):
+            raise confirmation_of(weighed.size)
+        broken = None if by_member else broken_limit(weighed.size)
     except BaseException:
         await savepoint.rollback()
         raise
-    if broken is None:
-        await savepoint.commit()
-        if not by_member and weighed.moved is not None and records(action):
-            await record(session, caller.seller_id, weighed.moved, now)
-        return weighed.result
-    await savepoint.rollback()
+    if broken is not None:
+        await savepoint.rollback()
+        raise await _kept_for_review(writer, action, broken, weighed.size)
+    await savepoint.commit()
+    if not by_member and weighed.moved is not None and records(action):
+        await record(session, caller.seller_id, weighed.moved, now)
+    return weighed.result
+
+
+async def _meant(
+    session: AsyncSession,
+    seller_id: int,
+    live: Run,
+    action: Mapping[str, Any] | Waiting,
+) -> tuple[Actions, Reach] | None:
+    """Return the write as actions of a plan, and the cards that it reaches; None if it reaches
+    none.
+    """
+    if isinstance(action, Waiting):
+        return _RUN if action.by_rules else _NOTHING, action.reach
+    try:
+        actions = kept_actions([action])
+    except errors.InvalidPayload:
+        # The write itself says what is wrong, or does nothing; whatever it does is weighed.
+        return _NOTHING, Reach(ON_SALE, {})
+    reach = await reach_of(session, seller_id, live, actions)
+    return None if reach is None else (actions, reach)
+
+
+async def _kept_for_review(
+    writer: Writer,
+    action: Mapping[str, Any] | Waiting,
+    broken: Broken,
+    size: Size,
+) -> errors.NeedsReview:
+    """Keep the write as a plan, unless it is of a thing that waits already. Return the refusal."""
+    session, caller, settings, now, _ = writer
     if isinstance(action, Waiting):
         proposal, page = action.id, action.page
     else:
@@ -110,7 +139,7 @@ async def write(
         proposal, page = plan.id, f"/plans/{plan.id}"
     # The plan stays though the request is refused.
     await session.commit()
-    raise errors.NeedsReview(
+    return errors.NeedsReview(
         broken.error,
         proposal_id=proposal,
         confirm_url=f"{settings.origin}{page}",

@@ -14,21 +14,18 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from urllib.parse import quote
 
-import psutil  # type: ignore[import-untyped]
 import psycopg
 from psycopg import sql
 
-from cardsync import clock
 from cardsync.database.urls import APP_ROLE
+from cardsync.processes import postmaster
 from cardsync.processes.embedded_host import (
     CLUSTER,
     SOCKET_NAME,
@@ -41,6 +38,7 @@ from cardsync.processes.embedded_host import (
     make_folder,
     socket_folder,
 )
+from cardsync.processes.postmaster import Say
 
 __all__ = ["EmbeddedError", "EmbeddedServer", "StillRecovering", "running"]
 
@@ -49,12 +47,6 @@ DATABASE = "cardsync"
 PORT = 5432  # no port is opened: it is the end of the socket's name, in a folder of our own
 
 START_SECONDS = 300.0
-STOP_SECONDS = 120.0
-TELL_SECONDS = 3.0
-POLL_SECONDS = 0.02
-# Processes that outlived their server may take this long: on their own, after SIGQUIT, after
-# SIGKILL.
-REMAINS_SECONDS = (2.0, 3.0, 10.0)
 
 # These settings are in postgresql.conf of a new cluster, where its owner may change them: sized
 # for a laptop, durability kept. The log gets neither statements nor the values in them.
@@ -89,8 +81,6 @@ _SETTINGS = {
     "log_truncate_on_rotation": "on",
 }
 
-Say = Callable[[str], None]
-
 
 class StillRecovering(EmbeddedError):
     """The server is alive but did not get ready in time; it goes on, and a later start adopts
@@ -120,10 +110,7 @@ class EmbeddedServer:
 
     def is_up(self) -> bool:
         """Whether its main process lives; cheap enough to ask twice a second."""
-        with suppress(psutil.Error, OSError, ValueError, IndexError):
-            process = psutil.Process(int(_pid_file(self.data_dir)[0]))
-            return bool(process.name() == "postgres" and process.status() != psutil.STATUS_ZOMBIE)
-        return False
+        return postmaster.is_up(self.data_dir)
 
     def _url(self, role: str, dbname: str) -> str:
         host = quote(os.fsencode(self.socket_dir), safe="")
@@ -204,7 +191,7 @@ def _leave(home: Path, users: int, say: Say) -> None:
     except BlockingIOError:
         return
     try:
-        _stop(home / CLUSTER, say)
+        postmaster.stop(home / CLUSTER, say)
     finally:
         fcntl.flock(users, fcntl.LOCK_UN)
 
@@ -249,26 +236,9 @@ def _await_lock(lock: int, kind: int, say: Say) -> None:
             return False
         return True
 
-    _wait(taken, float("inf"), say, "Another cardsync process is starting or stopping PostgreSQL")
-
-
-def _wait(
-    done: Callable[[], bool],
-    limit: float,
-    say: Say,
-    what: str,
-) -> bool:
-    """Poll until `done`, and report `what` every few seconds; False when the limit is over."""
-    begun = told = clock.monotonic()
-    while not done():
-        now = clock.monotonic()
-        if now - begun > limit:
-            return False
-        if now - told >= TELL_SECONDS:
-            told = now
-            say(f"{what} ({now - begun:.0f} s)")
-        time.sleep(POLL_SECONDS)
-    return True
+    postmaster.wait(
+        taken, float("inf"), say, "Another cardsync process is starting or stopping PostgreSQL"
+    )
 
 
 def _create_cluster(home: Path, install: Path, account: Account) -> None:
@@ -319,17 +289,17 @@ def _adopt(home: Path, say: Say) -> Path | None:
     cluster = home / CLUSTER
 
     def settled() -> bool:
-        return _postmaster(cluster) is None or _pid_file(cluster)[7:8] == ["ready"]
+        return postmaster.living(cluster) is None or postmaster.pid_file(cluster)[7:8] == ["ready"]
 
-    if not _wait(settled, START_SECONDS, say, "PostgreSQL is recovering its data"):
+    if not postmaster.wait(settled, START_SECONDS, say, "PostgreSQL is recovering its data"):
         raise StillRecovering(_not_ready(home))
-    if _postmaster(cluster) is None:
+    if postmaster.living(cluster) is None:
         return None
-    sockets = Path(_pid_file(cluster)[4])
+    sockets = Path(postmaster.pid_file(cluster)[4])
     if not (
         sockets / SOCKET_NAME
     ).exists():  # a cleaner of temporary folders took it: nobody could ever connect
-        _stop(cluster, say)
+        postmaster.stop(cluster, say)
         return None
     return sockets
 
@@ -337,7 +307,7 @@ def _adopt(home: Path, say: Say) -> Path | None:
 def _start(home: Path, install: Path, account: Account, say: Say) -> Path:
     cluster = home / CLUSTER
     sockets = socket_folder(home, account)
-    _clear_remains(cluster, sockets, say)
+    postmaster.clear_remains(cluster, sockets, say)
     if not (home / "log").exists():
         make_folder(home / "log", 0o700)
         account.own(home / "log")
@@ -358,16 +328,18 @@ def _start(home: Path, install: Path, account: Account, say: Say) -> Path:
 
 def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
     def settled() -> bool:
-        lines = _pid_file(home / CLUSTER)
+        lines = postmaster.pid_file(home / CLUSTER)
         return server.poll() is not None or (
             lines[:1] == [str(server.pid)] and lines[7:8] == ["ready"]
         )
 
     try:
-        ready = _wait(settled, START_SECONDS, say, "PostgreSQL is starting and recovering its data")
+        ready = postmaster.wait(
+            settled, START_SECONDS, say, "PostgreSQL is starting and recovering its data"
+        )
     except BaseException:  # a signal while waiting: no server must stay behind unseen
         server.send_signal(signal.SIGINT)
-        server.wait(STOP_SECONDS)
+        server.wait(postmaster.STOP_SECONDS)
         raise
     if server.poll() is not None:
         raise EmbeddedError(
@@ -383,102 +355,6 @@ def _not_ready(home: Path) -> str:
         f"PostgreSQL in {home} is still starting after {START_SECONDS:.0f} s and goes on; "
         f"start again later. Its last words:\n{_last_words(home)}"
     )
-
-
-def _clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
-    """After a crash processes may outlive their server, writing to its files and memory: no new
-    one starts beside them. Nor does one start while a lock file names a number that is in use, be
-    it by a dead server that was not reaped."""
-    for signum, patience in zip(
-        (None, signal.SIGQUIT, signal.SIGKILL),
-        REMAINS_SECONDS,
-        strict=True,
-    ):
-        for process in _processes(cluster) if signum else []:
-            with suppress(psutil.Error):
-                process.send_signal(signum)
-        if _wait(
-            lambda: not _processes(cluster),
-            patience,
-            say,
-            "Processes of a crashed PostgreSQL are ending",
-        ):
-            break
-    else:
-        pids = ", ".join(str(process.pid) for process in _processes(cluster))
-        raise EmbeddedError(
-            f"Processes of a crashed server still use {cluster} and do not end: {pids}."
-        )
-    for stale in (
-        cluster / "postmaster.pid",
-        sockets / SOCKET_NAME,
-        sockets / f"{SOCKET_NAME}.lock",
-    ):
-        stale.unlink(missing_ok=True)
-
-
-def _stop(cluster: Path, say: Say) -> None:
-    """Stop the server fast: clients are disconnected, the data is written.
-
-    If that takes too long, stop it at once; the next start recovers.
-    """
-    for signum, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 10.0)):
-        postmaster = _postmaster(cluster)
-        if postmaster is None:
-            return
-        with suppress(psutil.Error):
-            postmaster.send_signal(signum)
-        ended = partial(_has_ended, postmaster)
-        if _wait(ended, patience, say, "PostgreSQL is stopping"):
-            return
-
-
-def _has_ended(process: Any) -> bool:
-    with suppress(
-        ChildProcessError
-    ):  # a dead child of ours is reaped; somebody else's is dead all the same
-        os.waitpid(process.pid, os.WNOHANG)
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return True
-
-
-def _postmaster(cluster: Path) -> Any | None:
-    """Return the living server of exactly this cluster.
-
-    The file may name a dead process, or one that got its number since.
-    """
-    lines = _pid_file(cluster)
-    return next(
-        (process for process in _processes(cluster) if lines[:1] == [str(process.pid)]), None
-    )
-
-
-def _pid_file(cluster: Path) -> list[str]:
-    """Read process, folder, start, port, socket folder, address, memory, state; fewer while the
-    server is coming up.
-    """
-    with suppress(FileNotFoundError):
-        return [
-            os.fsdecode(line).strip()
-            for line in (cluster / "postmaster.pid").read_bytes().splitlines()
-        ]
-    return []
-
-
-def _processes(cluster: Path) -> list[Any]:
-    """Find the server and backends of this cluster: all of them work in its folder.
-
-    Dead processes that were not reaped do not count.
-    """
-
-    def belongs(process: Any) -> bool:
-        with suppress(psutil.Error, OSError):
-            return process.name() == "postgres" and Path(process.cwd()) == cluster
-        return False
-
-    return [process for process in psutil.process_iter() if belongs(process)]
 
 
 def _last_words(home: Path) -> str:
