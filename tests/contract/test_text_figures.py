@@ -4,6 +4,7 @@ import pytest
 
 from text_figures import (
     BENCH,
+    MOST_CHARACTERS,
     SRC,
     TESTS,
     docstrings_in_dialect,
@@ -15,6 +16,7 @@ from text_figures import (
 
 FILES = sorted(SRC.rglob("*.py"))
 AGENT = sorted((SRC.parent / "agent" / "src").rglob("*.py"))
+TEMPLATES = sorted(SRC.rglob("templates/**/*.html"))
 BESIDE = [*TESTS.rglob("*.py"), *BENCH.rglob("*.py")]
 
 
@@ -25,6 +27,12 @@ def test_the_code_stays_under_seven_and_a_half_tokens_a_line():
 @pytest.mark.parametrize("files", [FILES, BESIDE], ids=["src", "tests and bench"])
 def test_less_than_one_line_in_two_hundred_has_over_100_characters(files):
     assert share_of_long_lines(files) < 0.005
+
+
+@pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.name)
+def test_no_line_of_a_template_has_over_100_characters(file):
+    lines = enumerate(file.read_text().splitlines(), 1)
+    assert [place for place, line in lines if len(line) > MOST_CHARACTERS] == []
 
 
 def test_no_docstring_begins_with_a_word_that_hides_its_subject():
