@@ -1,6 +1,4 @@
-"""The processes of one embedded PostgreSQL: a cluster's folder goes in; its living server comes
-out, or is stopped, and what a crash left behind is cleared away.
-"""
+"""Finds and stops the server of one embedded PostgreSQL cluster, and removes what a crash left."""
 
 from __future__ import annotations
 
