@@ -19,6 +19,7 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.notify import notify
+from cardsync.database.session import run
 from cardsync.orders import pull_sessions
 from cardsync.pulling.progress import Mark, Outcome
 from cardsync.pulling.queue import PhoneLink, Queue, read_queue
@@ -231,6 +232,25 @@ async def _carry_on(
         )
 
 
+_IN_QUEUE: Final = """
+    SELECT count(*) FROM pull_session_item
+     WHERE seller_id = :seller AND session_id = :session AND item_id = :item
+       AND coalesce(product_line, '') = :line
+"""
+# A phone shows one card: what it showed before is free again.
+_FREE: Final = """
+    DELETE FROM pull_claim WHERE seller_id = :seller AND session_id = :session
+       AND device = :device AND item_id <> :item
+"""
+_CLAIM: Final = """
+    INSERT INTO pull_claim AS c (seller_id, session_id, item_id, device, until)
+    VALUES (:seller, :session, :item, :device, :until)
+    ON CONFLICT (seller_id, session_id, item_id)
+       DO UPDATE SET device = excluded.device, until = excluded.until
+     WHERE c.device = excluded.device OR c.until <= :now
+"""
+
+
 async def claim(
     session: AsyncSession,
     caller: Caller,
@@ -253,38 +273,13 @@ async def claim(
         "until": now + timedelta(seconds=CLAIM_SECONDS),
     }
     await _link_is_open(session, caller.seller_id, link)
-    known = await session.scalar(
-        text("""
-            SELECT count(*) FROM pull_session_item
-             WHERE seller_id = :seller AND session_id = :session AND item_id = :item
-               AND coalesce(product_line, '') = :line
-        """),
-        named,
-    )
-    if not known:
+    if not await session.scalar(text(_IN_QUEUE), named):
         raise errors.NotFound(f"there is no card {item_id} in this queue any more")
-    # A phone shows one card: what it showed before is free again.
-    freed = await session.scalars(
-        text("""
-            DELETE FROM pull_claim WHERE seller_id = :seller AND session_id = :session
-               AND device = :device AND item_id <> :item RETURNING item_id
-        """),
-        named,
-    )
-    taken = await session.scalar(
-        text("""
-            INSERT INTO pull_claim AS c (seller_id, session_id, item_id, device, until)
-            VALUES (:seller, :session, :item, :device, :until)
-            ON CONFLICT (seller_id, session_id, item_id)
-               DO UPDATE SET device = excluded.device, until = excluded.until
-             WHERE c.device = excluded.device OR c.until <= :now
-            RETURNING c.item_id
-        """),
-        named,
-    )
-    if taken is not None or freed.all():
+    freed = await run(session, _FREE, named)
+    taken = await run(session, _CLAIM, named)
+    if taken or freed:
         await notify(session, pull_sessions.PULLS, f"{caller.seller_id}:{link.session_id}")
-    return taken is not None
+    return taken > 0
 
 
 def outcome_of(queue: Queue, mark_id: str) -> tuple[Outcome, int]:

@@ -51,15 +51,12 @@ async def ask(
     """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
-    waiting = await open_one(session, caller.seller_id)
-    if waiting is not None and waiting.expires_at <= now:
-        await end(session, state, waiting, "expired", now)
-        waiting = None
-    if waiting is not None and waiting.scope != scope:
-        raise errors.RollbackOpen(
-            f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it is over"
-        )
+    waiting = await _waiting(session, state, now)
     if waiting is not None:
+        if waiting.scope != scope:
+            raise errors.RollbackOpen(
+                f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it is over"
+            )
         return waiting, False
     if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
         raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
@@ -85,6 +82,19 @@ async def ask(
         now,
     )
     return rollback, bool(cards)
+
+
+async def _waiting(
+    session: AsyncSession,
+    state: SyncState,
+    now: datetime,
+) -> PriceRollback | None:
+    """Return the rollback that is not over; one whose time is over ends here."""
+    waiting = await open_one(session, state.seller_id)
+    if waiting is None or waiting.expires_at > now:
+        return waiting
+    await end(session, state, waiting, "expired", now)
+    return None
 
 
 def told_of(scope: Mapping[str, Any]) -> str:
