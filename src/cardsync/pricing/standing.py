@@ -107,15 +107,13 @@ _PINS: Final = """
 """
 _FOR_RUN: Final = """
     SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
-           coalesce(array_agg(pin), '{}') AS pin,
-           coalesce(array_agg(approved_price), '{}') AS approved_price
-      FROM (SELECT marketplace_id,
-                   max((price * 10000)::bigint) FILTER (WHERE kind = 'pin') AS pin,
-                   max((price * 10000)::bigint) FILTER (WHERE kind = 'accepted') AS approved_price
-              FROM price_decision
-             WHERE seller_id = :seller AND kind = ANY (CAST(:kinds AS text[]))
-               AND (until IS NULL OR until > :now)
-             GROUP BY marketplace_id) d
+           coalesce(array_agg(CASE WHEN kind = 'pin' THEN (price * 10000)::bigint END), '{}')
+               AS pin,
+           coalesce(array_agg(CASE WHEN kind = 'accepted' THEN (price * 10000)::bigint END), '{}')
+               AS approved_price
+      FROM price_decision
+     WHERE seller_id = :seller AND kind = ANY (CAST(:kinds AS text[]))
+       AND (until IS NULL OR until > :now)
 """
 _DECIDED: Final = {"marketplace_id": pl.Int64, "pin": pl.Int64, "approved_price": pl.Int64}
 
@@ -139,7 +137,9 @@ async def decided_of(
     kinds = ["pin", "accepted"] if reviewed else ["pin"]
     values = {"seller": seller_id, "kinds": kinds, "now": now}
     row = (await session.execute(text(_FOR_RUN), values)).one()
-    return pl.DataFrame(dict(row._mapping), schema=_DECIDED)
+    found = pl.DataFrame(dict(row._mapping), schema=_DECIDED)
+    # A card may have both.
+    return found.group_by("marketplace_id").max()
 
 
 def with_decided(cards: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
