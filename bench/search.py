@@ -24,7 +24,7 @@ import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.cards.queries import _COLUMNS, _FROM
-from cardsync.database.snapshot_reads import _read as _bindable
+from cardsync.database.bound_text import named
 from cardsync.database.urls import libpq_url
 from cardsync.search.parser import parse
 from ground import Client, Ground, Report
@@ -226,7 +226,7 @@ class Hand:
             " WHERE c.seller_id = :seller"
             f" AND c.id = ANY (ARRAY[{','.join(map(str, ids))}]::bigint[])"
         )
-        self.connection.execute(_bindable(query), {"seller": self.seller})
+        self.connection.execute(named(query), {"seller": self.seller})
 
     def apart(self, text: str) -> int:
         where = self._where(text)
