@@ -51,7 +51,7 @@ def a_link(shop: Shop) -> tuple[int, str]:
 
 def a_phone(browser: Browser, link: str) -> Page:
     context = browser.new_context(viewport={"width": 360, "height": 800})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     page.goto(link)
     page.locator("#current .marks button").first.wait_for()
