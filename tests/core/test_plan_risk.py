@@ -99,7 +99,7 @@ RULE = {"5": {"name": "R", "floor": None}}
         ({}, {}, None),
         ({"rules": RULE}, {"rules": {"5": {"name": "R", "floor": "1.00"}}}, "floor was nothing"),
         ({"rules": RULE}, {}, "Rule 5 “R” is gone."),
-        ({"order": [1, 2]}, {"order": [2, 1]}, "another order"),
+        ({"order": [1, 2]}, {"order": [2, 1]}, "their order have changed"),
         ({"pins": {"7": None}}, {"pins": {"7": "2.00"}}, "was not pinned and is pinned at 2.00"),
         ({"lists": {"3": {"name": "A", "cards": 1}}}, {}, "List 3 “A” is gone."),
         ({}, {"lists": {"3": {"name": "A", "cards": 1}}}, "made meanwhile"),
