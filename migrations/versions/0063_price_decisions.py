@@ -1,4 +1,4 @@
-"""What was decided about the price of a card stands in one table: pins, accepted and confirmed
+"""Decisions about the price of a card are kept in one table: pins, accepted and confirmed
 prices, caps, targets of sales and hold-outs.
 """
 

@@ -1,5 +1,5 @@
-"""Rows as they were before a change and as they became: one statement compares what stands with the
-latter and puts back the former, or tells which row stands otherwise.
+"""Undoes a change of rows by their images: one statement compares the rows with their images after
+the change and puts back those before it, or finds a row that differs.
 
 An image holds a row's columns as JSON; None is a row that is not there.
 """
@@ -52,7 +52,7 @@ _SWAP: Final = """
 
 
 class Otherwise(NamedTuple):
-    """A row that does not stand as it became: it is gone, is there again, or `columns` differ."""
+    """A row that has changed since: it is gone, is there again, or `columns` differ."""
 
     id: int
     standing: Image | None
@@ -84,7 +84,7 @@ class RowImages:
         )
 
     def of(self, row: Any) -> dict[str, Any]:
-        """Return the image of a row that stands."""
+        """Return the image of a row."""
         names = ("id", *self.columns, "created_at")
         return {name: _plain(getattr(row, name)) for name in names}
 
@@ -96,11 +96,11 @@ class RowImages:
         was: Images,
         now: datetime,
     ) -> Otherwise | None:
-        """Put the rows back as they were, or return one that does not stand as it became."""
+        """Put the rows back as they were, or return one that has changed since."""
         values = {"seller": seller_id, "now": now, "ids": [int(id) for id in became]}
         images = {"became": _records(became), "was": _records(was)}
         found = (await session.execute(self._swap, values | images)).first()
-        # What the session holds of these rows is out of date.
+        # The session holds these rows as they were before the statement.
         for row in session.identity_map.values():
             if isinstance(row, self.table):
                 session.expunge(row)

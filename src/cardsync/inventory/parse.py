@@ -109,7 +109,7 @@ class Parsed:
 
     frame: pl.DataFrame
     read_as: ProductLines
-    # So many of the rejected rows are listed one by one.
+    # The report lists at most this number of rejected rows.
     listed: int = limits.REJECTED_LISTED
     rows: int = 0
     rejected: list[Rejected] = field(default_factory=list)

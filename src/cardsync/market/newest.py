@@ -21,7 +21,7 @@ from cardsync.database.session import run
 from cardsync.market import sums
 from cardsync.market.evidence import SALES_WINDOW, SUPPLY_SINCE
 
-# So many products are summed at once: this bounds the memory of an import.
+# This number of products is summed at once. It bounds the memory of an import.
 _AT_ONCE: Final = 20_000
 
 

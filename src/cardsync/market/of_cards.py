@@ -27,7 +27,7 @@ from cardsync.market.evidence import LISTINGS_FRESH, SALES_FETCHED, SUPPLY_SINCE
 from cardsync.market.stored import recent_supply
 
 TIME: Final = pl.Datetime("us", "UTC")
-# So many sellers besides the reader are behind each figure of the network.
+# Each figure of the network needs this number of sellers besides the reader.
 SELLERS: Final = 3
 # A shop with so large a part of all products reads the whole table: to name them costs more.
 _MANY: Final = 5_000
@@ -92,7 +92,7 @@ def _or_zero(columns: Mapping[str, str]) -> dict[str, str]:
     return {name: f"coalesce({column}, 0)::bigint" for name, column in columns.items()}
 
 
-# What is read of the tables, as integers that are never null.
+# The columns that are read, as integers that are never null.
 _CLOCKS: Final = ("sales_fetched_at", "listings_observed_at")
 _ABSENT_AS_ZERO: Final = ("listings_low", "sales_median", "sales_newest_at")
 _LOOKS: Final = (

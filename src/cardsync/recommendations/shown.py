@@ -12,7 +12,7 @@ import msgspec
 from cardsync.money import dollars
 from cardsync.recommendations.why_held import WORDS
 
-# So few listings of a card are worth a badge.
+# A card with at most this many listings gets a badge.
 FEW: Final = 3
 
 

@@ -86,7 +86,7 @@ _FORGET: Final = """
      WHERE seller_id = :seller AND family = 'review'
        AND (settled_at <= :forgotten OR state = 'pending' AND expires_at <= :forgotten)
 """
-# So does one whose card is at a sale's price.
+# A review gives way, too, when a sale sets its card's price.
 _GIVE_WAY: Final = """
     UPDATE proposal r
        SET state = 'accepted', kind = 'sale', current_price = NULL, proposed_price = d.price,
