@@ -51,7 +51,8 @@ async def one_line(response: httpx.Response) -> None:
     """Put a page's lines together, as a browser shows them: tests do not depend on where a template
     breaks its lines.
     """
-    if not response.headers.get("Content-Type", "").startswith("text/html"):
+    raw = response.request.extensions.get("raw", False)
+    if raw or not response.headers.get("Content-Type", "").startswith("text/html"):
         return
     await response.aread()
     parts = _AS_IT_IS.split(response.text)

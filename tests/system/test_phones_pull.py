@@ -62,11 +62,21 @@ def shown(page: Page) -> int:
     return int(page.locator("#progress progress").evaluate("bar => bar.value"))
 
 
+# Reads and clicks in one step: between two, another phone may win the claim to the card.
+_PULL = """() => {
+  const quantity = document.querySelector("#current .quantity");
+  document.querySelector("#current .marks button")?.click();
+  return quantity ? parseInt(quantity.textContent) : 0;
+}"""
+
+
 def pull(page: Page) -> int:
     """Pull the card that is shown; return how many copies."""
-    copies = int(page.locator("#current .quantity").inner_text().split()[0])
-    page.locator("#current .marks button").first.click()
-    return copies
+    return int(page.wait_for_function(_PULL).json_value())
+
+
+def pull_if_shown(page: Page) -> int:
+    return int(page.evaluate(_PULL))
 
 
 def until(page: Page, pulled: int, seconds: float) -> float:

@@ -18,7 +18,8 @@ TOKEN = re.compile(r'name="csrf-token" content="([^"]+)"')
 
 async def _wire(http, path, accepted):
     """Return the headers and the bytes as they come."""
-    async with http.stream("GET", path, headers={"Accept-Encoding": accepted}) as answer:
+    headers = {"Accept-Encoding": accepted}
+    async with http.stream("GET", path, headers=headers, extensions={"raw": True}) as answer:
         return answer.headers, b"".join([part async for part in answer.aiter_raw()])
 
 

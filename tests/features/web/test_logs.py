@@ -6,13 +6,13 @@ import asyncio
 import base64
 import io
 import json
-import sys
 
 import httpx
 import pytest
 import structlog
 from litestar import get
 
+import loggers
 from builders import a_csv, a_png, a_row
 from cardsync import concurrency, logs
 from cardsync.asgi import create_app
@@ -25,26 +25,13 @@ def log(monkeypatch):
     before = structlog.get_config()
     monkeypatch.setattr("sys.stderr", written)
     logs.setup_logging("debug", "json")
-    # Loggers that other tests have used keep their old configuration; the middleware's is one of
-    # them.
     structlog.configure(cache_logger_on_first_use=False)
-    for module in _modules_with_a_log():
-        monkeypatch.setattr(module, "log", structlog.get_logger(module.__name__))
+    loggers.renewed(monkeypatch)
     yield written
     monkeypatch.undo()
     logs.setup_logging("warning", "json")
     # The very lists of before: loggers that were used keep them, and `capture_logs` changes them.
     structlog.configure(**before)
-
-
-def _modules_with_a_log():
-    ours = [
-        module
-        for name, module in sys.modules.items()
-        if name.startswith("cardsync.") and hasattr(module, "log")
-    ]
-    assert len(ours) > 3
-    return ours
 
 
 async def test_a_request_is_logged_with_its_id_route_and_status(a_seller, log):

@@ -9,13 +9,12 @@ import errno
 from datetime import timedelta
 
 import pytest
-import structlog
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+import loggers
 from cardsync import clock
 from cardsync.derived.kept import Figure, Kept, mark
-from cardsync.work import runner
 from cardsync.work.setbacks import MAX_FAILURES
 
 COUNT = """
@@ -112,8 +111,7 @@ async def test_a_refresh_that_is_not_done_goes_on_at_the_next_turn(seller):
 
 
 async def test_a_refresh_that_fails_by_itself_is_given_up_until_the_next_mark(seller, monkeypatch):
-    # A logger that was used keeps the configuration of that time, which `capture_logs` misses.
-    monkeypatch.setattr(runner, "log", structlog.get_logger(runner.__name__))
+    loggers.renewed(monkeypatch)
 
     async def broken(session, asked):
         await count(session, asked)

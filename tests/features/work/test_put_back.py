@@ -12,9 +12,9 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-import structlog
 from structlog.testing import capture_logs
 
+import loggers
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.database.urls import libpq_url
@@ -26,7 +26,7 @@ from cardsync.pricing.runs import reprice
 from cardsync.processes.worker import STREAMS as TASKS
 from cardsync.seller_state.state import release_lease, take_lease
 from cardsync.storage import LocalStore
-from cardsync.work import runner, streams
+from cardsync.work import runner
 from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
 from stopped_workers import state_of
@@ -205,9 +205,7 @@ def pauses(logs):
 
 @pytest.fixture(autouse=True)
 def _loggers_of_now(monkeypatch):
-    """Loggers that were used keep the configuration of that time, which `capture_logs` misses."""
-    for module in (runner, streams):
-        monkeypatch.setattr(module, "log", structlog.get_logger(module.__name__))
+    loggers.renewed(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
