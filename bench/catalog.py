@@ -16,8 +16,8 @@ from time import perf_counter
 import polars as pl
 
 import ground
-from cardsync.catalog.load import Report as Imported
-from cardsync.catalog.load import load
+from cardsync.catalog.load_catalog import Report as Imported
+from cardsync.catalog.load_catalog import load
 from cardsync.database.copy import encode
 from cardsync.database.session import Database
 from ground import Ground, Report, spread

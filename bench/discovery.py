@@ -21,7 +21,7 @@ import psutil
 
 import ground
 from cardsync import clock
-from cardsync.catalog.load import load
+from cardsync.catalog.load_catalog import load
 from cardsync.database.session import Database
 from cardsync.discovery import availability, offers
 from cardsync.processes import supervisor

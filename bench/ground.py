@@ -30,7 +30,7 @@ import psycopg
 
 from cardsync.access.caller import Caller, caller_of
 from cardsync.accounts.sellers import CreatedSeller, create_seller
-from cardsync.catalog.load import import_catalog
+from cardsync.catalog.load_catalog import import_catalog
 from cardsync.database.session import Database
 from cardsync.processes import supervisor
 from cardsync.secret import seal

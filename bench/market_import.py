@@ -19,8 +19,8 @@ import polars as pl
 import ground
 from cardsync.database.copy import encode
 from cardsync.database.session import Database
-from cardsync.market.load import Report as Imported
-from cardsync.market.load import load
+from cardsync.market.load_observations import Report as Imported
+from cardsync.market.load_observations import load
 from ground import Ground, Report, spread
 
 PRODUCTS = 100_000

@@ -22,7 +22,7 @@ from cardsync.database.session import Database
 from cardsync.database.urls import libpq_url
 from cardsync.limits import CARDS_PER_PAGE, RECOMMENDATIONS
 from cardsync.market.newest import keep_newest
-from cardsync.recommendations.found import all_found
+from cardsync.recommendations.candidates import all_found
 from cardsync.recommendations.generate import write_found
 from ground import Ground, Reader, Report, spread
 

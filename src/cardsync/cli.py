@@ -335,7 +335,7 @@ def catalog_import(
     skipped: Path | None,
 ) -> None:
     """Load products; loading a newer edition of the same file updates them."""
-    from cardsync.catalog.load import load as load_catalog
+    from cardsync.catalog.load_catalog import load as load_catalog
     from cardsync.catalog.report import skipped_lines, write_skipped
     from cardsync.processes.command_line import say, with_database
 
@@ -417,7 +417,7 @@ def market_import(
     """Load observations; the same file again writes nothing."""
     from cardsync import clock
     from cardsync.catalog.report import skipped_lines, write_skipped
-    from cardsync.market.load import load as load_market
+    from cardsync.market.load_observations import load as load_market
     from cardsync.processes.command_line import say, with_database
 
     moment = clock.read_moment(observed_at)

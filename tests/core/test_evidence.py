@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cardsync.catalog.evidence import weigh
+from cardsync.catalog.certainty import weigh
 
 KEYS = {
     "set_key": "base set",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.catalog.collector_number import number_columns
-from cardsync.catalog.names import folded, name_columns
+from cardsync.catalog.product_names import folded, name_columns
 from cardsync.catalog.set_names import set_code_key, set_columns
 
 

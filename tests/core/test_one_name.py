@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.catalog import names
+from cardsync.catalog import product_names
 from cardsync.catalog.collector_number import number_columns, read_collector_number
 from cardsync.catalog.one_name import folded, name_parts
 
@@ -37,7 +37,7 @@ PIECES = st.sampled_from(
 def of_column(name: str, number: str) -> tuple[str, str | None, str]:
     numbered = number_columns(pl.Series([number]))
     rows = numbered.with_columns(pl.Series("product_name", [name], dtype=pl.String))
-    [row] = names.name_columns(rows).iter_rows(named=True)
+    [row] = product_names.name_columns(rows).iter_rows(named=True)
     return row["name_key"], row["back_key"], row["variant_key"]
 
 
@@ -50,5 +50,5 @@ def test_known_forms(name, number):
 @given(st.lists(PIECES, max_size=8).map("".join), st.sampled_from(["", "12", "12/99", "TG5", "2"]))
 def test_any_form(name, number):
     assert tuple(name_parts(name, read_collector_number(number))) == of_column(name, number)
-    [column] = pl.select(names.folded(pl.lit(name))).to_series()
+    [column] = pl.select(product_names.folded(pl.lit(name))).to_series()
     assert folded(name) == column

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cardsync.market.evidence import Price
+from cardsync.market.verdicts import Price
 from cardsync.recommendations.own_history import history_of
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)

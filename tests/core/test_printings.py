@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cardsync.catalog.match import ROW_KEYS, row_keys
-from cardsync.catalog.names import _parted, _parts
+from cardsync.catalog.product_names import _parted, _parts
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.search.words import search_columns
 

@@ -15,7 +15,7 @@ from cardsync.pricing.engine.fees import net
 from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.recommendations import generation
-from cardsync.recommendations.evidence import evidence_of
+from cardsync.recommendations.evidence_json import evidence_of
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DAY = timedelta(hours=24)

@@ -19,7 +19,7 @@ from tests.system.processes import Seller, Server
 from tests.system.processes import until as eventually
 
 from builders import a_csv, a_row, an_order
-from cardsync.processes.demo.cards import INVENTORY
+from cardsync.processes.demo.demo_catalog import INVENTORY
 
 HOSTILE = "<b onclick='x'>A & \"B\"</b> \u202eright to left\u202c zero\u200bwidth " + "long" * 60
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -25,7 +25,7 @@ from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
 from cardsync.derived.kept import Figure, mark
 from cardsync.discovery import exposure
-from cardsync.discovery.links import listing_url_template
+from cardsync.discovery.buyer_links import listing_url_template
 from cardsync.errors import CommandError
 from cardsync.limits import PLANS, SHIP_WITHIN_MOST
 from cardsync.orders import shipping_type

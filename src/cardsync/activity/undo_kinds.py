@@ -26,7 +26,7 @@ from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
-from cardsync.recommendations import accept as recommendations
+from cardsync.recommendations import accept_recommendation as recommendations
 from cardsync.shelving import counts
 from cardsync.shelving import put_back as shelves
 

@@ -20,7 +20,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
-from cardsync.catalog.evidence import Certainty, Evidence, weigh
+from cardsync.catalog.certainty import Certainty, Evidence, weigh
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.database.snapshot_reads import Reading
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from cardsync.catalog.collector_number import number_columns
 from cardsync.catalog.condition import LANGUAGES, SEALED
-from cardsync.catalog.names import name_columns
+from cardsync.catalog.product_names import name_columns
 from cardsync.catalog.set_names import set_code_key, set_columns
 
 CATALOG_KEYS = {

@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.catalog.names import folded
+from cardsync.catalog.product_names import folded
 from cardsync.catalog.typos import SHORTEST, deletes
 from cardsync.database.copy import copy_in, encode
 

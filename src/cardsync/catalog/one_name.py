@@ -1,5 +1,5 @@
-"""Splits a single name into its comparable parts, for requests with a few names: `names.py` does
-the same for columns and takes much longer for one. Pure.
+"""Splits a single name into its comparable parts, for requests with a few names: `product_names.py`
+does the same for columns and takes much longer for one. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import unicodedata
 from typing import Final, NamedTuple
 
 from cardsync.catalog.collector_number import CollectorNumber, read_collector_number
-from cardsync.catalog.names import SAME
+from cardsync.catalog.product_names import SAME
 
 _OPENS: Final = "[(（]"
 _NUMBER: Final = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"

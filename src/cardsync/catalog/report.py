@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from cardsync.catalog.sources.printing import Broken
+from cardsync.catalog.sources.source_record import Broken
 from cardsync.errors import CommandError
 from cardsync.web.as_csv import PART
 from cardsync.web.safe_texts import encoded

@@ -11,7 +11,7 @@ import re
 
 import polars as pl
 
-from cardsync.catalog.names import folded
+from cardsync.catalog.product_names import folded
 
 # The code is "SWSH07: ", "SM - ", "SV8a: " or "CRZ: "; only Pokemon sets carry one.
 _SERIES = r"^([A-Z]{1,4}[0-9]{0,2}[A-Za-z]?)(?:: | - )\S"

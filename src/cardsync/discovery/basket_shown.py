@@ -7,7 +7,7 @@ from decimal import ROUND_UP, Decimal
 import msgspec
 
 from cardsync.discovery.basket import Found, Item, Parcel, Unavailable
-from cardsync.discovery.links import buy_url
+from cardsync.discovery.buyer_links import buy_url
 from cardsync.money import dollars, to_units
 from cardsync.settings import Settings
 

@@ -20,8 +20,8 @@ from cardsync.database.session import Database
 from cardsync.discovery.availability import find, missed
 from cardsync.discovery.basket import split_basket
 from cardsync.discovery.basket_shown import SplitBasket, basket_body
-from cardsync.discovery.network import read_network
 from cardsync.discovery.network_shown import NetworkBody
+from cardsync.discovery.seller_network import read_network
 from cardsync.discovery.shown import Discovery, discovery_body
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems

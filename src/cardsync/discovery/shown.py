@@ -10,7 +10,7 @@ import msgspec
 
 from cardsync import limits
 from cardsync.discovery.availability import Answer
-from cardsync.discovery.links import buy_url
+from cardsync.discovery.buyer_links import buy_url
 from cardsync.discovery.resolve import Printing
 from cardsync.money import dollars, to_units
 from cardsync.settings import Settings

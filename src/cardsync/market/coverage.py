@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
-from cardsync.market.evidence import SALES_FETCHED, Cell, age_of, clearing
-from cardsync.market.stored import latest_sales
+from cardsync.market.stored_evidence import latest_sales
+from cardsync.market.verdicts import SALES_FETCHED, Cell, age_of, clearing
 
 # A provisional product that a catalog's product took over is that product's.
 _CARDS: Final = """

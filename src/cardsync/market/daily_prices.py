@@ -17,8 +17,8 @@ import polars as pl
 from cardsync import clock
 from cardsync.catalog.condition import PRINTINGS
 from cardsync.catalog.sources import json_file, mtgjson
-from cardsync.catalog.sources.printing import Broken, CatalogError, id_or_none, part
-from cardsync.market.observed import MarketFileError
+from cardsync.catalog.sources.source_record import Broken, CatalogError, id_or_none, part
+from cardsync.market.observation_files import MarketFileError
 from cardsync.money import MAX_UNITS, to_units
 
 _AT_ONCE: Final = 100_000

@@ -19,7 +19,7 @@ from cardsync.database.copy import copy_in, encode, with_values
 from cardsync.database.packed_integers import integer_columns
 from cardsync.database.session import run
 from cardsync.market import sums
-from cardsync.market.evidence import SALES_WINDOW, SUPPLY_SINCE
+from cardsync.market.verdicts import SALES_WINDOW, SUPPLY_SINCE
 
 # This number of products is summed at once. It bounds the memory of an import.
 _AT_ONCE: Final = 20_000

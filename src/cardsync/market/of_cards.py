@@ -23,8 +23,8 @@ from cardsync.clock import microseconds
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.packed_integers import integer_columns
 from cardsync.market import newest, sums
-from cardsync.market.evidence import LISTINGS_FRESH, SALES_FETCHED, SUPPLY_SINCE, Cell, buy_out
-from cardsync.market.stored import recent_supply
+from cardsync.market.stored_evidence import recent_supply
+from cardsync.market.verdicts import LISTINGS_FRESH, SALES_FETCHED, SUPPLY_SINCE, Cell, buy_out
 
 TIME: Final = pl.Datetime("us", "UTC")
 # Each figure of the network needs this number of sellers besides the reader.

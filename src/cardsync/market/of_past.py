@@ -20,9 +20,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.market import sums
-from cardsync.market.evidence import SALES_WINDOW, SUPPLY_SINCE
 from cardsync.market.newest import observed, shown
 from cardsync.market.of_cards import NO_NETWORK, TIME, Market, buy_outs_of, joined, the_market
+from cardsync.market.verdicts import SALES_WINDOW, SUPPLY_SINCE
 
 _PRODUCTS: Final = """
     CREATE TEMP TABLE past_product ON COMMIT DROP AS

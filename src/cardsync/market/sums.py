@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.market.evidence import FALL_LEAVES_BP, SALES_WEEK, SALES_WINDOW, SUPPLY_SINCE
+from cardsync.market.verdicts import FALL_LEAVES_BP, SALES_WEEK, SALES_WINDOW, SUPPLY_SINCE
 
 PRODUCT: Final = "product_id"
 CELL: Final = (PRODUCT, "cell")

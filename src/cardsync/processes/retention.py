@@ -15,7 +15,7 @@ from cardsync.access.rate_limits import buckets
 from cardsync.accounts import challenges
 from cardsync.cards import history
 from cardsync.discovery import misses
-from cardsync.market import load as market
+from cardsync.market import load_observations as market
 from cardsync.plans import past
 from cardsync.pricing.loss import moves
 from cardsync.work.jobs import Work

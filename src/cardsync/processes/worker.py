@@ -27,7 +27,7 @@ from cardsync.derived.kept import TASKS, Kept
 from cardsync.derived.stock import STOCK
 from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
-from cardsync.market.network import CELLS
+from cardsync.market.network_cells import CELLS
 from cardsync.orders.ingest import drain_orders
 from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.pricing.rollback.apply_imported_prices import move_prices

@@ -15,14 +15,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
-from cardsync.market.evidence import (
+from cardsync.market.stored_evidence import Supplied, recent_supply
+from cardsync.market.verdicts import (
     BUY_OUT_WINDOW,
     LISTINGS_FRESH,
     SUPPLY_SINCE,
     Cell,
     buy_out,
 )
-from cardsync.market.stored import Supplied, recent_supply
 from cardsync.pricing.engine.holdout_draw import begin_of, window
 from cardsync.pricing.receipts.sentences import money
 from cardsync.recommendations.shown import CardBadges, HeldShown

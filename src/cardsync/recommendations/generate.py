@@ -33,7 +33,7 @@ from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.limits import SIDES, SPANS, is_beyond, summed
 from cardsync.pricing.loss.moves import past_moves, record
 from cardsync.proposals.models import Proposal
-from cardsync.recommendations.found import Found, all_found
+from cardsync.recommendations.candidates import Found, all_found
 from cardsync.recommendations.models import RecommendationScan
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import lease_is_live, locked

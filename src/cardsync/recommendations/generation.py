@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.market.evidence import (
+from cardsync.market.verdicts import (
     ANCHOR_SALES,
     BUY_OUT_WINDOW,
     LISTINGS_FRESH,

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.market.evidence import BUY_OUT_WINDOW, age_of, in_buy_out_window
+from cardsync.market.verdicts import BUY_OUT_WINDOW, age_of, in_buy_out_window
 from cardsync.pricing.engine import engine
 from cardsync.pricing.receipts import columns
 from cardsync.pricing.receipts.sentences import money

@@ -28,7 +28,7 @@ from cardsync.money import dollars, to_units
 from cardsync.pricing.engine.fees import net, schedule_at
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.inputs.rule_rows import seller_pricing
-from cardsync.recommendations.effect import Brought, Effect, Pair, effect_of, effect_of_draw
+from cardsync.recommendations.review_effect import Brought, Effect, Pair, effect_of, effect_of_draw
 from cardsync.recommendations.shown import (
     AppliedShown,
     HoldoutShown,

@@ -1,4 +1,4 @@
-"""Judges the market prices of the seller's own uploads over sixty days by `market.evidence.spike`,
+"""Judges the market prices of the seller's own uploads over sixty days by `market.verdicts.spike`,
 for each card, and counts the days without an upload.
 
 A price holds from its observation until the next one, but only a day with an upload shows it. For a
@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.market.evidence import SPIKE_BASE, SPIKE_RISE_BP, Price, Spike, spike
+from cardsync.market.verdicts import SPIKE_BASE, SPIKE_RISE_BP, Price, Spike, spike
 from cardsync.money import dollars
 
 _WHOLE_BP: Final = 10_000

@@ -18,12 +18,12 @@ from cardsync.market.read_ids import read_ids
 from cardsync.plans.writer import Writer
 from cardsync.proposals.decide import Revision
 from cardsync.read_json import read
-from cardsync.recommendations.accept import accept, settle
+from cardsync.recommendations.accept_recommendation import accept, settle
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.holds import market_depth_holds
-from cardsync.recommendations.listing import recommendations
-from cardsync.recommendations.observed import Observation, record_shown
+from cardsync.recommendations.impressions import Observation, record_shown
 from cardsync.recommendations.outcomes import outcomes
+from cardsync.recommendations.pending_list import recommendations
 from cardsync.recommendations.shown import (
     BadgesShown,
     DecisionShown,

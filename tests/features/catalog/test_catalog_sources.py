@@ -307,7 +307,7 @@ def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, produ
 async def test_a_provisional_product_is_adopted_by_another_projects_file(
     a_seller, settings, owner_url, tmp_path, a_set
 ):
-    from cardsync.catalog.load import import_catalog
+    from cardsync.catalog.load_catalog import import_catalog
 
     seller = await a_seller()
     row = a_row(1, name="Opt", number="65", set=a_set)

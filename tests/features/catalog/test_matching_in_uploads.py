@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from builders import a_csv, a_row, read_csv
-from cardsync.catalog.load import COLUMNS, import_catalog
+from cardsync.catalog.load_catalog import COLUMNS, import_catalog
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from builders import a_csv
-from cardsync.catalog.load import load
+from cardsync.catalog.load_catalog import load
 from cardsync.discovery.offers import OFFERS
 from discovery_builder import change
 

@@ -12,7 +12,7 @@ from builders import a_csv, a_row
 from cardsync.cli import program
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
-from cardsync.market.load import load
+from cardsync.market.load_observations import load
 
 PRODUCTS = itertools.count(random.SystemRandom().randrange(10**9, 10**12))
 HEADER = "product_id,condition,printing,language,price,quantity,sold_at,fetched_at,observed_at\n"

@@ -15,7 +15,7 @@ from tests.features.market.test_recommendations import (
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.market.load import load
+from cardsync.market.load_observations import load
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.database.urls import libpq_url
 from cardsync.derived.kept import Figure, mark
-from cardsync.market import network
+from cardsync.market import network_cells
 from cardsync.market.of_cards import COLUMNS, market_of
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from discovery_builder import change
@@ -59,7 +59,7 @@ def shop(a_seller, service, owner_url, product, name):
 async def refreshed(seller):
     async with seller.service.database.tenant(seller.id) as session:
         await mark(session, seller.id, Figure.CELLS)
-    await network.CELLS.work_off(seller.service.work, seller.id)
+    await network_cells.CELLS.work_off(seller.service.work, seller.id)
 
 
 async def seen_by(seller):
@@ -122,7 +122,7 @@ async def test_a_hidden_sellers_rows_are_deleted(shop, service):
     rows = "SELECT count(*) AS n FROM network_cell WHERE seller_id = :id"
     assert (await service.sql(seller.id, rows, id=seller.id))[0]["n"] == 1
     await change(service, seller, network_consent=False)
-    await network.CELLS.work_off(service.work, seller.id)
+    await network_cells.CELLS.work_off(service.work, seller.id)
     assert (await service.sql(seller.id, rows, id=seller.id))[0]["n"] == 0
     hidden = await shop("12.00", exposed=False)
     assert (await service.sql(hidden.id, rows, id=hidden.id))[0]["n"] == 0
@@ -156,10 +156,10 @@ async def test_a_fresh_imported_observation_comes_before_the_network(shop, obser
 async def test_only_what_differs_is_written_and_two_workers_write_it_once(shop):
     seller = await shop("12.00")
     async with seller.service.database.tenant(seller.id) as session:
-        assert await network.refresh(session, seller.id, clock.now()) == 0
+        assert await network_cells.refresh(session, seller.id, clock.now()) == 0
         await mark(session, seller.id, Figure.CELLS)
     await asyncio.gather(
-        *(network.CELLS.work_off(seller.service.work, seller.id) for _ in range(4))
+        *(network_cells.CELLS.work_off(seller.service.work, seller.id) for _ in range(4))
     )
     rows = "SELECT count(*) AS n FROM network_cell WHERE seller_id = :id"
     assert (await seller.service.sql(seller.id, rows, id=seller.id))[0]["n"] == 1

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.database.urls import libpq_url
-from cardsync.market.load import drop_old
+from cardsync.market.load_observations import drop_old
 from cardsync.market.of_cards import evidence_of, the_market
 from cardsync.market.of_past import past_market
 from market_builder import listing

@@ -17,7 +17,7 @@ from cards_builder import explained
 from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.database.urls import libpq_url
-from cardsync.pricing.engine import engine, evidence
+from cardsync.pricing.engine import engine, missing_evidence
 from cardsync.pricing.inputs.cards_to_price import read_stock
 from cardsync.pricing.inputs.market_inputs import INPUTS
 from cardsync.pricing.inputs.rule_rows import run_of
@@ -281,7 +281,7 @@ async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_ru
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
     rule = await made(seller, name="Anchored", price_source="sales_anchor", market_gate=GATE)
-    assert rule["warnings"] == [evidence.NO_SALES, evidence.NO_LISTINGS]
+    assert rule["warnings"] == [missing_evidence.NO_SALES, missing_evidence.NO_LISTINGS]
     preview = (await seller.post("/api/pricing/preview", json={})).json()
     assert preview["warnings"] == [f"rule “Anchored”: {said}" for said in rule["warnings"]]
     plain = (await seller.post("/api/pricing/preview", json={"rules": [{"name": "Plain"}]})).json()

@@ -78,7 +78,7 @@ WRITERS = {
     "inventory/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
     "quick_add/serve.py": "the marketplace's",
     "processes/demo/market.py": "the marketplace's, of the demo",
-    "processes/demo/network.py": "the marketplace's, of the demo",
+    "processes/demo/other_shops.py": "the marketplace's, of the demo",
     "processes/demo/order_texts.py": "the marketplace's, of the demo",
     "database/copy.py": "for PostgreSQL",
     "inventory/outcome.py": "for a hash",

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 
 import ijson
 
-from cardsync.catalog.sources.printing import CatalogError
+from cardsync.catalog.sources.source_record import CatalogError
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cardsync.catalog.condition import LANGUAGES
 from cardsync.catalog.sources import json_file
-from cardsync.catalog.sources.printing import (
+from cardsync.catalog.sources.source_record import (
     Broken,
     Found,
     Printing,

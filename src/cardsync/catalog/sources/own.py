@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from cardsync.catalog.product_lines import NAMES
-from cardsync.catalog.sources.printing import Broken, CatalogError, Printing
+from cardsync.catalog.sources.source_record import Broken, CatalogError, Printing
 
 REQUIRED = ("game", "set_name", "product_name")
 COLUMNS = Printing._fields

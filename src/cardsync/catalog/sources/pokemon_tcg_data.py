@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from cardsync.catalog.sources import json_file
-from cardsync.catalog.sources.printing import (
+from cardsync.catalog.sources.source_record import (
     CatalogError,
     Found,
     Printing,

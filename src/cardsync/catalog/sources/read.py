@@ -20,7 +20,7 @@ from cardsync.catalog.sources import (
     tcgcsv,
     tcgdex,
 )
-from cardsync.catalog.sources.printing import Broken, CatalogError, Found, Printing
+from cardsync.catalog.sources.source_record import Broken, CatalogError, Found, Printing
 
 _READERS: dict[str, Callable[[Path, str | None], Found]] = {
     "tcgcsv": tcgcsv.read,

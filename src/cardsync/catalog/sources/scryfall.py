@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cardsync.catalog.sources import json_file
 from cardsync.catalog.sources.mtgjson import FINISHES, GAME
-from cardsync.catalog.sources.printing import (
+from cardsync.catalog.sources.source_record import (
     Found,
     Printing,
     Record,

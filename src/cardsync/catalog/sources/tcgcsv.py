@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from cardsync.catalog.product_lines import CATEGORY_IDS
-from cardsync.catalog.sources.printing import (
+from cardsync.catalog.sources.source_record import (
     CatalogError,
     Found,
     Printing,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cardsync.catalog.sources import json_file
-from cardsync.catalog.sources.printing import (
+from cardsync.catalog.sources.source_record import (
     Broken,
     CatalogError,
     Found,

@@ -20,8 +20,8 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings import Input, told
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
-from cardsync.discovery.network import read_network
 from cardsync.discovery.network_shown import postage_shown
+from cardsync.discovery.seller_network import read_network
 from cardsync.settings import Settings
 
 INPUTS: Final = (

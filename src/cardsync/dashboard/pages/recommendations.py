@@ -20,9 +20,9 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.orders.filters import read_page
 from cardsync.plans.writer import Writer
-from cardsync.recommendations.accept import accept, settle
-from cardsync.recommendations.listing import chosen, recommendations
+from cardsync.recommendations.accept_recommendation import accept, settle
 from cardsync.recommendations.outcomes import outcomes
+from cardsync.recommendations.pending_list import chosen, recommendations
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.market.evidence import SALES_FETCHED, SALES_WINDOW
+from cardsync.market.verdicts import SALES_FETCHED, SALES_WINDOW
 from cardsync.pricing.engine.breaker import CONFIRMED_BP
 from cardsync.pricing.engine.expressions import true
 from cardsync.pricing.engine.holdout_draw import window

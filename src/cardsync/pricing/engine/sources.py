@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.market.evidence import ANCHOR_SALES, SALES_FETCHED, SALES_WINDOW
+from cardsync.market.verdicts import ANCHOR_SALES, SALES_FETCHED, SALES_WINDOW
 from cardsync.pricing.engine.expressions import first, moment, since, true, where
 from cardsync.pricing.engine.rules import PRICE_SOURCES, PriceSource
 from cardsync.pricing.engine.run_inputs import Run

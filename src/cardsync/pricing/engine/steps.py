@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.market.evidence import BUY_OUT_WINDOW
+from cardsync.market.verdicts import BUY_OUT_WINDOW
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT
 from cardsync.pricing.engine.expressions import (
     cents,

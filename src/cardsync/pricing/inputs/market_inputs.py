@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.market.of_cards import market_of
-from cardsync.pricing.engine.evidence import Observed, asks
+from cardsync.pricing.engine.missing_evidence import Observed, asks
 from cardsync.pricing.engine.rules import Rule
 
 INPUTS: Final = (

@@ -26,7 +26,7 @@ from cardsync.access.models import Account
 from cardsync.cards.write import decimal
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
-from cardsync.pricing.engine import engine, evidence
+from cardsync.pricing.engine import engine, missing_evidence
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
@@ -176,7 +176,7 @@ async def told(
         "largest": [move | {"product_name": names.get(move["marketplace_id"])} for move in moves],
         "differs": differing.height,
         "differing": [card | {"product_name": names.get(card["marketplace_id"])} for card in first],
-        "warnings": evidence.told(
+        "warnings": missing_evidence.told(
             stock.run.live,
             await observed_for(session, stock.run.live),
         ),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.pricing.engine.evidence import in_vain
+from cardsync.pricing.engine.missing_evidence import in_vain
 from cardsync.pricing.inputs.market_inputs import observed_for
 from cardsync.pricing.inputs.rule_queries import selections
 from cardsync.pricing.inputs.rule_rows import rule_of

@@ -22,7 +22,7 @@ from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.database.session import Database
 from cardsync.derived.kept import TASKS, Figure, mark
-from cardsync.market.load import load
+from cardsync.market.load_observations import load
 from cardsync.processes.demo.order_files import MOST_WAIT
 from cardsync.settings import Settings
 from cardsync.work.jobs import enqueue

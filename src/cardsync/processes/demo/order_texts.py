@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
-from cardsync.processes.demo import cards
+from cardsync.processes.demo import demo_catalog
 
 ORDERS = 40
 PLACES = [
@@ -82,7 +82,7 @@ def files(today: date) -> dict[str, str]:
 
 def _orders(today: date) -> list[Order]:
     chance = Random("cardsync demo")  # noqa: S311 - the same shop every time
-    with cards.INVENTORY.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+    with demo_catalog.INVENTORY.open(newline="", encoding="utf-8-sig", errors="replace") as file:
         stock = [row for row in csv.DictReader(file) if _for_sale(row)]
     return [_order(chance, stock, n, today - timedelta(days=n)) for n in range(ORDERS)]
 

@@ -27,7 +27,7 @@ from sqlalchemy import text
 
 from cardsync import clock
 from cardsync.accounts import sellers
-from cardsync.catalog.load import import_catalog
+from cardsync.catalog.load_catalog import import_catalog
 from cardsync.database.session import Database
 from cardsync.money import dollars, to_units
 from cardsync.operators import appointed
@@ -37,7 +37,7 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.receipts import sentences
 from cardsync.processes import bind_address
-from cardsync.processes.demo import cards, market, network, order_files
+from cardsync.processes.demo import demo_catalog, market, order_files, other_shops
 from cardsync.processes.demo import order_texts as orders_of_the_day
 from cardsync.processes.supervisor import (
     Stopped,
@@ -92,8 +92,8 @@ def _story(settings: Settings, *, leave: bool) -> None:
             if demo.is_new:
                 said = asyncio.run(market.observe(ready, demo.seller_id))
                 market.show(console, f"http://{ready.bind}", demo.api_key, said)
-                keys = asyncio.run(network.join(ready, demo.seller_id, LINES))
-                network.show(console, f"http://{ready.bind}", demo.api_key, keys)
+                keys = asyncio.run(other_shops.join(ready, demo.seller_id, LINES))
+                other_shops.show(console, f"http://{ready.bind}", demo.api_key, keys)
             _show_address(ready, demo)
             if not leave:
                 console.print("\nServing until Ctrl-C.", style="bold")
@@ -120,7 +120,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
     async with Database.open(
         settings.database_url, pool=2, hot_pool=1, seal=partial(seal, settings)
     ) as opened:
-        say(await import_catalog(opened, cards.CATALOG, "csv", None, say))
+        say(await import_catalog(opened, demo_catalog.CATALOG, "csv", None, say))
         async with opened.shared() as session:
             made = await sellers.create_seller(
                 session, name="Demo Cards", email=f"demo-{clock.now():%Y%m%d%H%M%S}@example.invalid", plan="founder", lines=LINES,
@@ -136,7 +136,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
         await appointed.add(session, made.email, clock.now())
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")
+    shutil.copyfile(demo_catalog.INVENTORY, inbox / "pricing-export.csv")
     # A new seller's day is that of this zone: no order of the demo may be in the future.
     today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
     for name, content in orders_of_the_day.files(today).items():

@@ -23,8 +23,8 @@ from cardsync.catalog import name_index
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.products import identity
 from cardsync.catalog.sources.own import COLUMNS, SCHEMA
-from cardsync.catalog.sources.printing import Broken, CatalogError
 from cardsync.catalog.sources.read import form_of, slices
+from cardsync.catalog.sources.source_record import Broken, CatalogError
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
 from cardsync.database.session import Database, run
 

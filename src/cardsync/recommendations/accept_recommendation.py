@@ -40,7 +40,7 @@ from cardsync.proposals.decide import (
     take_back,
 )
 from cardsync.proposals.models import Proposal
-from cardsync.recommendations.found import review_of
+from cardsync.recommendations.candidates import review_of
 from cardsync.recommendations.generate import note_events
 from cardsync.recommendations.shown import DecisionShown
 

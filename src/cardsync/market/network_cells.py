@@ -21,8 +21,8 @@ from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
 from cardsync.derived.kept import Asked, Figure, Kept
 from cardsync.market import sums
-from cardsync.market.evidence import SALES_WINDOW
 from cardsync.market.newest import HELD, observed
+from cardsync.market.verdicts import SALES_WINDOW
 
 _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 # Numbers of new cells are few; a conflict must not use them up.

@@ -24,7 +24,7 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Stock, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.recommendations import generation
-from cardsync.recommendations.evidence import digest, evidence_of, key_of
+from cardsync.recommendations.evidence_json import digest, evidence_of, key_of
 from cardsync.recommendations.own_history import histories
 
 UNSOLD: Final = timedelta(days=90)

@@ -18,12 +18,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.catalog.sources.printing import Broken
+from cardsync.catalog.sources.source_record import Broken
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
-from cardsync.market import daily_prices, observed
+from cardsync.market import daily_prices, observation_files
 from cardsync.market.newest import keep_newest
-from cardsync.market.observed import MarketFileError
+from cardsync.market.observation_files import MarketFileError
 
 FORMS: Final = ("auto", "csv", "parquet", "mtgjson", "tcgcsv")
 _CELL: Final = ("condition", "printing", "language")
@@ -76,7 +76,7 @@ async def load(
         # Two imports of one file at once would both wait for each other's rows.
         await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync market'))"))
         if form in ("csv", "parquet"):
-            await _observations(session, observed.slices(path, form, kind), report, say)
+            await _observations(session, observation_files.slices(path, form, kind), report, say)
         else:
             found = daily_prices.slices(path, form, observed_at, printings)
             await _prices(session, found, report, say)
@@ -100,7 +100,7 @@ async def load(
 
 async def _observations(
     session: AsyncSession,
-    found: Iterable[observed.Slice],
+    found: Iterable[observation_files.Slice],
     report: Report,
     say: Callable[[str], None],
 ) -> None:

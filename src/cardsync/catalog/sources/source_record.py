@@ -1,7 +1,7 @@
 """Describes one printing as every source of a catalog gives it, and a record that cannot be used.
 
-Adapters yield these two, record by record; `catalog/load.py` writes the printings and lists the
-broken records.
+Adapters yield these two, record by record; `catalog/load_catalog.py` writes the printings and lists
+the broken records.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rich.console import Console
 from cardsync import clock
 from cardsync.accounts import sellers
 from cardsync.database.session import Database
-from cardsync.processes.demo import cards
+from cardsync.processes.demo import demo_catalog
 from cardsync.processes.demo.order_files import MOST_WAIT, finished
 from cardsync.secret import seal
 from cardsync.settings import Settings
@@ -45,7 +45,7 @@ OTHERS = (
 
 def stock_of(shop: Shop) -> bytes:
     """Return the export of a shop: all of the demo's rows but a third, at its prices."""
-    with cards.INVENTORY.open(encoding="utf-8", newline="") as file:
+    with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         told = io.StringIO()
         writer = csv.DictWriter(told, reader.fieldnames or [], quoting=csv.QUOTE_ALL)
@@ -66,7 +66,7 @@ def _price(row: dict[str, Any]) -> Decimal | None:
 
 def basket() -> list[dict[str, Any]]:
     """Return the dearest cards of the demo's stock as a buyer writes them."""
-    with cards.INVENTORY.open(encoding="utf-8", newline="") as file:
+    with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["Product Line"] == "Pokemon"]
     held = [(price, row) for row in rows if _held(row) and (price := _price(row)) is not None]
     held.sort(key=lambda one: -one[0])

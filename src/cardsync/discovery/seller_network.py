@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
 from cardsync.discovery import misses
-from cardsync.discovery.links import buy_url
+from cardsync.discovery.buyer_links import buy_url
 from cardsync.discovery.network_shown import NetworkBody, OwnOfferBody, postage_shown
 from cardsync.money import dollars, to_units
 from cardsync.settings import Settings

@@ -1,4 +1,4 @@
-"""Reads the stored market evidence of some products, ready for `market/evidence.py`.
+"""Reads the stored market evidence of some products, ready for `market/verdicts.py`.
 
 These tables belong to no seller, so they are read by product ids and joined with no card.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.market.evidence import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
+from cardsync.market.verdicts import SALES_SAMPLE, SUPPLY_SINCE, Cell, Sale, Supply
 
 # The first row of a product has its clocks, and no sale where none is known.
 _LATEST: Final = """
