@@ -25,7 +25,7 @@ import orders
 import search
 from cardsync.access.caller import Caller
 from cardsync.cards import queries
-from cardsync.cards.filters import read_filter, read_page
+from cardsync.cards.card_filter import read_filter, read_page
 from cardsync.database import packed_integers
 from cardsync.database import snapshot_reads as readings
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
@@ -39,9 +39,9 @@ from cardsync.database.transaction_settings import (
 from cardsync.derived import sold
 from cardsync.inventory import stored_cards
 from cardsync.orders import apply as orders_apply
-from cardsync.orders import customers as customers_read
+from cardsync.orders import customer_list as customers_read
 from cardsync.orders import feedback
-from cardsync.orders.filters import OrderFilter
+from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.queries import find_orders
 from ground import Ground, Report
 

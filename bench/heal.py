@@ -15,7 +15,7 @@ from time import perf_counter
 
 import ground
 from cardsync import limits
-from cardsync.repairs.propose import Lost, Proposal, propose
+from cardsync.repairs.propose_selector import Lost, Proposal, propose
 from ground import Client, Ground, Report
 
 sys.path.insert(0, str(ground.HERE.parent / "tests" / "core"))

@@ -42,8 +42,8 @@ from cardsync.orders import ingest, rows
 from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
+from cardsync.work.models import Upload
 from cardsync.work.streams import private_key
-from cardsync.work.uploads import Upload
 from ground import MB, Client, Ground, Report, spread
 
 COUNT = 50_000

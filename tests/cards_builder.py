@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from builders import Seller
-from cardsync.lists.names import slug_of
+from cardsync.lists.list_slugs import slug_of
 from cardsync.search.list_names import name_key
 
 

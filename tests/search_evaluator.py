@@ -17,6 +17,7 @@ from typing import Any
 from builders import Seller
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
+from cardsync.search.folding import folded, words
 from cardsync.search.list_names import name_key
 from cardsync.search.tree import (
     And,
@@ -32,7 +33,6 @@ from cardsync.search.tree import (
     asks_for_gone,
 )
 from cardsync.search.variants import STAMPS
-from cardsync.search.words import folded, words
 
 Row = dict[str, Any]
 ORDER = ["NM", "LP", "MP", "HP", "DMG"]

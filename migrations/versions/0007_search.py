@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from cardsync.database.migrate import tenant_table
-from cardsync.search.words import search_columns
+from cardsync.search.folding import search_columns
 
 revision = "0007"
 down_revision = "0006"

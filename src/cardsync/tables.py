@@ -35,7 +35,8 @@ from cardsync.repairs import models as repairs
 from cardsync.seller_state import models as seller_state
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
-from cardsync.work import jobs, uploads
+from cardsync.work import jobs
+from cardsync.work import models as uploads
 
 metadata = Base.metadata
 

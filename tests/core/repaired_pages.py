@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from cardsync.repairs import snippet
-from cardsync.repairs.propose import Gone, Lost, propose
-from cardsync.repairs.wanted import seen_of
+from cardsync.repairs.lost_element import seen_of
+from cardsync.repairs.propose_selector import Gone, Lost, propose
 
 CORPUS = Path(__file__).parent / "repairs_corpus"
 _MARK = re.compile(r' mark="[^"]*"')

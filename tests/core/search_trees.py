@@ -7,6 +7,7 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from cardsync.search.fields import CONDITIONS, FLAGS, THINGS
+from cardsync.search.folding import folded
 from cardsync.search.tree import (
     And,
     Named,
@@ -21,7 +22,6 @@ from cardsync.search.tree import (
     all_of,
     any_of,
 )
-from cardsync.search.words import folded
 
 NAMES = [
     "Lightning Bolt",

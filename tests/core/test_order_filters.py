@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync import errors
-from cardsync.orders.filters import (
+from cardsync.orders.order_filter import (
     BLOCKS_FROM,
     Blocks,
     OrderFilter,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.sync.planner import (
     HISTORY_STEPS,
     PRICING_CHAIN,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from cardsync import limits
 from cardsync.repairs import snippet
+from cardsync.repairs.label_words import alike, likeness, named, telling, words
+from cardsync.repairs.lost_element import wanted
 from cardsync.repairs.meanings import turns
-from cardsync.repairs.propose import Gone, Lost, Proposal, propose
-from cardsync.repairs.wanted import wanted
-from cardsync.repairs.words import alike, likeness, named, telling, words
+from cardsync.repairs.propose_selector import Gone, Lost, Proposal, propose
 
 # The marketplace's pages as a workflow meets them: the export and the import of prices, the orders.
 EXPORT = """

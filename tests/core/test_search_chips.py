@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_trees import trees
 
-from cardsync.cards.filters import CardPage, read_filter
+from cardsync.cards.card_filter import CardPage, read_filter
 from cardsync.dashboard.pages.cards import address_of
 from cardsync.search.chips import chips_of, query_of, with_part
 from cardsync.search.parser import parse

@@ -12,6 +12,7 @@ from search_trees import trees
 
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.search.fields import QueryError, nearest
+from cardsync.search.folding import folded, search_columns, search_text, words
 from cardsync.search.parser import parse
 from cardsync.search.tree import (
     EVERYTHING,
@@ -27,7 +28,6 @@ from cardsync.search.tree import (
     asks_for_gone,
     print_query,
 )
-from cardsync.search.words import folded, search_columns, search_text, words
 
 
 def term(field, op, *values):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
 from cardsync.activity.feed import feed_before
-from cardsync.activity.filters import Wanted
+from cardsync.activity.feed_filter import Wanted
 from cardsync.activity.shown import entry_body
 from cardsync.database.session import Database
 from cardsync.web.as_csv import PART, streamed

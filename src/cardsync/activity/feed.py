@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
 from cardsync.access.models import AccessToken, ApiKey, Member
-from cardsync.activity.filters import Wanted
-from cardsync.activity.words import WHO
+from cardsync.activity.entry_words import WHO
+from cardsync.activity.feed_filter import Wanted
 
 _NAMED: Final[Mapping[str, type[Member | ApiKey | AccessToken]]] = {
     "member": Member,

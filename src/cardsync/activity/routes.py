@@ -10,7 +10,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.activity import feed, undo
 from cardsync.activity.as_csv import activity_as_csv
-from cardsync.activity.filters import read_wanted
+from cardsync.activity.feed_filter import read_wanted
 from cardsync.activity.shown import ActivityPage, Entry, entry_body, page_body
 from cardsync.database.session import Database
 from cardsync.plans.request_writer import WRITING

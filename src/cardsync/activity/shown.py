@@ -10,7 +10,7 @@ import msgspec
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
 from cardsync.activity.feed import Feed
-from cardsync.activity.filters import Wanted
+from cardsync.activity.feed_filter import Wanted
 from cardsync.activity.undo import is_undoable
 from cardsync.clock import rfc3339
 

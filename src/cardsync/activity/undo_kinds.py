@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings as account
+from cardsync.cards import chosen_match as cards
 from cardsync.cards import saved_searches as searches
-from cardsync.cards import settled as cards
-from cardsync.lists import put_back as lists
-from cardsync.orders import one_customer, returns
+from cardsync.lists import undo_lists as lists
+from cardsync.orders import one_customer, returned_copies
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.decisions import accept_reviews as reviews
 from cardsync.pricing.rule_tests import rule_tests
@@ -27,8 +27,8 @@ from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
 from cardsync.recommendations import accept_recommendation as recommendations
-from cardsync.shelving import counts
-from cardsync.shelving import put_back as shelves
+from cardsync.shelving import cycle_counts
+from cardsync.shelving import undo_placing as shelves
 
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
 
@@ -51,10 +51,10 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.ADDED: lists.take_off,
     lists.REMOVED: lists.put_on,
     orders.DISMISSED: orders.undo_dismissal,
-    counts.SETTLED: counts.put_back,
+    cycle_counts.SETTLED: cycle_counts.put_back,
     shelves.KIND: shelves.put_back,
     one_customer.KIND: one_customer.put_back,
-    returns.KIND: returns.take_back,
+    returned_copies.KIND: returned_copies.take_back,
     recommendations.ACCEPTED: recommendations.put_back,
     recommendations.SETTLED: recommendations.put_back,
 }

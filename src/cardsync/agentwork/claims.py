@@ -21,8 +21,8 @@ from cardsync import errors
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.caller import Caller
 from cardsync.agentwork import price_tasks, tasks
-from cardsync.agentwork.kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
 from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.task_kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
 from cardsync.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
 from cardsync.database.one_message import in_one_message
 from cardsync.database.session import Database

@@ -34,7 +34,7 @@ class AgentTask(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     status: Mapped[Status] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
-    # Lower priorities are handed out first; agentwork/kinds.py names them.
+    # Lower priorities are handed out first; agentwork/task_kinds.py names them.
     priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
     # SHA-256 of the token of the claim that is live, and of the one that was ended last, with the
     # status that its agent reported: a repeated report gets the same answer.

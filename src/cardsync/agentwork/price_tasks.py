@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.agentwork.kinds import PRICE_TASKS, PUSHES
+from cardsync.agentwork.task_kinds import PRICE_TASKS, PUSHES
 from cardsync.agentwork.tasks import note_due
 from cardsync.seller_state.state import locked
 

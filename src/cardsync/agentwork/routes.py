@@ -15,8 +15,6 @@ from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.agentwork import claims, tasks
 from cardsync.agentwork.claims import Outcome
-from cardsync.agentwork.kinds import KINDS, named_kinds
-from cardsync.agentwork.listing import Kind, page_of_tasks
 from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import (
     ClaimedTasks,
@@ -26,6 +24,8 @@ from cardsync.agentwork.shown import (
     task_body,
     tasks_body,
 )
+from cardsync.agentwork.task_kinds import KINDS, named_kinds
+from cardsync.agentwork.task_list import Kind, page_of_tasks
 from cardsync.database.session import Database
 from cardsync.quick_add.settle import settle_result
 from cardsync.settings import Settings

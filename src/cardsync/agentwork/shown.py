@@ -9,9 +9,9 @@ import msgspec
 
 from cardsync import clock
 from cardsync.agentwork.claims import EXPIRED, Claimed
-from cardsync.agentwork.kinds import ATTEMPTS
-from cardsync.agentwork.listing import TaskPage
 from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.task_kinds import ATTEMPTS
+from cardsync.agentwork.task_list import TaskPage
 from cardsync.agentwork.tasks import has_run_out
 
 

@@ -18,7 +18,8 @@ from cardsync import limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import PriceTasks
-from cardsync.agentwork.kinds import (
+from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.task_kinds import (
     ATTEMPTS,
     BEHIND_A_ROLLBACK,
     KINDS,
@@ -28,7 +29,6 @@ from cardsync.agentwork.kinds import (
     handed_out,
     priority_of,
 )
-from cardsync.agentwork.models import AgentTask
 from cardsync.seller_state.state import locked
 from cardsync.work.jobs import mark_due_by
 

@@ -13,7 +13,7 @@ from psycopg.errors import QueryCanceled
 
 from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.cards.filters import CardFilter
+from cardsync.cards.card_filter import CardFilter
 from cardsync.cards.queries import cards_after
 from cardsync.cards.shown import CardRow, card_body
 from cardsync.database.session import Database

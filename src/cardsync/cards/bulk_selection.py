@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.cards.filters import CardFilter, ids_of, line_of, read_filter
+from cardsync.cards.card_filter import CardFilter, ids_of, line_of, read_filter
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.selection import select_cards
 from cardsync.cards.visible import VISIBLE

@@ -12,10 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.cards import columns, saved_searches
+from cardsync.cards import card_columns, saved_searches
+from cardsync.cards.chosen_match import settle_match
 from cardsync.cards.matches import MatchBody, match_body, match_in, read_match
 from cardsync.cards.models import SavedSearch
-from cardsync.cards.settled import settle_match
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web.request import (
@@ -133,20 +133,20 @@ class ColumnsToKeep(msgspec.Struct):
 async def read_columns(caller: Caller, database: Database, settings: Settings) -> Columns:
     """The columns that the caller sees by default: the caller's own, else the shop's."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return Columns(list(await columns.chosen_columns(reading, caller)))
+        return Columns(list(await card_columns.chosen_columns(reading, caller)))
 
 
 @put("/card_columns", opt=WRITES, responses=problems(*FOR_EITHER, *WITH_JSON_BODY))
 async def keep_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
     """Keep the columns that the caller sees by default; a key keeps the shop's."""
-    kept = await columns.choose_columns(session, caller, data.columns, clock.now())
+    kept = await card_columns.choose_columns(session, caller, data.columns, clock.now())
     return Columns(list(kept))
 
 
 @put("/card_columns/shop", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
 async def keep_shop_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
     """Keep the columns that every member sees who has chosen none."""
-    kept = await columns.choose_columns(session, caller, data.columns, clock.now(), shop=True)
+    kept = await card_columns.choose_columns(session, caller, data.columns, clock.now(), shop=True)
     return Columns(list(kept))
 
 

@@ -58,7 +58,7 @@ class Card(Base):
     quantity: Mapped[int] = mapped_column(Integer)
     gone: Mapped[bool] = mapped_column(server_default=FALSE)
     custom: Mapped[bool] = mapped_column(server_default=FALSE)
-    # Searches compare this text (search/words.py), made of name, set, rarity and number, and the
+    # Searches compare this text (search/folding.py), made of name, set, rarity and number, and the
     # number at the beginning of the collector number.
     search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
     condition: Mapped[str | None] = mapped_column(Text)

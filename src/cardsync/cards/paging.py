@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cardsync.cards.order import PageOrder, behind
+from cardsync.cards.sort_order import PageOrder, behind
 
 
 def following(where: str, order: PageOrder, direction: str, columns: str, cards: str) -> str:

@@ -10,10 +10,10 @@ from psycopg.errors import QueryCanceled
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards import paging
-from cardsync.cards.filters import CardFilter, CardPage
-from cardsync.cards.order import page_order
+from cardsync.cards.card_filter import CardFilter, CardPage
 from cardsync.cards.selection import select_cards
 from cardsync.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
+from cardsync.cards.sort_order import page_order
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 from cardsync.database.transaction_settings import searched_by_all_processes

@@ -17,8 +17,8 @@ from litestar.response import Stream
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.as_csv import HEADERS, cards_as_csv
+from cardsync.cards.card_filter import read_filter, read_page
 from cardsync.cards.completions import complete_search
-from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import cards_behind, read_card, search_cards
 from cardsync.cards.shown import (
     CardsBehind,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from cardsync.cards.filters import CardFilter
+from cardsync.cards.card_filter import CardFilter
 from cardsync.cards.names_in_search import Rows, known_names
 from cardsync.cards.visible import VISIBLE
 from cardsync.search.compile import compile_query

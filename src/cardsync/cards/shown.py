@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from cardsync import clock
-from cardsync.cards.filters import CardPage
+from cardsync.cards.card_filter import CardPage
 from cardsync.money import dollars, to_units
 from cardsync.search.completion import Completion
 

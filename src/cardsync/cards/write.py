@@ -24,7 +24,7 @@ from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database
 from cardsync.database.transaction_settings import committed_before_the_disk
-from cardsync.search.words import search_columns
+from cardsync.search.folding import search_columns
 from cardsync.seller_state.state import Lease, hold_lease, look
 from cardsync.work.piece import LeaseLost
 

@@ -28,7 +28,7 @@ from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.contributions.promote import note_listed
 from cardsync.database.session import Database
-from cardsync.search.words import search_columns
+from cardsync.search.folding import search_columns
 from cardsync.seller_state.state import locked
 
 # Numbers below it belong to custom listings, which count from 1.

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.contributions.seen import Live, Place, Published, Taken, listed_before, moved, taken
-from cardsync.lists.lists import alone_with_lists
+from cardsync.lists.seller_lists import alone_with_lists
 
 _SAME_CARD: Final = """
     l.seller_id = :seller AND l.product_id = coalesce(a.adopted_by, p.product_id)

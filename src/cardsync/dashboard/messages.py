@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cardsync import errors
-from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.shelving.place import Place
 
 _UNDO: Final = "Activity can take it back."

@@ -23,9 +23,9 @@ from cardsync.seller_state.state import Lease
 from cardsync.sync import cancel
 from cardsync.work import runner
 from cardsync.work.jobs import Work, jobs
+from cardsync.work.models import Upload
 from cardsync.work.piece import LeaseLost
 from cardsync.work.streams import begin_upload, oldest_open
-from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 

@@ -14,12 +14,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.access.activity import Activity
 from cardsync.access.models import Account
+from cardsync.cards.chosen_match import keep_settled
 from cardsync.cards.exported import NOTHING, fingerprint
-from cardsync.cards.settled import keep_settled
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.database.session import run
-from cardsync.inventory.judge import Verdict
+from cardsync.inventory.judge_upload import Verdict
 from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.ended import Ended, settle
@@ -33,8 +33,8 @@ from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
 from cardsync.work.jobs import Work
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
+from cardsync.work.models import State, Upload
 from cardsync.work.piece import CancelRequested
-from cardsync.work.uploads import State, Upload
 
 log = structlog.get_logger(__name__)
 

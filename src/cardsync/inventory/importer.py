@@ -30,7 +30,7 @@ from cardsync.concurrency import at_once
 from cardsync.inventory import diff
 from cardsync.inventory.finish import finish
 from cardsync.inventory.identify import identify
-from cardsync.inventory.judge import judge
+from cardsync.inventory.judge_upload import judge
 from cardsync.inventory.new_products import NewProducts
 from cardsync.inventory.outcome import Outcome, outcome_of
 from cardsync.inventory.parse import Parsed, ProductLines, parse
@@ -49,7 +49,7 @@ from cardsync.seller_state.state import Lease
 from cardsync.storage import ObjectMissing, Store
 from cardsync.web import bodies
 from cardsync.work.jobs import Work
-from cardsync.work.uploads import Upload
+from cardsync.work.models import Upload
 
 
 async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:

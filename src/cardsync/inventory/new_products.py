@@ -19,7 +19,7 @@ import polars as pl
 from cardsync.cards.write import Slab
 from cardsync.catalog import products
 from cardsync.database.session import Database
-from cardsync.search.words import search_columns
+from cardsync.search.folding import search_columns
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from cardsync import limits
 from cardsync.cards import write
 from cardsync.cards.exported import fingerprint_of
 from cardsync.inventory import diff
-from cardsync.inventory.judge import Verdict
+from cardsync.inventory.judge_upload import Verdict
 from cardsync.inventory.parse import Parsed
 from cardsync.inventory.price import Prices
 from cardsync.pricing.decisions import on_sale

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from cardsync.inventory.diff import current_price
-from cardsync.inventory.judge import Verdict
+from cardsync.inventory.judge_upload import Verdict
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.found import Found, found_in
 from cardsync.pricing.engine import breaker, engine

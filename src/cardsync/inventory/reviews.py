@@ -16,15 +16,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.inventory.accept_inventory import upload_of
 from cardsync.inventory.drain import drain_inventory
-from cardsync.inventory.uploads import upload_of
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs import reprice
 from cardsync.seller_state import state as sync_state
 from cardsync.sync import cancel
 from cardsync.work.jobs import enqueue, mark_due
-from cardsync.work.uploads import Upload
+from cardsync.work.models import Upload
 
 Word = Literal["confirmed", "discarded"]
 

@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
-from cardsync.inventory import mend, presigned_puts, reviews, uploads
+from cardsync.inventory import accept_inventory, correct_rows, presigned_puts, reviews
 from cardsync.inventory.shown import (
     Accepted,
     InventoryReport,
@@ -71,7 +71,7 @@ async def request_upload(
     A POST /sync that names its key takes the product line that is named here.
     """
     line = data.product_line if data else None
-    slot = await uploads.new_slot(session, caller, store, settings, line, clock.now())
+    slot = await accept_inventory.new_slot(session, caller, store, settings, line, clock.now())
     origin = settings.origin_for(request.headers.get("host")) if slot.url.startswith("/") else ""
     return UploadSlot(origin + slot.url, slot.key, clock.rfc3339(slot.expires_at))
 
@@ -161,13 +161,15 @@ async def upload_inventory(
     now = clock.now()
     if content_type == "application/json":
         named = await _named_object(request)
-        upload_id = await uploads.accept_named(database, caller, store, settings, named, now)
+        upload_id = await accept_inventory.accept_named(
+            database, caller, store, settings, named, now
+        )
     else:
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
         # A client without a value may send an empty header.
-        came = uploads.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
+        came = accept_inventory.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
         body = request.stream()
-        upload_id = await uploads.accept_bytes(
+        upload_id = await accept_inventory.accept_bytes(
             database,
             caller,
             store,
@@ -179,8 +181,8 @@ async def upload_inventory(
     return Accepted("accepted", upload_id)
 
 
-async def _named_object(request: ApiRequest) -> uploads.NamedObject:
-    return read_json.read(await request.json(), uploads.NamedObject)
+async def _named_object(request: ApiRequest) -> accept_inventory.NamedObject:
+    return read_json.read(await request.json(), accept_inventory.NamedObject)
 
 
 @get(
@@ -196,7 +198,9 @@ async def read_upload(
 ) -> InventoryReport | UploadReport:
     """Show the progress of an upload, and every skipped row with its reason."""
     now = clock.now()
-    return await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
+    return await report_on(
+        session, await accept_inventory.watched(session, caller, upload_id, now), now
+    )
 
 
 @get(
@@ -214,7 +218,7 @@ async def list_uploads(
     ),
 ) -> UploadList:
     """Uploads of inventory and orders, newest first, with what became of them."""
-    rows, total = await mend.page_of_uploads(session, caller, page, per_page)
+    rows, total = await correct_rows.page_of_uploads(session, caller, page, per_page)
     shown = await listed_reports(session, rows)
     return UploadList(shown, total, page, per_page, -(-total // per_page))
 
@@ -235,7 +239,7 @@ async def rejected_rows(
     """All rejected rows with the file's own columns, each with its line and reason: mend them and
     send them to POST /uploads/{upload_id}/mend.
     """
-    parts = await mend.rejected(database, caller, store, upload_id)
+    parts = await correct_rows.rejected(database, caller, store, upload_id)
     return as_csv.file(parts, f"rejected-{upload_id}")
 
 
@@ -275,7 +279,7 @@ async def mend_upload(
 ) -> Accepted:
     """Send the upload's file again, with the mended rows in place of the rejected ones."""
     mended = await request.body()
-    new_id = await mend.mend(database, caller, store, settings, upload_id, mended)
+    new_id = await correct_rows.mend(database, caller, store, settings, upload_id, mended)
     return Accepted("accepted", new_id)
 
 

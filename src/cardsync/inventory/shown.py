@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cardsync import clock
-from cardsync.work.uploads import Upload
+from cardsync.work.models import Upload
 
 
 class UploadSlot(msgspec.Struct):

@@ -26,8 +26,8 @@ from cardsync.inventory.shown import (
 )
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs import reprice
+from cardsync.work.models import Upload
 from cardsync.work.streams import queue_of
-from cardsync.work.uploads import Upload
 
 Report: TypeAlias = InventoryReport | UploadReport
 _CATALOG: Final = select(select(CatalogImport.id).exists())

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.lists.lists import all_lists
+from cardsync.lists.seller_lists import all_lists
 from cardsync.lists.shown import CardListBody
 from cardsync.web.as_csv import streamed
 

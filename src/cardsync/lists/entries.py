@@ -18,7 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.promoted import refuse_picked_promoted
 from cardsync.cards.visible import VISIBLE
-from cardsync.lists.lists import locked_list
+from cardsync.lists.seller_lists import locked_list
 
 
 class Added(NamedTuple):

@@ -19,7 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
-from cardsync.lists import lists
+from cardsync.lists import seller_lists
 from cardsync.lists.as_csv import lists_as_csv
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists
 from cardsync.plans import writes
@@ -66,7 +66,7 @@ async def read_lists(
     """All lists; with `marketplace_id` or `card_id` each shows whether that card is on it."""
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        found = await lists.all_lists(reading, caller, asked)
+        found = await seller_lists.all_lists(reading, caller, asked)
     return Lists(found, limits.CARDS_PER_LIST)
 
 
@@ -88,7 +88,7 @@ async def read_list(
 ) -> CardListBody:
     """One list with its counts; its cards are what its `query` finds."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return await lists.read_list(reading, caller, list_id)
+        return await seller_lists.read_list(reading, caller, list_id)
 
 
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
@@ -101,7 +101,7 @@ OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 )
 async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> CardListBody:
     """A new list, at the end."""
-    return await lists.create_list(session, caller, data.name, clock.now())
+    return await seller_lists.create_list(session, caller, data.name, clock.now())
 
 
 # Rules may select the cards of a list, so that its cards may cost something else then.
@@ -142,7 +142,7 @@ async def delete_list(writer: Writer, list_id: int) -> Deleted:
 async def add_cards(writer: Writer, list_id: int, data: Selection) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await writes.add_cards(writer, list_id, data)
-    one = await lists.one_list(writer.session, writer.caller, list_id)
+    one = await seller_lists.one_list(writer.session, writer.caller, list_id)
     return CardsAdded(one, *done)
 
 
@@ -204,7 +204,7 @@ async def remove_cards(
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await writes.remove_cards(writer, list_id, selection)
-    one = await lists.one_list(writer.session, writer.caller, list_id)
+    one = await seller_lists.one_list(writer.session, writer.caller, list_id)
     return CardsRemoved(one, removed)
 
 

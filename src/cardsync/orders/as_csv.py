@@ -14,9 +14,9 @@ from psycopg.errors import QueryCanceled
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, all_of, unknown_session
-from cardsync.orders.customers import Customer, customers
-from cardsync.orders.filters import OrderFilter
+from cardsync.orders.customer_list import Customer, customers
+from cardsync.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
+from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.pullable import TO_SHIP_STATUSES
 from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, moment, order_body
 from cardsync.web.as_csv import PART, streamed

@@ -33,9 +33,9 @@ from cardsync.work import runner
 from cardsync.work.jobs import ORDERS, Work, jobs
 from cardsync.work.metrics import UPLOAD_SECONDS
 from cardsync.work.metrics import UPLOADS as UPLOADS_ENDED
+from cardsync.work.models import Upload
 from cardsync.work.piece import LeaseLost, Piece
 from cardsync.work.streams import OPEN, begin_upload, oldest_open
-from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 

@@ -23,8 +23,8 @@ from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.customer_list import key_of
 from cardsync.orders.customer_sums import REFUNDS, STALE
-from cardsync.orders.customers import key_of
 from cardsync.orders.models import BUYER_HASH, BUYER_KEY
 from cardsync.orders.returns_shown import CustomerInFull, OrderOfCustomerShown, RefunderShown
 from cardsync.orders.shown import moment, money

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cardsync.orders.filters import OrderFilter, Sort
 from cardsync.orders.models import BUYER_KEY
+from cardsync.orders.order_filter import OrderFilter, Sort
 
 
 class PageOrder(NamedTuple):

@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
 from cardsync.orders import pull_marks, pull_reads, pull_sessions
-from cardsync.orders.filters import read_filter
+from cardsync.orders.order_filter import read_filter
 from cardsync.orders.pull_shown import (
     OrderMarks,
     PullSession,

@@ -21,8 +21,8 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.notify import notify
 from cardsync.database.session import run
-from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
-from cardsync.orders.filters import OrderFilter
+from cardsync.orders.filter_sql import KNOWN_SESSION, all_conditions, unknown_session
+from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
 from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, TO_SHIP_STATUSES
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
 from cardsync.database.transaction_settings import grouped_by_hash
-from cardsync.orders.conditions import (
+from cardsync.orders.filter_sql import (
     KNOWN_SESSION,
     all_of,
     of_status,
@@ -24,7 +24,7 @@ from cardsync.orders.conditions import (
     tally_conditions,
     unknown_session,
 )
-from cardsync.orders.filters import OrderFilter
+from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, session_of
 from cardsync.orders.pull_shown import PullSession

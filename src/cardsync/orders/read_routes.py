@@ -17,10 +17,10 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
-from cardsync.orders.customers import customers
-from cardsync.orders.filters import Given, read_filter, read_page
+from cardsync.orders.customer_list import customers
 from cardsync.orders.of_card import SoldPage, orders_of_card, sold_page
 from cardsync.orders.one_order import read_order
+from cardsync.orders.order_filter import Given, read_filter, read_page
 from cardsync.orders.queries import Found, find_orders
 from cardsync.orders.shown import (
     CustomersPage,

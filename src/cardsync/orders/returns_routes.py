@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.orders import one_customer, returns
+from cardsync.orders import one_customer, returned_copies
 from cardsync.orders.returns_shown import (
     CustomerInFull,
     CustomerNoteShown,
@@ -91,7 +91,7 @@ async def read_returns(
     cards; with `restocked`, those whose copies are.
     """
     async with reading(request) as reads:
-        return await returns.desk(
+        return await returned_copies.desk(
             reads,
             provide_caller(request),
             page,
@@ -129,10 +129,10 @@ async def restock_order(
     told = None
     if data is not None and data.places is not None:
         told = [
-            returns.Put(each.card_id, Place(each.box, each.slot), each.quantity)
+            returned_copies.Put(each.card_id, Place(each.box, each.slot), each.quantity)
             for each in data.places
         ]
-    return await returns.restock(session, caller, order_id, told, clock.now())
+    return await returned_copies.restock(session, caller, order_id, told, clock.now())
 
 
 router = Router(

@@ -22,7 +22,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
 from cardsync.orders import feedback
-from cardsync.orders.accept import accept
+from cardsync.orders.accept_orders import accept
 from cardsync.orders.shown import AcceptedRows, FeedbackStored
 from cardsync.settings import Settings
 from cardsync.storage import Store

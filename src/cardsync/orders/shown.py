@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from cardsync import clock, limits
 from cardsync.cards.shown import usd
 from cardsync.database.marketplace_time import PLACED_AT
-from cardsync.orders.customers import Customer
+from cardsync.orders.customer_list import Customer
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import marked_shipped_pending
 

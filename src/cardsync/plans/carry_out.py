@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection
-from cardsync.lists import entries, lists
+from cardsync.lists import entries, seller_lists
 from cardsync.money import dollars
 from cardsync.plans.actions import (
     Actions,
@@ -256,7 +256,7 @@ async def _create_list(
     now: datetime,
     *_: Any,
 ) -> ListDone:
-    made = await lists.create_list(session, caller, change.name, now)
+    made = await seller_lists.create_list(session, caller, change.name, now)
     return made.id, f"List “{made.name}” is made.", 0
 
 
@@ -268,7 +268,7 @@ async def _rename_list(
     *_: Any,
 ) -> ListDone:
     id = change.list_id or 0
-    named = await lists.rename_list(session, caller, id, change.name, now)
+    named = await seller_lists.rename_list(session, caller, id, change.name, now)
     return id, f"List {id} is named “{named.name}”.", 0
 
 
@@ -280,7 +280,7 @@ async def _delete_list(
     *_: Any,
 ) -> ListDone:
     id = change.list_id or 0
-    await lists.delete_list(session, caller, id, now)
+    await seller_lists.delete_list(session, caller, id, now)
     return id, f"List {id} is deleted.", 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from cardsync.access.models import Account
 from cardsync.cards.bulk_selection import Selection
-from cardsync.lists import entries, lists
+from cardsync.lists import entries, seller_lists
 from cardsync.lists.shown import CardListBody
 from cardsync.plans import write_actions as actions
 from cardsync.plans.effect import Reach
@@ -128,12 +128,12 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
 
 
 async def rename_list(writer: Writer, list_id: int, name: Any) -> CardListBody:
-    do = partial(lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
+    do = partial(seller_lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
     return await write(writer, actions.list_edit("rename", id=list_id, name=name), do)
 
 
 async def delete_list(writer: Writer, list_id: int) -> None:
-    do = partial(lists.delete_list, writer.session, writer.caller, list_id, writer.now)
+    do = partial(seller_lists.delete_list, writer.session, writer.caller, list_id, writer.now)
     await write(writer, actions.list_edit("delete", id=list_id), do)
 
 

@@ -12,7 +12,7 @@ from litestar.params import QueryParameter
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.cards.filters import CardPage, read_page
+from cardsync.cards.card_filter import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
 from cardsync.plans.writer import Writer

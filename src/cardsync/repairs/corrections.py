@@ -19,7 +19,7 @@ from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.repairs.models import WorkflowCorrection, WorkflowHeal
-from cardsync.repairs.shared import digest_of, lookup_of, shared_for, vote
+from cardsync.repairs.shared_repairs import digest_of, lookup_of, shared_for, vote
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.repairs.corrections import Step, keep, known
 from cardsync.repairs.models import WorkflowCorrection, WorkflowHeal
-from cardsync.repairs.propose import Gone, Lost, Proposal, propose
+from cardsync.repairs.propose_selector import Gone, Lost, Proposal, propose
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.screenshots import BadScreenshot, read_screenshot

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from cardsync.repairs.label_words import FORMATS, likeness, named, telling, weight, without_asides
+from cardsync.repairs.lost_element import SPOKEN, Wanted, around, identifies, stable
 from cardsync.repairs.meanings import is_act, turns
 from cardsync.repairs.snippet import Element, Page
-from cardsync.repairs.wanted import SPOKEN, Wanted, around, identifies, stable
-from cardsync.repairs.words import FORMATS, likeness, named, telling, weight, without_asides
 
 _ADDRESSES = ("href", "action", "formaction")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85

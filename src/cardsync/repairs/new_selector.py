@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cardsync.repairs.lost_element import stable
 from cardsync.repairs.snippet import Element, Page
-from cardsync.repairs.wanted import stable
 
 _PLAIN = re.compile(r"-?[A-Za-z_][\w-]*\Z", re.ASCII)
 _NAMING = ("name", "aria-label", "placeholder", "href", "title", "for", "action", "accept", "alt")

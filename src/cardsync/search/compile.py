@@ -19,10 +19,7 @@ from cardsync.catalog.condition import LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import NAMES
 from cardsync.search.fields import CONDITIONS, ORDERS, QueryError, nearest
 from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, previous_agrees
-from cardsync.search.list_names import name_key
-from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
-from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
-from cardsync.search.words import (
+from cardsync.search.folding import (
     NAME,
     NUMBER,
     RARITY,
@@ -33,6 +30,9 @@ from cardsync.search.words import (
     without_spaces,
     words,
 )
+from cardsync.search.list_names import name_key
+from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
+from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
 NOTHING = "false"
 EVERYTHING = "true"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cardsync.search.fields import CONDITIONS, FIELDS, FLAGS, THINGS
+from cardsync.search.folding import folded
 from cardsync.search.variants import SELECTORS
-from cardsync.search.words import folded
 
 MOST = 20
 _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)

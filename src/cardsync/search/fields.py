@@ -16,9 +16,9 @@ from typing import TypeAlias
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
+from cardsync.search.folding import folded
 from cardsync.search.tree import Named, Place, Range, Value
 from cardsync.search.variants import SELECTORS
-from cardsync.search.words import folded
 
 
 class QueryError(ValueError):

@@ -10,9 +10,9 @@ import re
 
 from cardsync import limits
 from cardsync.search.fields import FIELDS, QueryError, Refused, Written, field_of, term_values
+from cardsync.search.folding import folded
 from cardsync.search.tree import EVERYTHING, Not, Phrase, Term, Tree, Word, all_of, any_of
 from cardsync.search.variants import SELECTOR_BEGINNINGS, SELECTORS
-from cardsync.search.words import folded
 
 _SPACE = re.compile(r"\s*")
 _RUN = re.compile(r'[^\s()"]+')

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
+from cardsync.search.folding import folded
 from cardsync.search.variants import SELECTOR_BEGINNINGS
-from cardsync.search.words import folded
 
 
 class Range(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from cardsync.search.words import RARITY, SET, folded, without_spaces
+from cardsync.search.folding import RARITY, SET, folded, without_spaces
 
 # These selectors of `v:` are stamps.
 STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")

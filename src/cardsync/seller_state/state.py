@@ -15,8 +15,8 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import SellerState
-from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS, is_stale, merge_kinds
 from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.sync_kinds import INVENTORY_KINDS, ORDER_KINDS, is_stale, merge_kinds
 from cardsync.settings import Settings
 from cardsync.work.piece import CancelRequested, LeaseLost
 

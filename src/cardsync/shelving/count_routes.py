@@ -13,7 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelving import counts
+from cardsync.shelving import cycle_counts
 from cardsync.shelving.count_shown import (
     CountHistory,
     CountInFull,
@@ -53,7 +53,7 @@ class SeenCards(msgspec.Struct):
 class SettleCount(msgspec.Struct):
     """Lines that were not looked at stay as they are, or are `missing`."""
 
-    unseen: counts.Unseen = "keep"
+    unseen: cycle_counts.Unseen = "keep"
 
 
 READS = problems(*BEHIND_A_KEY, errors.SessionRequired, errors.InvalidPayload)
@@ -77,7 +77,7 @@ async def suggest_counts(
     are gone without a sale.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        return await counts.suggested(session, caller, clock.now(), limit)
+        return await cycle_counts.suggested(session, caller, clock.now(), limit)
 
 
 @get("/counts", responses=READS)
@@ -88,14 +88,14 @@ async def list_counts(
     box: Annotated[int | None, Parameter(ge=1, le=limits.SHELF_NUMBER)] = None,
 ) -> CountHistory:
     """The counts, newest first; of one box, if it is named."""
-    found = await counts.history(session, caller, before, box)
+    found = await cycle_counts.history(session, caller, before, box)
     return count_history(found, limits.COUNTS_PER_PAGE)
 
 
 @post("/counts", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.CountOpen))
 async def begin_count(caller: Caller, session: AsyncSession, data: BeginCount) -> CountShown:
     """Begin a count with a frozen list of what should be there."""
-    row = await counts.begin(session, caller, data.box, data.slot, clock.now())
+    row = await cycle_counts.begin(session, caller, data.box, data.slot, clock.now())
     return count_body(row)
 
 
@@ -108,7 +108,7 @@ async def read_count(
     per_page: PerPage = limits.PLACES_PER_PAGE,
 ) -> CountInFull:
     """One count, with a page of its cards in the order of the way."""
-    return await counts.in_full(session, caller, count_id, page, per_page)
+    return await cycle_counts.in_full(session, caller, count_id, page, per_page)
 
 
 @post(
@@ -123,8 +123,8 @@ async def see_cards(
     data: SeenCards,
 ) -> CountShown:
     """Note what is where; the same again changes nothing."""
-    sights = [counts.Sight(card.card_id, card.slot, card.quantity) for card in data.cards]
-    return count_body(await counts.see(session, caller, count_id, sights, clock.now()))
+    sights = [cycle_counts.Sight(card.card_id, card.slot, card.quantity) for card in data.cards]
+    return count_body(await cycle_counts.see(session, caller, count_id, sights, clock.now()))
 
 
 @post(
@@ -140,13 +140,13 @@ async def settle_count(
 ) -> CountShown:
     """Correct the places to what was seen. How many are on hand stays as it is."""
     unseen = data.unseen if data else "keep"
-    return count_body(await counts.settle(session, caller, count_id, unseen, clock.now()))
+    return count_body(await cycle_counts.settle(session, caller, count_id, unseen, clock.now()))
 
 
 @post("/counts/{count_id:int}/cancel", status_code=200, responses=problems(*ON_ONE))
 async def cancel_count(caller: Caller, session: AsyncSession, count_id: int) -> CountShown:
     """End a count without correcting anything."""
-    return count_body(await counts.cancel(session, caller, count_id, clock.now()))
+    return count_body(await cycle_counts.cancel(session, caller, count_id, clock.now()))
 
 
 router = Router(

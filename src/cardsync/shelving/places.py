@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.promoted import refuse_promoted
 from cardsync.cards.visible import VISIBLE
 from cardsync.shelving.place import Place
-from cardsync.shelving.put_back import undo_of
+from cardsync.shelving.undo_placing import undo_of
 
 
 @dataclass(frozen=True)

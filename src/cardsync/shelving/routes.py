@@ -17,8 +17,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
-from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
+from cardsync.shelving.place_many import put_many
 from cardsync.shelving.shown import (
     BoxPage,
     PutCards,

@@ -6,7 +6,7 @@ import msgspec
 
 from cardsync.cards.shown import Location
 from cardsync.shelving.boxes import BoxBody, CardInSlot
-from cardsync.shelving.many import PutTogether
+from cardsync.shelving.place_many import PutTogether
 from cardsync.shelving.places import Shelved
 
 

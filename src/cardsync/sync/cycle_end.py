@@ -13,9 +13,9 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.agentwork.tasks import complete_waiting
-from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import clear_lock, count_failure
+from cardsync.seller_state.sync_kinds import INVENTORY_KINDS, ORDER_KINDS
 from cardsync.sync.models import SyncCycle, SyncStep
 from cardsync.sync.planner import HISTORY_STEPS, STEPS
 

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access.caller import Caller, SellerState
-from cardsync.agentwork.kinds import named_kinds
+from cardsync.agentwork.task_kinds import named_kinds
 from cardsync.agentwork.tasks import remember_kinds
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.session import Database

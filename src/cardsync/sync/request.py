@@ -10,11 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.agentwork.kinds import REQUESTED
+from cardsync.agentwork.task_kinds import REQUESTED
 from cardsync.agentwork.tasks import enqueue_task, waiting_task
 from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.kinds import merge_kinds
 from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.sync_kinds import merge_kinds
 from cardsync.settings import Settings
 from cardsync.sync.cooldown import meets, remaining_seconds
 

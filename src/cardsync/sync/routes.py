@@ -25,7 +25,7 @@ from cardsync.orders.sales_backfill import ask_for_missing_months
 from cardsync.pricing.files.price_updates import run_waits
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
-from cardsync.seller_state.kinds import read_kind
+from cardsync.seller_state.sync_kinds import read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync import cancel, cycles, request

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.agentwork.kinds import ATTEMPTS
+from cardsync.agentwork.task_kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
 from cardsync.database.marketplace_time import PLACED_AT, marketplace_day
 from cardsync.database.snapshot_reads import Reading

@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.work.jobs import WorkDue
+from cardsync.work.models import Upload
 from cardsync.work.setbacks import GiveUp, PutBack, Setback, Tries, TryAgain, decide
-from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 

@@ -22,7 +22,7 @@ from cardsync.asgi import create_app
 from cardsync.database import connections, seller_slots
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
-from cardsync.orders import accept
+from cardsync.orders import accept_orders
 from requests_of_routes import BODIES
 
 AT_ONCE = 60
@@ -191,7 +191,7 @@ async def test_sixty_presets_of_one_seller_leave_the_others_their_pages(a_seller
 async def test_many_uploads_of_orders_let_another_seller_have_a_turn(a_seller, quiet):
     """One body is checked at a time, whoever sent it."""
     greedy, other = await in_shop(a_seller, quiet), await in_shop(a_seller, quiet)
-    turns = accept._checking
+    turns = accept_orders._checking
     sent: list[asyncio.Task[Any]] = []
 
     async def waiting(number: int) -> None:

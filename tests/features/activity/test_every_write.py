@@ -11,7 +11,7 @@ from sqlalchemy import text
 from browsers import Browser, accept, invited, joined, operates, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
-from cardsync.activity.words import ACTIONS
+from cardsync.activity.entry_words import ACTIONS
 from cardsync.recommendations.generate import RECOMMENDATIONS
 from passkeys_builder import Device
 from requests_of_routes import ROUTES

@@ -12,7 +12,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import poll
 from cardsync import clock
-from cardsync.agentwork.kinds import KINDS, REQUESTED, ROUTINE
+from cardsync.agentwork.task_kinds import KINDS, REQUESTED, ROUTINE
 from cardsync.seller_state import state
 from rollbacks_builder import a_pushed_run, read, ready
 from stopped_workers import WAITING

@@ -18,10 +18,10 @@ from builders import SellerBuilder
 from cardsync import clock, limits, tables
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.entitlements import SYNC_MODES
-from cardsync.agentwork.listing import Kind as TaskKind
+from cardsync.agentwork.task_list import Kind as TaskKind
 from cardsync.database.columns import Base
 from cardsync.recommendations.generation import KINDS as RECOMMENDED
-from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.today.conditions import Kind
 from dashboard_builder import filled_shop
 from orders_builder import an_order

@@ -10,7 +10,7 @@ import pytest
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.inventory import drain, finish, importer, uploads
+from cardsync.inventory import accept_inventory, drain, finish, importer
 from cardsync.seller_state import state as sync_state
 from cardsync.storage import LocalStore
 from cardsync.work.setbacks import LONGEST_PAUSE
@@ -157,7 +157,7 @@ async def test_what_fails_after_the_last_commit_leaves_the_upload_done(a_seller,
     upload = (await seller.import_csv(a_csv(*FULL)))["id"]
     async with service.database.tenant(seller.id) as session:
         lease = await sync_state.take_lease(session, seller.id, "sync", clock.now(), 30)
-        ended = await uploads.upload_of(session, seller.id, upload)
+        ended = await accept_inventory.upload_of(session, seller.id, upload)
     await finish.fail(service.work, lease, ended, "csv_processing_failed", "too late")
     assert (await seller.report(upload))["state"] == "done"
     open_now = await service.sql(seller.id, "SELECT uploads_open, lease_token FROM sync_state")

@@ -14,8 +14,8 @@ from sqlalchemy import select, text
 from cardsync import clock
 from cardsync.database.urls import libpq_url
 from cardsync.orders import ingest
+from cardsync.work.models import Upload
 from cardsync.work.setbacks import LONGEST_PAUSE
-from cardsync.work.uploads import Upload
 
 
 def orders(count: int = 6, **fields):

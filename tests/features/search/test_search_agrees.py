@@ -10,7 +10,7 @@ from search_trees import NAMES, NUMBERS, RARITIES, RULES, SETS, depth, trees
 from builders import SellerBuilder, a_csv, a_row
 from cards_builder import a_list, a_place, card_ids
 from cardsync import clock
-from cardsync.cards.filters import CardFilter
+from cardsync.cards.card_filter import CardFilter
 from cardsync.cards.selection import select_cards
 from cardsync.database.snapshot_reads import Readings
 from cardsync.search.fields import QueryError

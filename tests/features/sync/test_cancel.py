@@ -12,8 +12,8 @@ from builders import a_csv, a_row, a_shop, cancel, poll
 from cardsync import clock
 from cardsync.cards.exported import fingerprint
 from cardsync.inventory import finish
+from cardsync.inventory.accept_inventory import upload_of
 from cardsync.inventory.drain import work_off_one
-from cardsync.inventory.uploads import upload_of
 from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
 

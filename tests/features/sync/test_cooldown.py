@@ -9,7 +9,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.sync_kinds import KINDS
 
 HOUR = timedelta(hours=1)
 

@@ -11,7 +11,7 @@ import pytest
 
 from builders import a_csv, a_png, a_row, log, poll
 from cardsync import clock
-from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.sync_kinds import KINDS
 
 pytestmark = pytest.mark.slow
 

@@ -30,8 +30,8 @@ import soak
 from builders import Seller, SellerBuilder, a_csv, a_row
 from cardsync import clock
 from cardsync.inventory.drain import work_off_one
-from cardsync.seller_state.kinds import KINDS
 from cardsync.seller_state.state import take_lease
+from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.sync.planner import HISTORY_STEPS, STEPS, steps_of
 from cardsync.work.streams import oldest_open
 from sync_model import Answer, Model, matches

@@ -15,8 +15,8 @@ from cardsync import clock, errors
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.activity import feed, undo, words
-from cardsync.activity.filters import Wanted, read_wanted
+from cardsync.activity import entry_words, feed, undo
+from cardsync.activity.feed_filter import Wanted, read_wanted
 from cardsync.activity.shown import page_body
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.forms import Form, post_form
@@ -36,7 +36,7 @@ ACTORS = [
     ("token", "Tokens"),
     ("operator", "The operator"),
 ]
-AREAS = [("", "Everything"), *words.AREAS.items()]
+AREAS = [("", "Everything"), *entry_words.AREAS.items()]
 SHADES = {"low": "plain", "medium": "info", "high": "warn", "critical": "bad"}
 OUTCOME_SHADES = {
     "applied": "good",
@@ -77,16 +77,16 @@ async def activity_page(
         wanted=wanted,
         since=day,
         address=address,
-        actors=_with(ACTORS, wanted.actor, words.actor_words(wanted.actor or "", names)),
-        areas=_with(AREAS, wanted.action, words.action_words(wanted.action or "")),
+        actors=_with(ACTORS, wanted.actor, entry_words.actor_words(wanted.actor or "", names)),
+        areas=_with(AREAS, wanted.action, entry_words.action_words(wanted.action or "")),
         risks=[("", "Every risk"), *((risk, risk.title()) for risk in RISKS)],
         outcomes=[("", "Every outcome"), *((name, _words(name)) for name in OUTCOMES)],
         words=_words,
-        action_words=words.action_words,
-        field_words=words.field_words,
-        value_words=words.value_words,
-        who=partial(words.actor_words, names=names),
-        told=partial(words.summary_words, names=names),
+        action_words=entry_words.action_words,
+        field_words=entry_words.field_words,
+        value_words=entry_words.value_words,
+        who=partial(entry_words.actor_words, names=names),
+        told=partial(entry_words.summary_words, names=names),
         shades=SHADES,
         outcome_shades=OUTCOME_SHADES,
     )

@@ -17,9 +17,9 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
+from cardsync.cards.chosen_match import settle_match
 from cardsync.cards.matches import MatchBody, match_body, read_match
 from cardsync.cards.queries import read_card
-from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish

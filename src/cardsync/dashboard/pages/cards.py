@@ -18,14 +18,14 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards import saved_searches
 from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read_columns
-from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
+from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
+from cardsync.cards.card_filter import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import cards_behind, search_cards
 from cardsync.cards.shown import CardRow, card_body, cards_behind_body
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show, url
-from cardsync.lists.lists import names_of_lists
+from cardsync.lists.seller_lists import names_of_lists
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.shown import CardBadges
 from cardsync.search.chips import Chip, chips_of, with_part

@@ -12,20 +12,20 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.filters import read_page
+from cardsync.cards.card_filter import read_page
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
-from cardsync.shelving import counts
+from cardsync.shelving import cycle_counts
 
 
 @post_form("/counts")
 async def begin_count(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     slot = number_of(form, "slot") if form["slot"] else None
     box = number_of(form, "box")
-    count_id = (await counts.begin(session, caller, box, slot, clock.now())).id
+    count_id = (await cycle_counts.begin(session, caller, box, slot, clock.now())).id
     return see(f"/counts/{count_id}")
 
 
@@ -39,7 +39,7 @@ async def count_page(
     page = read_page(request.query_params.dict()).page
     per_page = limits.PLACES_PER_PAGE
     async with database.tenant(caller.seller_id) as session:
-        count = await counts.in_full(session, caller, count_id, page, per_page)
+        count = await cycle_counts.in_full(session, caller, count_id, page, per_page)
     return show(
         request,
         caller,
@@ -55,12 +55,12 @@ async def see_cards(
 ) -> Response[str]:
     """Note the lines of which a quantity was typed; the others stay unseen."""
     sights = sights_of(form)
-    await counts.see(session, caller, count_id, sights, clock.now())
+    await cycle_counts.see(session, caller, count_id, sights, clock.now())
     noted = message("lines_noted", len(sights))
     return see(f"/counts/{count_id}", done=noted, page=form["page"])
 
 
-def sights_of(form: Form) -> list[counts.Sight]:
+def sights_of(form: Form) -> list[cycle_counts.Sight]:
     """Read the fields seen-<card>-<slot>, and one card that was found. Pure. Raises InvalidPayload
     if a field is no number, or if none is filled in.
     """
@@ -71,7 +71,7 @@ def sights_of(form: Form) -> list[counts.Sight]:
         if kind != "seen" or not form[name]:
             continue
         sights.append(
-            counts.Sight(
+            cycle_counts.Sight(
                 _id(card),
                 number_of(Form({"slot": [slot]}), "slot"),
                 _quantity(form, name),
@@ -79,7 +79,7 @@ def sights_of(form: Form) -> list[counts.Sight]:
         )
     if form["card_id"]:
         sights.append(
-            counts.Sight(
+            cycle_counts.Sight(
                 _id(form["card_id"]),
                 number_of(form, "slot"),
                 _quantity(form, "quantity"),
@@ -114,10 +114,10 @@ async def end_count(
     if action not in ("keep", "missing", "cancel"):
         raise errors.InvalidPayload("action: must be keep, missing or cancel")
     if action == "cancel":
-        await counts.cancel(session, caller, count_id, now)
+        await cycle_counts.cancel(session, caller, count_id, now)
     else:
-        unseen: counts.Unseen = "missing" if action == "missing" else "keep"
-        await counts.settle(session, caller, count_id, unseen, now)
+        unseen: cycle_counts.Unseen = "missing" if action == "missing" else "keep"
+        await cycle_counts.settle(session, caller, count_id, unseen, now)
     told = message("count_cancelled" if action == "cancel" else "count_settled")
     return see(f"/counts/{count_id}", done=told)
 

@@ -8,8 +8,8 @@ from litestar.response import Template
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, show
-from cardsync.orders.customers import customers
-from cardsync.orders.filters import read_page
+from cardsync.orders.customer_list import customers
+from cardsync.orders.order_filter import read_page
 from cardsync.orders.shown import customer_bodies
 from cardsync.web.request import reading
 

@@ -17,7 +17,7 @@ from cardsync.dashboard.shell import HEADERS, PageRequest
 from cardsync.database.session import Database
 from cardsync.lists.as_csv import lists_as_csv
 from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
-from cardsync.orders.filters import read_filter
+from cardsync.orders.order_filter import read_filter
 from cardsync.pricing.runs.as_csv import runs_as_csv
 from cardsync.settings import Settings
 from cardsync.web.as_csv import headers

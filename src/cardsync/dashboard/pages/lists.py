@@ -12,7 +12,7 @@ from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
-from cardsync.lists import lists
+from cardsync.lists import seller_lists
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
@@ -29,7 +29,7 @@ async def _shown(
 ) -> Template:
     """Show the lists, and beside the name that was asked for why it cannot be made."""
     async with reading(request) as reads:
-        found = await lists.all_lists(reads, caller, {})
+        found = await seller_lists.all_lists(reads, caller, {})
     return show(
         request,
         caller,
@@ -49,7 +49,7 @@ async def make_list(
     name = form["name"]
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            made = await lists.create_list(session, caller, name, clock.now())
+            made = await seller_lists.create_list(session, caller, name, clock.now())
     except (errors.InvalidName, errors.NameTaken, errors.ListLimitReached) as e:
         return await _shown(request, caller, name, e)
     return see(f"/lists/{made.id}", done=message("list_made"))

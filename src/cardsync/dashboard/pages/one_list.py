@@ -10,14 +10,14 @@ from litestar.response import Template
 from cardsync import limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.filters import CardFilter, read_filter, read_page
+from cardsync.cards.card_filter import CardFilter, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.selection import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
-from cardsync.lists.lists import read_list
+from cardsync.lists.seller_lists import read_list
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings

@@ -19,7 +19,7 @@ from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.operators import installation, shops
-from cardsync.orders.filters import read_page
+from cardsync.orders.order_filter import read_page
 from cardsync.settings import Settings
 
 _SWITCHES: Final = ("suspended", "past_due")

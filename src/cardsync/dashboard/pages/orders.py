@@ -15,7 +15,7 @@ from cardsync import limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, games_of, show, url
-from cardsync.orders.filters import OrderFilter, read_filter
+from cardsync.orders.order_filter import OrderFilter, read_filter
 from cardsync.orders.queries import find_orders
 from cardsync.orders.shown import order_body
 from cardsync.web.request import reading

@@ -16,7 +16,7 @@ from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see
-from cardsync.orders.filters import read_page
+from cardsync.orders.order_filter import read_page
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.decisions.listing import reviews_of

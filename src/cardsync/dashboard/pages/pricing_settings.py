@@ -14,7 +14,7 @@ from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.filters import CardFilter, read_page
+from cardsync.cards.card_filter import CardFilter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.forms import Form, post_form, writer_of

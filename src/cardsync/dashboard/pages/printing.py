@@ -15,14 +15,14 @@ from litestar.response import Template
 from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.filters import read_filter, read_page
+from cardsync.cards.card_filter import read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.forms import Form
 from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, show
 from cardsync.database.session import Database
-from cardsync.orders import pull_reads, returns
+from cardsync.orders import pull_reads, returned_copies
 from cardsync.orders.one_order import read_order
 from cardsync.orders.shown import order_in_full
 from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
@@ -168,7 +168,7 @@ async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
     """Show the copies of refunded orders in the order of the way."""
     per_page = limits.RETURNS_PER_PAGE_MOST
     async with reading(request) as reads:
-        desk = await returns.desk(reads, caller, 1, per_page, restocked=False)
+        desk = await returned_copies.desk(reads, caller, 1, per_page, restocked=False)
     rows = [(item, order) for order in desk.returns for item in order.items]
     rows.sort(key=lambda row: (_way(row[0].location_code), row[0].item_id))
     return show(request, caller, "restock_sheet.html", rows=rows, desk=desk)

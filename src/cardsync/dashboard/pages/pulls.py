@@ -23,7 +23,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, pull_sessions
-from cardsync.orders.filters import read_filter
+from cardsync.orders.order_filter import read_filter
 from cardsync.orders.pull_shown import PullOrder
 from cardsync.orders.queries import find_orders
 from cardsync.pulling import links

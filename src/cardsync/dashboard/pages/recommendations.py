@@ -18,7 +18,7 @@ from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import left, message, together
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
-from cardsync.orders.filters import read_page
+from cardsync.orders.order_filter import read_page
 from cardsync.plans.writer import Writer
 from cardsync.recommendations.accept_recommendation import accept, settle
 from cardsync.recommendations.outcomes import outcomes

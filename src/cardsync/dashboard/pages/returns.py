@@ -17,8 +17,8 @@ from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
-from cardsync.orders import one_customer, returns
-from cardsync.orders.filters import read_page
+from cardsync.orders import one_customer, returned_copies
+from cardsync.orders.order_filter import read_page
 from cardsync.shelving.place import Place
 from cardsync.web.request import reading
 
@@ -37,7 +37,7 @@ async def desk_page(request: PageRequest, caller: Caller) -> Template:
     page, _ = read_page(given)
     asked = Asked((given.get("restocked") or [""])[-1] == "true", page)
     async with reading(request) as reads:
-        desk = await returns.desk(
+        desk = await returned_copies.desk(
             reads, caller, page, limits.RETURNS_PER_PAGE, restocked=asked.restocked
         )
         again = await one_customer.repeat_refunders(reads, caller)
@@ -60,10 +60,10 @@ async def restock_order(
     if form["box"] or form["slot"]:
         place = Place(number_of(form, "box"), number_of(form, "slot"))
         told = [
-            returns.Put(card_id, place, quantity)
+            returned_copies.Put(card_id, place, quantity)
             for card_id, quantity in map(_copies, form.all("copies"))
         ]
-    done = await returns.restock(session, caller, order_id, told, clock.now())
+    done = await returned_copies.restock(session, caller, order_id, told, clock.now())
     pieces = sum(one.quantity for one in done.put)
     said = message("copies_put_back", pieces)
     if done.left:

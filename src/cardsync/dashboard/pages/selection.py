@@ -16,7 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
-from cardsync.cards.filters import read_filter
+from cardsync.cards.card_filter import read_filter
 from cardsync.contributions.add import publish_picked
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, together
@@ -27,8 +27,8 @@ from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.rules.pin_many import Pinned
 from cardsync.settings import Settings
-from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
+from cardsync.shelving.place_many import put_many
 
 PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 

@@ -27,7 +27,7 @@ from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import MEANT
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
-from cardsync.inventory import uploads
+from cardsync.inventory import accept_inventory
 from cardsync.inventory.upload_report import report_on
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
@@ -101,8 +101,8 @@ async def upload_prices(
     try:
         if file is None:
             raise errors.InvalidCsv("choose the file of your pricing export first")
-        came = uploads.arrival(caller, None, None, None, clock.now())
-        upload_id = await uploads.accept_bytes(
+        came = accept_inventory.arrival(caller, None, None, None, clock.now())
+        upload_id = await accept_inventory.accept_bytes(
             database, caller, store, settings, _parts(file), "", came, limits.PRESIGNED_PLAIN_BYTES
         )
     except (errors.InvalidCsv, errors.PayloadTooLarge, errors.DecompressedTooLarge) as e:
@@ -121,7 +121,9 @@ async def upload_page(
     request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
 ) -> Template:
     now = clock.now()
-    report = await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
+    report = await report_on(
+        session, await accept_inventory.watched(session, caller, upload_id, now), now
+    )
     return show(request, caller, "set_up_report.html", report=report)
 
 

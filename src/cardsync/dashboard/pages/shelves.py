@@ -12,7 +12,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
-from cardsync.cards.filters import read_filter, read_page
+from cardsync.cards.card_filter import read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.forms import Form, post_form
@@ -21,7 +21,7 @@ from cardsync.dashboard.pages.selection import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelving import boxes, counts, places
+from cardsync.shelving import boxes, cycle_counts, places
 from cardsync.shelving.count_shown import count_history
 from cardsync.shelving.place import Place
 from cardsync.shelving.shown import Shelves, box_page
@@ -39,8 +39,8 @@ async def shelves_page(
 ) -> Template:
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = Shelves(await boxes.boxes(session, caller))
-        suggested = await counts.suggested(session, caller, clock.now(), COUNTS_ON_SHELVES)
-        history = await counts.history(session, caller, None, None)
+        suggested = await cycle_counts.suggested(session, caller, clock.now(), COUNTS_ON_SHELVES)
+        history = await cycle_counts.history(session, caller, None, None)
     return show(
         request,
         caller,
@@ -69,7 +69,7 @@ async def shelf_page(
     per_page = limits.PLACES_PER_PAGE
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await boxes.lying_in(session, caller, box, page, per_page)
-        history = await counts.history(session, caller, None, box)
+        history = await cycle_counts.history(session, caller, None, box)
     return show(
         request,
         caller,

@@ -23,9 +23,9 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import account_settings
 from cardsync.agentwork import tasks
-from cardsync.agentwork.listing import page_of_tasks
 from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import tasks_body
+from cardsync.agentwork.task_list import page_of_tasks
 from cardsync.credits import skip_wait
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.forms import Form, post_form
@@ -38,7 +38,7 @@ from cardsync.pricing.rollback.shown import rollback_body
 from cardsync.quick_add import settle
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
-from cardsync.seller_state.kinds import KINDS, read_kind
+from cardsync.seller_state.sync_kinds import KINDS, read_kind
 from cardsync.settings import Settings
 from cardsync.sync import cancel, cooldown
 from cardsync.sync import request as requests

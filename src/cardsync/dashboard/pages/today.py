@@ -21,7 +21,7 @@ from cardsync.dashboard.pages.sync import start_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
 from cardsync.inventory import reviews
 from cardsync.plans.writer import Writer
-from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.today import work

@@ -18,7 +18,7 @@ from cardsync.dashboard.forms import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, see, sentence, show
 from cardsync.database.session import Database
-from cardsync.inventory import mend, reviews, uploads
+from cardsync.inventory import accept_inventory, correct_rows, reviews
 from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -38,7 +38,7 @@ def page_number(request: PageRequest) -> int:
 @get("/sync/uploads", opt=BY_FORM)
 async def uploads_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     page = page_number(request)
-    rows, total = await mend.page_of_uploads(session, caller, page, limits.UPLOADS_PER_PAGE)
+    rows, total = await correct_rows.page_of_uploads(session, caller, page, limits.UPLOADS_PER_PAGE)
     return show(
         request,
         caller,
@@ -65,7 +65,9 @@ async def _shown(
     problem: errors.Problem | None = None,
 ) -> Template:
     now = clock.now()
-    report = await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
+    report = await report_on(
+        session, await accept_inventory.watched(session, caller, upload_id, now), now
+    )
     return show(
         request,
         caller,
@@ -93,7 +95,7 @@ async def settle_review(
 
 @get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
 async def rejected_rows(caller: Caller, database: Database, store: Store, upload_id: int) -> Stream:
-    parts = await mend.rejected(database, caller, store, upload_id)
+    parts = await correct_rows.rejected(database, caller, store, upload_id)
     headers = HEADERS | as_csv.headers(f"rejected-{upload_id}")
     return Stream(parts, media_type="text/csv", headers=headers)
 
@@ -116,7 +118,7 @@ async def mend_upload(
         if file is None:
             raise errors.InvalidCsv("choose the mended file first")
         mended = await file.read()
-        new = await mend.mend(database, caller, store, settings, upload_id, mended)
+        new = await correct_rows.mend(database, caller, store, settings, upload_id, mended)
     except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:
         async with database.tenant(caller.seller_id) as session:
             return await _shown(request, caller, session, upload_id, e)

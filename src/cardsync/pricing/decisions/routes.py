@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.cards.filters import read_page
+from cardsync.cards.card_filter import read_page
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN

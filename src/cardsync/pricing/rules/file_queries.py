@@ -29,9 +29,9 @@ from cardsync.pricing.inputs.cards_to_price import (
 )
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.search.fields import QueryError
+from cardsync.search.folding import search_columns
 from cardsync.search.parser import parse
 from cardsync.search.tree import terms
-from cardsync.search.words import search_columns
 
 # No seller has this id, so the queries read no seller's rows.
 NOBODY: Final = 0

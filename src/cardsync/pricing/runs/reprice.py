@@ -46,9 +46,9 @@ from cardsync.seller_state.state import Lease, own_state
 from cardsync.sync import cancel
 from cardsync.work import runner
 from cardsync.work.jobs import SALES, Work, enqueue, jobs, mark_due, mark_due_by
+from cardsync.work.models import Upload
 from cardsync.work.piece import CancelRequested
 from cardsync.work.setbacks import pause
-from cardsync.work.uploads import Upload
 
 STREAM = "reprice"
 HOLDER = "reprice"

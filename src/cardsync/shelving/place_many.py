@@ -19,7 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.promoted import refuse_picked_promoted
 from cardsync.shelving.place import Place
-from cardsync.shelving.put_back import undo_of
+from cardsync.shelving.undo_placing import undo_of
 
 
 class PutTogether(NamedTuple):

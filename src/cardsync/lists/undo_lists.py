@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
-from cardsync.lists.lists import alone_with_lists, locked_list
+from cardsync.lists.seller_lists import alone_with_lists, locked_list
 from cardsync.search.list_names import name_key
 
 MADE: Final = "list.made"

@@ -22,8 +22,8 @@ from cardsync.storage import Store, spool_body
 from cardsync.web import bodies
 from cardsync.web.fair_turns import FairTurns
 from cardsync.work.jobs import ORDERS, enqueue, mark_due
+from cardsync.work.models import Upload
 from cardsync.work.streams import private_key
-from cardsync.work.uploads import Upload
 
 # One body is inflated at a time, so ten that come together need no more memory than one.
 _checking = FairTurns(1)

@@ -19,7 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
-from cardsync.lists.names import free_slug, is_one_line
+from cardsync.lists.list_slugs import free_slug, is_one_line
 from cardsync.lists.shown import CardListBody
 from cardsync.search.list_names import name_key, seen_name
 

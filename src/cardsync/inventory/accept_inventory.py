@@ -34,8 +34,8 @@ from cardsync.sync import cancel
 from cardsync.sync.logs import place_cycle
 from cardsync.web import bodies
 from cardsync.work.jobs import enqueue, mark_due
+from cardsync.work.models import Upload
 from cardsync.work.streams import private_key
-from cardsync.work.uploads import Upload
 
 OBJECT_KEY = re.compile(
     r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Container
 
-from cardsync.search.words import folded, words
+from cardsync.search.folding import folded, words
 
 FALLBACK = "list"
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast, get_args
 
 from cardsync import errors, limits
 from cardsync.search.fields import LINE_NAMES
-from cardsync.search.words import folded
+from cardsync.search.folding import folded
 
 Status = Literal["active", "gone", "all"]
 Sort = Literal["name", "set", "number", "price", "target", "quantity", "updated", "location"]

@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.caller import Caller
-from cardsync.agentwork.kinds import ATTEMPTS
 from cardsync.agentwork.models import AgentTask, Status
+from cardsync.agentwork.task_kinds import ATTEMPTS
 
 Kind = Literal[
     "refresh_orders",

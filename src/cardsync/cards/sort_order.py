@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cardsync.cards.filters import CardPage, Sort
-from cardsync.search.words import NUMBER, RARITY, SET, TOTAL
+from cardsync.cards.card_filter import CardPage, Sort
+from cardsync.search.folding import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):

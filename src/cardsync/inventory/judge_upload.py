@@ -17,7 +17,7 @@ from cardsync.pricing.decisions.confirmed import must_stop
 from cardsync.pricing.models import PriceRun
 from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.work.jobs import Work
-from cardsync.work.uploads import Upload
+from cardsync.work.models import Upload
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.database.session import Database
-from cardsync.inventory import rejected_rows, uploads
+from cardsync.inventory import accept_inventory, rejected_rows
 from cardsync.inventory.parse import ProductLines, Rejected, every_rejected
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store
 from cardsync.web import bodies
-from cardsync.work.uploads import Upload
+from cardsync.work.models import Upload
 
 _CHUNK = 1 << 18
 # All rejected rows of a piece are in memory at once, and a line of rubbish may be a single byte.
@@ -115,8 +115,8 @@ async def mend(
     whole = await asyncio.to_thread(rejected_rows.merged, data, told, mended)
     now = clock.now()
     moment = clock.rfc3339(upload.exported_at)
-    came = uploads.arrival(caller, upload.product_line, None, moment, now)
-    return await uploads.accept_bytes(
+    came = accept_inventory.arrival(caller, upload.product_line, None, moment, now)
+    return await accept_inventory.accept_bytes(
         database,
         caller,
         store,
@@ -131,7 +131,7 @@ async def mend(
 async def _upload(database: Database, caller: Caller, upload_id: int) -> Upload:
     caller.must_be_owner()
     async with database.tenant(caller.seller_id) as session:
-        upload = await uploads.upload_of(session, caller.seller_id, upload_id)
+        upload = await accept_inventory.upload_of(session, caller.seller_id, upload_id)
     if upload.stream != "inventory" or not upload.report.get("rejected"):
         raise errors.NotFound(f"no rejected row of upload {upload_id} is known")
     return upload

@@ -13,9 +13,9 @@ from typing import Any
 
 from cardsync.repairs import snippet
 from cardsync.repairs.likeness import Comparison, Likeness
+from cardsync.repairs.lost_element import Wanted, identifies, seen_of, wanted
 from cardsync.repairs.new_selector import selector_of
 from cardsync.repairs.snippet import Element, Page
-from cardsync.repairs.wanted import Wanted, identifies, seen_of, wanted
 
 LEAST_MARGIN = 0.08
 _FULL_MARGIN = 0.3

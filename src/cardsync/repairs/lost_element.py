@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cardsync.repairs.label_words import VERSIONS, telling, words
 from cardsync.repairs.snippet import Page, kind_of
-from cardsync.repairs.words import VERSIONS, telling, words
 
 IDENTIFYING = ("id", "name", "href", "for", "action", "formaction")
 SPOKEN = ("aria-label", "title", "placeholder", "alt", "value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cardsync import errors
-from cardsync.orders.filters import OrderFilter, blocks
+from cardsync.orders.order_filter import OrderFilter, blocks
 from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PULLABLE
 
 Conditions = tuple[list[str], dict[str, Any]]
