@@ -22,7 +22,7 @@ import ground
 from cardsync.database.copy import encode
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from ground import Report, spread
 from priced_shop import NOW, READ, Shop, loop, parsed_rules, shop, with_rule
 
@@ -106,10 +106,10 @@ def explained(of: Shop, rounds: int) -> tuple[list[float], list[float], list[flo
         assert status == 200, body[:300]
         assert b'"historical_breakdown":{' in body, body[:300]
         started = perf_counter()
-        columns.receipt(data, id)
+        parquet_file.receipt(data, id)
         rows.append(perf_counter() - started)
     whole = [
-        ground.seconds(lambda: next(columns.unpack(data)[0].iter_rows(named=True)))
+        ground.seconds(lambda: next(parquet_file.unpack(data)[0].iter_rows(named=True)))
         for _ in range(3)
     ]
     client.close()

@@ -51,7 +51,7 @@ from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.orders import sales_summary_routes as sales_summary
 from cardsync.orders.pull_sessions import PULLS
-from cardsync.plans import pages as plan_pages
+from cardsync.plans import plan_page as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.decisions import routes as price_reviews
 from cardsync.pricing.files import routes as pricing

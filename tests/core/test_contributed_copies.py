@@ -5,7 +5,15 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.contributions.seen import Live, Place, Published, Taken, listed_before, moved, taken
+from cardsync.contributions.newly_listed import (
+    Live,
+    Place,
+    Published,
+    Taken,
+    listed_before,
+    moved,
+    taken,
+)
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER, LATER = AT - timedelta(hours=1), AT + timedelta(hours=1)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.plans.effect import moves_of, size_of
+from cardsync.plans.price_effect import moves_of, size_of
 from cardsync.plans.risk import Size, broken_limit, needs_confirmation
-from cardsync.pricing.loss.limits import PAST, Sums, summed
+from cardsync.pricing.loss.loss_limits import PAST, Sums, summed
 
 DOLLAR = 10_000
 

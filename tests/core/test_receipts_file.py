@@ -21,7 +21,7 @@ from tests.core.pricing_reference import (
 
 from cardsync.pricing.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from cardsync.pricing.receipts.sentences import explain
 
 seeds = st.integers(0, 2**32)
@@ -49,14 +49,14 @@ def a_run(seed: int, count: int = 30) -> tuple[pl.DataFrame, Run]:
 @settings(deadline=None, max_examples=25)
 def test_any_run_comes_out_of_its_file_to_the_same_prices(seed):
     priced, run = a_run(seed)
-    assert columns.replay(columns.pack([priced], run)) == 0
+    assert parquet_file.replay(parquet_file.pack([priced], run)) == 0
 
 
 @given(seeds)
 @settings(deadline=None, max_examples=25)
 def test_a_file_gives_back_what_was_put_in(seed):
     priced, run = a_run(seed)
-    frame, again = columns.unpack(columns.pack([priced], run))
+    frame, again = parquet_file.unpack(parquet_file.pack([priced], run))
     assert (again.rules, again.sales, again.seller, again.now) == (
         run.rules,
         run.sales,
@@ -72,7 +72,7 @@ def test_a_file_gives_back_what_was_put_in(seed):
 @settings(deadline=None, max_examples=25)
 def test_a_receipt_tells_the_same_story_as_the_run_itself(seed):
     priced, run = a_run(seed)
-    frame, again = columns.unpack(columns.pack([priced], run))
+    frame, again = parquet_file.unpack(parquet_file.pack([priced], run))
     kept = frame.sort("marketplace_id").to_dicts()
     for live, row in zip(priced.sort("marketplace_id").to_dicts(), kept, strict=True):
         assert explain(row, again) == explain(live, run)
@@ -83,9 +83,11 @@ def test_a_receipt_tells_the_same_story_as_the_run_itself(seed):
 @settings(deadline=None, max_examples=25)
 def test_the_same_inputs_give_the_same_bytes_in_whatever_order_they_come(seed):
     priced, run = a_run(seed)
-    first = columns.pack([priced], run)
-    assert columns.pack([priced.sample(fraction=1, shuffle=True, seed=seed % 1000)], run) == first
-    assert columns.pack([a_run(seed)[0]], run) == first
+    first = parquet_file.pack([priced], run)
+    assert (
+        parquet_file.pack([priced.sample(fraction=1, shuffle=True, seed=seed % 1000)], run) == first
+    )
+    assert parquet_file.pack([a_run(seed)[0]], run) == first
 
 
 @pytest.mark.slow
@@ -97,15 +99,15 @@ def test_a_price_that_was_meddled_with_is_found(seed):
     wrong = priced.with_columns(
         meddled.then(pl.col("target").fill_null(0) + 100).otherwise("target").alias("target")
     )
-    assert columns.replay(columns.pack([wrong], run)) == 1
+    assert parquet_file.replay(parquet_file.pack([wrong], run)) == 1
 
 
 def test_one_card_is_read_without_the_others():
     priced, run = a_run(7)
-    data = columns.pack([priced], run)
+    data = parquet_file.pack([priced], run)
     for row in priced.select("marketplace_id", "target").iter_rows(named=True):
-        found = columns.receipt(data, row["marketplace_id"])
+        found = parquet_file.receipt(data, row["marketplace_id"])
         assert found is not None
         assert found["target"] == row["target"]
         assert found.keys() >= RECEIPT_COLUMNS.keys()
-    assert columns.receipt(data, 10**9) is None
+    assert parquet_file.receipt(data, 10**9) is None

@@ -140,7 +140,7 @@ class Account(Base):
     repricing_scope: Mapped[str] = mapped_column(Text, server_default="all_games")
     shipping_adder: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     # Writers without a member's click may take so much off the listed value in a week. Without a
-    # budget it is a part of that value (pricing/loss/limits.py).
+    # budget it is a part of that value (pricing/loss/loss_limits.py).
     loss_budget: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
     # Larger moves of a price wait for the seller's word (pricing/decisions).
     review_up_bp: Mapped[int | None]

@@ -16,7 +16,7 @@ from cardsync import errors
 from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller
 from cardsync.activity.undo_kinds import KINDS
-from cardsync.plans.noted import UNDO as PLAN
+from cardsync.plans.feed_entries import UNDO as PLAN
 from cardsync.plans.writer import Waiting, Writer, write
 
 

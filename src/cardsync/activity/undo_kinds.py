@@ -23,9 +23,9 @@ from cardsync.orders import pull_marks as orders
 from cardsync.pricing.decisions import accept_reviews as reviews
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import pin_many
-from cardsync.pricing.rules import put_back as rules
-from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
+from cardsync.pricing.rules import undo_rules as rules
+from cardsync.pricing.rules import undo_sales as sales
 from cardsync.recommendations import accept_recommendation as recommendations
 from cardsync.shelving import cycle_counts
 from cardsync.shelving import undo_placing as shelves

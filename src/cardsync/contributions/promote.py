@@ -3,7 +3,8 @@ private ones of a member who leaves. Each function runs inside the transaction t
 
 `note_listed` records how many of the card are listed when a contribution is published. When an
 upload shows more of it, the live card takes over the copies that are new, with the lists and their
-places (`promote`; `seen.py` says which copies). A contribution of which no copy is left is retired.
+places (`promote`; `newly_listed.py` says which copies). A contribution of which no copy is left is
+retired.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.account_lock import one_at_a_time
-from cardsync.contributions.seen import Live, Place, Published, Taken, listed_before, moved, taken
+from cardsync.contributions.newly_listed import (
+    Live,
+    Place,
+    Published,
+    Taken,
+    listed_before,
+    moved,
+    taken,
+)
 from cardsync.lists.seller_lists import alone_with_lists
 
 _SAME_CARD: Final = """

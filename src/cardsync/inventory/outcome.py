@@ -16,7 +16,7 @@ from cardsync.inventory.judge_upload import Verdict
 from cardsync.inventory.parse import Parsed
 from cardsync.inventory.price import Prices
 from cardsync.pricing.decisions import on_sale
-from cardsync.pricing.decisions.found import Found
+from cardsync.pricing.decisions.found_in_run import Found
 
 
 @dataclass(frozen=True)

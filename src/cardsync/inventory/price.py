@@ -12,11 +12,11 @@ import polars as pl
 from cardsync.inventory.diff import current_price
 from cardsync.inventory.judge_upload import Verdict
 from cardsync.pricing.decisions import on_sale
-from cardsync.pricing.decisions.found import Found, found_in
+from cardsync.pricing.decisions.found_in_run import Found, found_in
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.price_history import Past
-from cardsync.pricing.receipts.columns import filled
+from cardsync.pricing.receipts.parquet_file import filled
 from cardsync.pricing.standing import with_decided
 
 MOVES: Final = ("held", "up", "down", "up_value", "down_value")

@@ -30,7 +30,7 @@ from cardsync.pricing.rollback import prepare
 from cardsync.pricing.rollback.scope import diff_of
 from cardsync.pricing.rules import pin_many, rule_sets, sale_sets
 from cardsync.pricing.runs import reprice
-from cardsync.quick_add.publish import publish
+from cardsync.quick_add.publish_drafts import publish
 from cardsync.search.list_names import name_key
 from cardsync.settings import Settings
 

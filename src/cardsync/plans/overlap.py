@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.plans.actions import Actions, RuleChange
-from cardsync.plans.effect import queries_of
+from cardsync.plans.price_effect import queries_of
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
 from cardsync.pricing.inputs.rule_queries import need_readable, selections

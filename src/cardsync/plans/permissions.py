@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import read_json
 from cardsync.access.caller import Caller
 from cardsync.plans.actions import ACTION_TYPES, ActionType
+from cardsync.plans.feed_entries import note_permission
 from cardsync.plans.models import PlanPermission
 from cardsync.plans.modes import DEFAULTS, Credential, Mode
-from cardsync.plans.noted import note_permission
 
 Permissions = dict[Credential, dict[ActionType, Mode]]
 _SET = """

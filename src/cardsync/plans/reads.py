@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.plans.decide import WAITING, plan_of
+from cardsync.plans.decide_plan import WAITING, plan_of
 from cardsync.plans.models import AgentPlan, Outcome
 
 

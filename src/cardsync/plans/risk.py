@@ -13,7 +13,7 @@ import msgspec
 
 from cardsync import errors
 from cardsync.money import dollars
-from cardsync.pricing.loss.limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
+from cardsync.pricing.loss.loss_limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
 
 Risk = Literal["low", "medium", "high", "critical"]
 Limit = Literal["price_of_market", "card_hour", "card_day", "hour_listed_value", "loss_budget"]

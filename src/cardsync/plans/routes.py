@@ -16,7 +16,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.plans import decide, permissions, propose, reads
+from cardsync.plans import decide_plan, new_plans, permissions, reads
 from cardsync.plans.shown import PlanPermissions, Plans, PlanShown, http_status, plan_body
 from cardsync.settings import Settings
 from cardsync.web.request import (
@@ -83,7 +83,7 @@ async def propose_plan(
     `plan_key` makes no second plan.
     """
     now = clock.now()
-    plan = await propose.propose(session, caller, settings, data, now)
+    plan = await new_plans.propose(session, caller, settings, data, now)
     body = plan_body(plan, settings.origin, now)
     return Response(body, status_code=http_status(plan, now))
 
@@ -162,7 +162,7 @@ async def confirm_plan(
     a new click.
     """
     now, revision = clock.now(), data.revision if data else None
-    plan = await decide.confirm(session, caller, settings, plan_id, revision, now)
+    plan = await decide_plan.confirm(session, caller, settings, plan_id, revision, now)
     return plan_body(plan, settings.origin, now)
 
 
@@ -180,7 +180,7 @@ async def decline_plan(
 ) -> PlanShown:
     """A member refuses the plan; nothing of it is done."""
     now = clock.now()
-    plan = await decide.decline(session, caller, plan_id, now)
+    plan = await decide_plan.decline(session, caller, plan_id, now)
     return plan_body(plan, settings.origin, now)
 
 

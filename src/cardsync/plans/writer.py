@@ -17,8 +17,9 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.plans.actions import Actions, kept_actions
-from cardsync.plans.effect import Reach, reach_of
-from cardsync.plans.propose import propose_write
+from cardsync.plans.measure_write import weigh
+from cardsync.plans.new_plans import propose_write
+from cardsync.plans.price_effect import Reach, reach_of
 from cardsync.plans.risk import (
     Broken,
     Size,
@@ -28,7 +29,6 @@ from cardsync.plans.risk import (
     risk_of,
     signed,
 )
-from cardsync.plans.weigh import weigh
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from cardsync.pricing.inputs.rule_rows import run_of

@@ -15,7 +15,7 @@ from cardsync.cards.bulk_selection import Selection
 from cardsync.lists import entries, seller_lists
 from cardsync.lists.shown import CardListBody
 from cardsync.plans import write_actions as actions
-from cardsync.plans.effect import Reach
+from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.decisions.accept_reviews import REVIEWS
 from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
@@ -24,8 +24,8 @@ from cardsync.pricing.rollback.scope import Scope
 from cardsync.pricing.rules import pin_many as pins
 from cardsync.pricing.rules import rule_sets, sale_sets, shown_changes
 from cardsync.pricing.runs import reprice as runs
-from cardsync.proposals.decide import Answer, Asked, Decided, decide
-from cardsync.quick_add import publish as listings
+from cardsync.proposals.decide_proposals import Answer, Asked, Decided, decide
+from cardsync.quick_add import publish_drafts as listings
 from cardsync.quick_add.models import QuickAdd
 
 Body = Mapping[str, Any]

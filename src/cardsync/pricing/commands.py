@@ -15,7 +15,7 @@ from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Seller
 from cardsync.database.session import Database
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from cardsync.processes.command_line import ROW_ID, settings_with, with_database
 from cardsync.storage import ObjectMissing, Store, open_store
 
@@ -105,7 +105,7 @@ async def _replayed(
 
 
 def _counted(data: bytes) -> tuple[int, int]:
-    return columns.unpack(data)[0].height, columns.replay(data)
+    return parquet_file.unpack(data)[0].height, parquet_file.replay(data)
 
 
 async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:

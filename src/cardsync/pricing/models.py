@@ -78,7 +78,7 @@ class RuleTest(Base):
 
 class AutomatedMove(Base):
     """A sum of what writers without a member's click added to a card's price within five minutes,
-    today and at worst, in ten-thousandths of a dollar (`loss/limits.py`).
+    today and at worst, in ten-thousandths of a dollar (`loss/loss_limits.py`).
     """
 
     __tablename__ = "automated_move"

@@ -15,8 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.files import content, price_updates
-from cardsync.pricing.rollback.serve import serve
-from cardsync.quick_add import serve as quick_add
+from cardsync.pricing.rollback.served_rollback import serve
+from cardsync.quick_add import served_entries as quick_add
 from cardsync.seller_state import state as sync_state
 
 

@@ -16,7 +16,7 @@ from cardsync.accounts import challenges
 from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load_observations as market
-from cardsync.plans import past
+from cardsync.plans import expired_plans
 from cardsync.pricing.loss import moves
 from cardsync.work.jobs import Work
 
@@ -50,8 +50,8 @@ async def tidy(work: Work) -> dict[str, int]:
         "activity": await activity.drop_old(
             work.database, now - timedelta(days=settings.activity_retention_days)
         ),
-        "plans_expired": await past.expire(work.database, now),
-        "plans": await past.drop_old(
+        "plans_expired": await expired_plans.expire(work.database, now),
+        "plans": await expired_plans.drop_old(
             work.database, now - timedelta(days=settings.plan_retention_days)
         ),
         "automated_moves": await moves.drop_old(work.database, now),

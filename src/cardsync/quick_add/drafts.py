@@ -22,9 +22,7 @@ from cardsync.cards.visible import VISIBLE
 from cardsync.catalog import products
 from cardsync.contributions.add import publish as share
 from cardsync.database.session import Database
-from cardsync.quick_add.models import QuickAdd
-from cardsync.quick_add.waiting import note_waiting
-from cardsync.quick_add.wanted import (
+from cardsync.quick_add.checked_entry import (
     Changes,
     Described,
     Wanted,
@@ -32,6 +30,8 @@ from cardsync.quick_add.wanted import (
     checked,
     columns_of,
 )
+from cardsync.quick_add.models import QuickAdd
+from cardsync.quick_add.note_changes import note_waiting
 from cardsync.seller_state.state import locked
 
 _EDITABLE = ("draft", "rejected")

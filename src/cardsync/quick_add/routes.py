@@ -18,6 +18,7 @@ from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
 from cardsync.quick_add import drafts, settle
+from cardsync.quick_add.checked_entry import Changes, Id, Quantity, Wanted
 from cardsync.quick_add.models import Status
 from cardsync.quick_add.shown import (
     Entries,
@@ -29,7 +30,6 @@ from cardsync.quick_add.shown import (
     entry_body,
 )
 from cardsync.quick_add.type_ahead import products_like
-from cardsync.quick_add.wanted import Changes, Id, Quantity, Wanted
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,

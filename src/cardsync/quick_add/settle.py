@@ -19,9 +19,9 @@ from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.quick_add.drafts import held
 from cardsync.quick_add.models import QuickAdd, Status
-from cardsync.quick_add.serve import SAME_CARD
+from cardsync.quick_add.note_changes import IN_HAND, note_waiting
+from cardsync.quick_add.served_entries import SAME_CARD
 from cardsync.quick_add.shown import PendingEntry, amount, entry_body, moment
-from cardsync.quick_add.waiting import IN_HAND, note_waiting
 from cardsync.seller_state.state import locked
 
 _AGENT = "agent"

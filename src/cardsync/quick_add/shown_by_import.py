@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import limits
 from cardsync.access.activity import note_by
 from cardsync.quick_add.models import QuickAdd
-from cardsync.quick_add.serve import SAME_CARD
+from cardsync.quick_add.note_changes import note_waiting
+from cardsync.quick_add.served_entries import SAME_CARD
 from cardsync.quick_add.settle import end
-from cardsync.quick_add.waiting import note_waiting
 from cardsync.seller_state.state import locked
 
 _OPEN = """

@@ -18,7 +18,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.money import dollars, from_units, to_units
-from cardsync.plans.effect import Reach
+from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.decisions.set_targets import (
     NewTarget,
@@ -28,7 +28,7 @@ from cardsync.pricing.decisions.set_targets import (
     targets_changed,
 )
 from cardsync.pricing.standing import APPLIED
-from cardsync.proposals.decide import (
+from cardsync.proposals.decide_proposals import (
     Accepted,
     Answer,
     Asked,

@@ -30,7 +30,7 @@ from cardsync.pricing.decisions.set_targets import NewTarget, apply_targets, rev
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.loss.limits import SIDES, SPANS, is_beyond, summed
+from cardsync.pricing.loss.loss_limits import SIDES, SPANS, is_beyond, summed
 from cardsync.pricing.loss.moves import past_moves, record
 from cardsync.proposals.models import Proposal
 from cardsync.recommendations.candidates import Found, all_found

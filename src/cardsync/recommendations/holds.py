@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.market.verdicts import BUY_OUT_WINDOW, age_of, in_buy_out_window
 from cardsync.pricing.engine import engine
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from cardsync.pricing.receipts.sentences import money
 from cardsync.recommendations.shown import (
     GateVerdict,
@@ -84,7 +84,7 @@ async def market_depth_holds(
     rows = cards.all()
     shown = held.filter(pl.col("marketplace_id").is_in([row.marketplace_id for row in rows]))
     receipts = {row["marketplace_id"]: row for row in shown.iter_rows(named=True)}
-    gates = {rule.id: rule.market_gate for rule in columns.run_of(data).rules}
+    gates = {rule.id: rule.market_gate for rule in parquet_file.run_of(data).rules}
     found = []
     for card in rows:
         receipt = receipts[card.marketplace_id]
@@ -96,7 +96,7 @@ async def market_depth_holds(
 
 def _gated(data: bytes) -> pl.DataFrame:
     """Return the receipts of the gates that did not pass."""
-    frame, _ = columns.unpack(data)
+    frame, _ = parquet_file.unpack(data)
     held = engine.gated(frame)
     # A step that left the price alone has no price of its own in a receipt.
     formula = pl.coalesce("after_shipping_adder", "after_formula", "base")

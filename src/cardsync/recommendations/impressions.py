@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
-from cardsync.proposals.decide import Revision
+from cardsync.proposals.decide_proposals import Revision
 
 _SHOWN: Final = """
     INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)

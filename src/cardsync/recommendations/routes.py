@@ -16,7 +16,7 @@ from cardsync.cards.card_filter import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
 from cardsync.plans.writer import Writer
-from cardsync.proposals.decide import Revision
+from cardsync.proposals.decide_proposals import Revision
 from cardsync.read_json import read
 from cardsync.recommendations.accept_recommendation import accept, settle
 from cardsync.recommendations.badges import badges_of

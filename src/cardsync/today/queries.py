@@ -23,7 +23,7 @@ from cardsync.database.marketplace_time import PLACED_AT, marketplace_day
 from cardsync.database.snapshot_reads import Reading
 from cardsync.derived.sold import BY_ORDER_DATE
 from cardsync.orders.pullable import OF_TO_SHIP_STATUS, PULLABLE, TO_SHIP, TO_SHIP_STATUSES
-from cardsync.plans.decide import WAITING
+from cardsync.plans.decide_plan import WAITING
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.today import conditions as rules

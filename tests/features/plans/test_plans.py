@@ -8,7 +8,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.plans import past
+from cardsync.plans import expired_plans
 from plans_builder import (
     PERMISSIONS,
     PLANS,
@@ -476,8 +476,8 @@ async def test_the_sweep_writes_expiry_once_and_drops_what_was_decided_long_ago(
     clock.shift(timedelta(hours=25))
     assert (await seller.get(at)).json()["status"] == "expired"
     first, second = await asyncio.gather(
-        past.expire(seller.service.database, clock.now()),
-        past.expire(seller.service.database, clock.now()),
+        expired_plans.expire(seller.service.database, clock.now()),
+        expired_plans.expire(seller.service.database, clock.now()),
     )
     assert first + second >= 1
     found = await seller.get("/api/v1/agent/activity", params={"action": "plan.expired"})
@@ -486,10 +486,10 @@ async def test_the_sweep_writes_expiry_once_and_drops_what_was_decided_long_ago(
     told = (await seller.get(at)).json()
     assert (told["status"], told["decided_at"]) == ("expired", plan["expires_at"])
     days = timedelta(days=seller.service.work.settings.plan_retention_days)
-    await past.drop_old(seller.service.database, clock.now() - days)
+    await expired_plans.drop_old(seller.service.database, clock.now() - days)
     assert (await seller.get(at)).status_code == 200
     clock.shift(days)
     waiting = await planned(seller, lowered(rule_id, 1500))
-    await past.drop_old(seller.service.database, clock.now() - days)
+    await expired_plans.drop_old(seller.service.database, clock.now() - days)
     assert (await seller.get(at)).status_code == 404
     assert (await seller.get(f"{PLANS}/{waiting['plan_id']}")).status_code == 200

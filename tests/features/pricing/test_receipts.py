@@ -18,7 +18,7 @@ from builders import a_csv, a_row
 from cards_builder import explained
 from cardsync import clock
 from cardsync.cli import program
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from cardsync.processes.retention import tidy
 
 RULES = "/api/pricing/rules"
@@ -187,7 +187,7 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
     await seller.import_csv(a_csv(*rows))
     kept = await files(seller)
     assert len(kept) == 2
-    assert [columns.replay(data) for data in kept] == [0, 0]
+    assert [parquet_file.replay(data) for data in kept] == [0, 0]
 
 
 @pytest.mark.slow
@@ -231,7 +231,7 @@ async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
         (True, 2, 0),
         (True, 2, 0),
     ]
-    monkeypatch.setattr(columns, "replay", lambda data: 1)
+    monkeypatch.setattr(parquet_file, "replay", lambda data: 1)
     told = await asyncio.to_thread(CliRunner().invoke, program, command)
     assert (told.exit_code, "no longer kept" in told.stdout, "1 of 2 cards" in told.stdout) == (
         1,
@@ -267,4 +267,4 @@ async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
         ids["nearly all"],
         default,
     ]
-    assert [columns.replay(file) for file in await files(seller)] == [0]
+    assert [parquet_file.replay(file) for file in await files(seller)] == [0]

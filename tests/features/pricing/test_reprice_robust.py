@@ -13,7 +13,7 @@ from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.inventory import drain
 from cardsync.pricing.engine import engine
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from cardsync.pricing.runs import ended
 from cardsync.pricing.runs.reprice import work_off_one
 from cardsync.seller_state.state import release_lease, take_lease
@@ -396,7 +396,7 @@ async def test_receipts_of_a_run_with_several_lives_are_whole(a_seller):
     )
     assert [run["state"] for run in runs] == ["completed"]
     data = await seller.service.work.store.read(runs[0]["summary"]["receipts"])
-    assert (columns.unpack(data)[0].height, columns.replay(data)) == (ROWS, 0)
+    assert (parquet_file.unpack(data)[0].height, parquet_file.replay(data)) == (ROWS, 0)
     assert len(await changes(seller, runs[0]["id"])) == ROWS
     told = (await seller.get("/api/v1/pricing/explain/7")).json()["historical_breakdown"]
     assert (told["run_id"], told["final_price"], told["reflects_current_price"]) == (

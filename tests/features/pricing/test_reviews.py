@@ -14,7 +14,7 @@ import pytest
 from builders import a_csv, a_row, read_csv
 from cards_builder import found
 from cardsync import clock
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 
 RULES = "/api/pricing/rules"
 REVIEWS = "/api/pricing/reviews"
@@ -496,8 +496,8 @@ async def test_a_receipt_with_reviews_and_hold_outs_prices_itself_again(shop):
     run = "SELECT summary ->> 'receipts' AS key FROM price_run WHERE seller_id = :id"
     [kept] = await seller.service.sql(seller.id, run, id=seller.id)
     data = await seller.service.work.store.read(kept["key"])
-    assert columns.replay(data) == 0
-    frame, _ = columns.unpack(data)
+    assert parquet_file.replay(data) == 0
+    frame, _ = parquet_file.unpack(data)
     assert set(frame["review"].drop_nulls()) == {"rise"}
     assert set(frame["holdout"].drop_nulls()) == {"held", "twin"}
 

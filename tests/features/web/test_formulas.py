@@ -76,7 +76,7 @@ WRITERS = {
     "pricing/files/content.py": "the marketplace's",
     "inventory/csv_format.py": "the marketplace's",
     "inventory/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
-    "quick_add/serve.py": "the marketplace's",
+    "quick_add/served_entries.py": "the marketplace's",
     "processes/demo/market.py": "the marketplace's, of the demo",
     "processes/demo/other_shops.py": "the marketplace's, of the demo",
     "processes/demo/order_texts.py": "the marketplace's, of the demo",

@@ -22,9 +22,9 @@ from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.quick_add import drafts, settle
+from cardsync.quick_add.checked_entry import Changes, Wanted
 from cardsync.quick_add.shown import entry_body
 from cardsync.quick_add.type_ahead import products_like
-from cardsync.quick_add.wanted import Changes, Wanted
 
 STATUSES: Final = ("draft", "published", "pending", "listed", "rejected")
 CONDITIONS: Final = [(code, name.title()) for name, code in CODES.items()]

@@ -25,7 +25,7 @@ from cardsync.plans.writer import Writer
 from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.rules import rule_sets
-from cardsync.pricing.rules.faces import sentence_of
+from cardsync.pricing.rules.rule_forms import sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.settings import Settings

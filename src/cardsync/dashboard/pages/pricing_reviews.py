@@ -19,8 +19,8 @@ from cardsync.dashboard.shell import PageRequest, see
 from cardsync.orders.order_filter import read_page
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
-from cardsync.pricing.decisions.listing import reviews_of
-from cardsync.proposals.decide import Answer, Asked, Decided
+from cardsync.pricing.decisions.review_list import reviews_of
+from cardsync.proposals.decide_proposals import Answer, Asked, Decided
 from cardsync.web.request import reading
 
 PER_PAGE: Final = 50

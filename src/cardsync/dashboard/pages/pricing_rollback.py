@@ -21,7 +21,7 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
 from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
-from cardsync.plans.rollbacks import ask_for
+from cardsync.plans.request_rollback import ask_for
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import diff_body, rollback_body
 from cardsync.settings import Settings

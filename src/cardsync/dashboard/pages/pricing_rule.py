@@ -25,7 +25,7 @@ from cardsync.plans import writes
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.inputs import rule_json as wire
 from cardsync.pricing.preview.draft import Draft, preview_draft
-from cardsync.pricing.rules import faces, rule_sets
+from cardsync.pricing.rules import rule_forms, rule_sets
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
 from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
 
 def stored_of(rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
     """Return the workshop of a stored rule. Pure."""
-    return Shown(rule_id, stored, faces.form_of(stored), faces.text_of(stored), stored)
+    return Shown(rule_id, stored, rule_forms.form_of(stored), rule_forms.text_of(stored), stored)
 
 
 async def _stored(
@@ -80,13 +80,13 @@ async def _stored(
 def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
     """Read the face that was sent. Pure. Raises InvalidRule."""
     if form["face"] == "text":
-        return faces.read_text(form["text"])
-    return faces.read_form(form.some(*form), was)
+        return rule_forms.read_text(form["text"])
+    return rule_forms.read_form(form.some(*form), was)
 
 
 def was_of(form: Form) -> dict[str, Any]:
     """Return the rule that the form was made from. Pure. Raises InvalidRule."""
-    return faces.own_fields(told_of(faces.read_text(form["was"] or "{}"), {}))
+    return rule_forms.own_fields(told_of(rule_forms.read_text(form["was"] or "{}"), {}))
 
 
 def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,11 +128,11 @@ def _shown(
         rule=shown.stored,
         texts=shown.texts,
         text=shown.text,
-        was=faces.text_of(shown.stored),
-        sentence=faces.sentence_of(shown.wanted),
+        was=rule_forms.text_of(shown.stored),
+        sentence=rule_forms.sentence_of(shown.wanted),
         face="text" if request.query_params.get("face") == "text" else "form",
-        sources=list(faces.SOURCES.items()),
-        roundings=list(faces.ROUNDINGS.items()),
+        sources=list(rule_forms.SOURCES.items()),
+        roundings=list(rule_forms.ROUNDINGS.items()),
         **given,
     )
 
@@ -142,11 +142,11 @@ def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
     try:
         wanted = told_of(was_of(form), body_of(form, was_of(form)))
     except errors.InvalidRule:
-        texts = faces.form_of(stored)
+        texts = rule_forms.form_of(stored)
         if form["face"] != "text":
             texts = form.some(*texts)
-        return Shown(rule_id, stored, texts, form["text"] or faces.text_of(stored), stored)
-    return Shown(rule_id, stored, faces.form_of(wanted), faces.text_of(wanted), wanted)
+        return Shown(rule_id, stored, texts, form["text"] or rule_forms.text_of(stored), stored)
+    return Shown(rule_id, stored, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted)
 
 
 @get(["/pricing/rules/new", "/pricing/rules/{rule_id:int}"], opt=BY_FORM)
@@ -193,13 +193,15 @@ async def save_rule(
         saved = await _saved(caller, database, settings, rule_id, form, body)
     except ChangedMeanwhile as e:
         wanted = told_of(was_of(form), body_of(form, was_of(form)))
-        mine = Shown(rule_id, e.stands, faces.form_of(wanted), faces.text_of(wanted), wanted)
+        mine = Shown(
+            rule_id, e.stands, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted
+        )
         return _shown(
             request,
             caller,
             mine,
             409,
-            conflicts=differences(faces.own_fields(e.stands), faces.own_fields(wanted)),
+            conflicts=differences(rule_forms.own_fields(e.stands), rule_forms.own_fields(wanted)),
             problem="Somebody else has changed this rule meanwhile. Nothing was saved.",
         )
     except BAD as e:
@@ -253,7 +255,7 @@ async def _previewed(
 
 
 def _told(bp: int) -> str:
-    return faces.percent(bp)
+    return rule_forms.percent(bp)
 
 
 @post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt={})
@@ -285,7 +287,7 @@ async def draft_part(
         typed = _typed(form, rule_id, NEW)
         values |= {
             "draft": draft,
-            "sentence": faces.sentence_of(typed.wanted),
+            "sentence": rule_forms.sentence_of(typed.wanted),
             "exactly": request.url.path,
         }
     except BAD as e:

@@ -24,7 +24,7 @@ from cardsync.limits import SALE_CUT_MOST_BP
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.rules import sale_sets
-from cardsync.pricing.rules.faces import percent, read_percent
+from cardsync.pricing.rules.rule_forms import percent, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import SaleShown, sale_bodies
 from cardsync.settings import Settings

@@ -24,12 +24,12 @@ from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.pricing.rules import sale_sets
-from cardsync.pricing.rules.faces import read_percent
-from cardsync.pricing.rules.sale_put_back import plain_settings
+from cardsync.pricing.rules.rule_forms import read_percent
 from cardsync.pricing.rules.shown_changes import (
     ChangedMeanwhile,
     settings_texts,
 )
+from cardsync.pricing.rules.undo_sales import plain_settings
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 

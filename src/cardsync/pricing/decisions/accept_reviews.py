@@ -32,7 +32,7 @@ from cardsync.pricing.decisions.set_targets import (
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.proposals.decide import (
+from cardsync.proposals.decide_proposals import (
     Accepted,
     Answer,
     Deciding,

@@ -17,13 +17,13 @@ from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
 from cardsync.pricing.decisions.accept_reviews import MOST
-from cardsync.pricing.decisions.listing import reviews_of
+from cardsync.pricing.decisions.review_list import reviews_of
 from cardsync.pricing.decisions.shown import (
     DecidedReviews,
     PriceReviewsShown,
     decided_body,
 )
-from cardsync.proposals.decide import Answer, Asked, Revision
+from cardsync.proposals.decide_proposals import Answer, Asked, Revision
 from cardsync.read_json import Id, read
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems

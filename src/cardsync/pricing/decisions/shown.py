@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from cardsync.proposals.decide import Decided
+from cardsync.proposals.decide_proposals import Decided
 
 
 class PriceReviewShown(msgspec.Struct):

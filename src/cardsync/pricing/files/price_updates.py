@@ -31,7 +31,7 @@ from cardsync.pricing.files.content import (
     served,
     weak_etag,
 )
-from cardsync.pricing.files.drafts import would_change
+from cardsync.pricing.files.draft_rules import would_change
 from cardsync.seller_state.models import SyncState
 
 _APPLIED_NOW = """

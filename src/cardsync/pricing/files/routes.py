@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.files.content import REASONS
 from cardsync.pricing.served_file import served_file
-from cardsync.quick_add.serve import Asker
+from cardsync.quick_add.served_entries import Asker
 from cardsync.web.request import FOR_AGENTS, problems, storable
 
 _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}

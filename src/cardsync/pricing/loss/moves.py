@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Seller
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.session import Database, run
-from cardsync.pricing.loss.limits import PAST, SIDES
+from cardsync.pricing.loss.loss_limits import PAST, SIDES
 
 _TOGETHER: Final = timedelta(minutes=5)
 _SPANS: Final = {

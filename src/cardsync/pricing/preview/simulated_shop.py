@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from cardsync.market.of_cards import KEYS
-from cardsync.pricing.decisions.found import ways_back
+from cardsync.pricing.decisions.found_in_run import ways_back
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.breaker import REMEMBERED
 from cardsync.pricing.engine.periods import day_start, week_start

@@ -24,7 +24,7 @@ from cardsync.clock import rfc3339
 from cardsync.money import to_units
 from cardsync.pricing.engine.engine import INPUT_COLUMNS
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts import parquet_file
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
 from cardsync.storage import ObjectMissing, Store
 
@@ -64,7 +64,7 @@ async def keep(
 ) -> str:
     """Write the file and return its key. The frame is taken out of its list (`columns.pack`)."""
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
-    data = await asyncio.to_thread(columns.pack, taken, run)
+    data = await asyncio.to_thread(parquet_file.pack, taken, run)
     with store.spool() as (path, file):
         file.write(data)
         file.flush()
@@ -99,7 +99,7 @@ async def breakdown(store: Store, latest: Synced | None, card: Card) -> dict[str
     except ObjectMissing:
         return _absent("no_longer_kept")
     row, run = await asyncio.to_thread(
-        lambda: (columns.receipt(data, card.marketplace_id), columns.run_of(data))
+        lambda: (parquet_file.receipt(data, card.marketplace_id), parquet_file.run_of(data))
     )
     if row is None:
         return _absent("not_priced")
@@ -139,9 +139,9 @@ async def breakdown_at(
         except ObjectMissing:
             absent = "no_longer_kept"
             continue
-        row = await asyncio.to_thread(columns.receipt, data, marketplace_id)
+        row = await asyncio.to_thread(parquet_file.receipt, data, marketplace_id)
         if row is not None:
-            told = _told(row, columns.run_of(data), run.id, card)
+            told = _told(row, parquet_file.run_of(data), run.id, card)
             return {"historical_breakdown": told, "historical_breakdown_absent": None}
     return _absent(absent)
 

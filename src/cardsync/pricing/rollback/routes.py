@@ -12,7 +12,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
-from cardsync.plans.rollbacks import ask_for
+from cardsync.plans.request_rollback import ask_for
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import RollbackList, RollbackShown, diff_body, rollback_body
 from cardsync.settings import Settings

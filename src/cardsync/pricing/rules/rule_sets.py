@@ -28,7 +28,7 @@ from cardsync.pricing.inputs.rule_rows import all_rows, one_row, row_of, rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rule_tests.saves import governing, judge_save
 from cardsync.pricing.rule_tests.shown import RuleTestVerdict
-from cardsync.pricing.rules.put_back import IMAGES, differing, told, undo_of
+from cardsync.pricing.rules.undo_rules import IMAGES, differing, told, undo_of
 from cardsync.seller_state import state as sync_state
 
 _STEP = 10

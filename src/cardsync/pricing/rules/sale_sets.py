@@ -33,8 +33,8 @@ from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, sale_of, seller_pricing
 from cardsync.pricing.models import PricingSale
 from cardsync.pricing.rules.pin_many import still_applied
-from cardsync.pricing.rules.put_back import differing
-from cardsync.pricing.rules.sale_put_back import (
+from cardsync.pricing.rules.undo_rules import differing
+from cardsync.pricing.rules.undo_sales import (
     IMAGES,
     SETTINGS,
     plain_settings,

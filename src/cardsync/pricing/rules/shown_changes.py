@@ -16,8 +16,8 @@ from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules import rule_sets, sale_sets
-from cardsync.pricing.rules.faces import own_fields, percent
-from cardsync.pricing.rules.sale_put_back import plain_settings
+from cardsync.pricing.rules.rule_forms import own_fields, percent
+from cardsync.pricing.rules.undo_sales import plain_settings
 from cardsync.seller_state import state as sync_state
 
 

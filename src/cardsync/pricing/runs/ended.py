@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.derived.kept import Figure, mark
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import remember
-from cardsync.pricing.decisions.found import Found
+from cardsync.pricing.decisions.found_in_run import Found
 from cardsync.pricing.decisions.held_prices import hold_gates, hold_prices
-from cardsync.pricing.decisions.keep import keep_found
+from cardsync.pricing.decisions.keep_reviews import keep_found
 from cardsync.pricing.decisions.push_task import push_prices, withdraw
 from cardsync.seller_state.models import SyncState
 

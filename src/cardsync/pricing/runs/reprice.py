@@ -31,7 +31,7 @@ from cardsync.cards import write
 from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, importable
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import must_stop
-from cardsync.pricing.decisions.found import found_in
+from cardsync.pricing.decisions.found_in_run import found_in
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.inputs.cards_to_price import Stock, read_stock, with_losing

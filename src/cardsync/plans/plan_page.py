@@ -23,7 +23,7 @@ from cardsync.access.admission import (
 )
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.plans import decide, reads
+from cardsync.plans import decide_plan, reads
 from cardsync.plans.models import AgentPlan, Outcome
 from cardsync.plans.shown import plan_body
 from cardsync.settings import Settings
@@ -93,9 +93,9 @@ async def decide_on_plan(
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if word == "confirm":
             seen = int(revision[:9])
-            await decide.confirm(session, caller, settings, plan_id, seen, now)
+            await decide_plan.confirm(session, caller, settings, plan_id, seen, now)
         else:
-            await decide.decline(session, caller, plan_id, now)
+            await decide_plan.decline(session, caller, plan_id, now)
     return go(f"/plans/{plan_id}")
 
 

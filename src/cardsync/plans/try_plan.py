@@ -19,10 +19,10 @@ from cardsync.access.models import Account
 from cardsync.plans.actions import Actions
 from cardsync.plans.basis import Basis, basis_of
 from cardsync.plans.carry_out import Done, carry_out
-from cardsync.plans.effect import reach_of
+from cardsync.plans.measure_write import weigh
 from cardsync.plans.overlap import refuse_overlaps
+from cardsync.plans.price_effect import reach_of
 from cardsync.plans.risk import Risk, Size, risk_of
-from cardsync.plans.weigh import weigh
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.settings import Settings
 

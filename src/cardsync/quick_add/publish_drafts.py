@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.quick_add.checked_entry import needs_before_listing
 from cardsync.quick_add.models import QuickAdd
-from cardsync.quick_add.waiting import note_waiting
-from cardsync.quick_add.wanted import needs_before_listing
+from cardsync.quick_add.note_changes import note_waiting
 from cardsync.seller_state.state import locked
 
 

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.money import to_units
 from cardsync.plans.actions import Actions
-from cardsync.plans.effect import (
+from cardsync.plans.price_effect import (
     Reach,
     cap_of,
     moves_of,
@@ -33,10 +33,10 @@ from cardsync.pricing.engine.rules import Sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Stock
 from cardsync.pricing.inputs.rule_rows import sales_of
-from cardsync.pricing.loss.limits import summed
+from cardsync.pricing.loss.loss_limits import summed
 from cardsync.pricing.loss.moves import past_moves
 from cardsync.pricing.rollback import scope as rollbacks
-from cardsync.quick_add import serve as listings
+from cardsync.quick_add import served_entries as listings
 
 T = TypeVar("T")
 Do = Callable[[], Awaitable[T]]

@@ -17,11 +17,11 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.plans.actions import kept_actions
 from cardsync.plans.basis import drifted
-from cardsync.plans.judge import judge
+from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.noted import note_plan
-from cardsync.plans.propose import apply_clicked, results_of
+from cardsync.plans.new_plans import apply_clicked, results_of
 from cardsync.plans.risk import Size
+from cardsync.plans.try_plan import judge
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 

@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Seller
 from cardsync.database.session import Database, run
-from cardsync.plans.decide import WAITING
+from cardsync.plans.decide_plan import WAITING
+from cardsync.plans.feed_entries import note_expired
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.noted import note_expired
 from cardsync.seller_state import state as sync_state
 
 AT_ONCE: Final = 1_000

@@ -36,7 +36,7 @@ from cardsync.pricing.inputs.cards_to_price import (
 )
 from cardsync.pricing.inputs.rule_queries import selections
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.loss.limits import SIDES, WHOLE_BP, sums_of
+from cardsync.pricing.loss.loss_limits import SIDES, WHOLE_BP, sums_of
 from cardsync.pricing.standing import decided_of, with_decided
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
@@ -67,7 +67,7 @@ async def reach_of(
 ) -> Reach | None:
     """Return the cards whose prices the plan can change; None where there can be none."""
     if any(own.type in ("pricing.rollback", "quick_add.publish") for own in actions.own):
-        # Their moves are read by themselves (`weigh.py`).
+        # Their moves are read by themselves (`measure_write.py`).
         return Reach("false", {})
     queries = _queries(run, actions)
     if queries is None:

@@ -21,10 +21,9 @@ from cardsync.access.caller import Caller
 from cardsync.plans.actions import Actions, kept_actions, read_actions
 from cardsync.plans.basis import basis_of
 from cardsync.plans.carry_out import Done, carry_out
-from cardsync.plans.judge import Judged, judge, tried
+from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
 from cardsync.plans.modes import Answer, answer_of_all, credential_of
-from cardsync.plans.noted import note_plan
 from cardsync.plans.permissions import permissions_of
 from cardsync.plans.risk import (
     Size,
@@ -33,6 +32,7 @@ from cardsync.plans.risk import (
     needs_confirmation,
     risk_of,
 )
+from cardsync.plans.try_plan import Judged, judge, tried
 from cardsync.pricing.loss.moves import record
 from cardsync.read_json import read
 from cardsync.seller_state import state as sync_state

@@ -26,7 +26,7 @@ from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.session import Database
 from cardsync.quick_add.models import QuickAdd, QuickAddFile
-from cardsync.quick_add.waiting import IN_HAND, note_waiting
+from cardsync.quick_add.note_changes import IN_HAND, note_waiting
 from cardsync.seller_state.state import locked
 
 # The seller's own row of the same card, which names the marketplace's id and how many it lists.

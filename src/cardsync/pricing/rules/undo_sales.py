@@ -21,7 +21,7 @@ from cardsync.pricing.decisions.on_sale import note_until
 from cardsync.pricing.inputs.rule_file import MONEY_SETTINGS
 from cardsync.pricing.inputs.rule_rows import all_rows
 from cardsync.pricing.models import PricingSale
-from cardsync.pricing.rules.put_back import changed_since, need_query
+from cardsync.pricing.rules.undo_rules import changed_since, need_query
 from cardsync.pricing.runs.sale_runs import set_timer
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.pricing import standing
-from cardsync.pricing.decisions.found import Found
+from cardsync.pricing.decisions.found_in_run import Found
 from cardsync.pricing.engine import breaker
 from cardsync.pricing.models import DecisionKind
 
