@@ -36,7 +36,7 @@ from cardsync.database.transaction_settings import (
     grouped_by_all_processes,
     grouped_by_hash,
 )
-from cardsync.derived import sold
+from cardsync.derived import sales_by_day
 from cardsync.inventory import stored_cards
 from cardsync.orders import apply as orders_apply
 from cardsync.orders import customer_list as customers_read
@@ -202,7 +202,7 @@ async def order_writes(made: Ground, report: Report, database: Database, rounds:
     name = "applied_in_sets"
     await compared(report, name, rounds, applied, without(orders_apply, name, applied))
     name = "planned_each_time"
-    await compared(report, name, rounds, applied, without(sold, name, applied))
+    await compared(report, name, rounds, applied, without(sales_by_day, name, applied))
     seller = await asyncio.to_thread(made.new_seller)
     await orders.applied(made, database, seller, [body])
     async with database.tenant(seller.seller_id) as session:

@@ -20,8 +20,8 @@ import pages_in_browser
 import read_orders
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.database.session import Database
-from cardsync.derived.kept import Figure, mark
-from cardsync.derived.sold import mark_changed
+from cardsync.derived.kept_figures import Figure, mark
+from cardsync.derived.sales_by_day import mark_changed
 from cardsync.derived.stock import STOCK
 from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.storage import open_store

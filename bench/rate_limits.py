@@ -21,7 +21,7 @@ import psutil
 
 import ground
 import heartbeat
-from cardsync.access.rate_limits.admission import RateLimits, told
+from cardsync.access.rate_limits.check_limits import RateLimits, told
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from ground import Ground, Report

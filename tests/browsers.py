@@ -11,7 +11,7 @@ from builders import Seller, Service
 from cardsync import clock
 from cardsync.accounts import invitations, roster
 from cardsync.database.session import Database
-from cardsync.operators import appointed
+from cardsync.operators import appoint
 
 A_PASSWORD = "correct horse battery"
 
@@ -105,4 +105,4 @@ async def operates(seller: Seller, email: str | None = None) -> None:
         Database.open(url, pool=1, hot_pool=1, role=None) as database,
         database.shared() as session,
     ):
-        await appointed.add(session, email or seller.email, clock.now())
+        await appoint.add(session, email or seller.email, clock.now())

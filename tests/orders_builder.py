@@ -8,7 +8,7 @@ import itertools
 from typing import Any
 
 from builders import Seller
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 from cardsync.orders import ingest
 from cardsync.orders.sales_sums import SALES_SUMS
 

@@ -21,20 +21,20 @@ from cardsync.access.access_tokens import tokens_of
 from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
-from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import sessions_of
 from cardsync.accounts import manage_routes as management
-from cardsync.accounts import pages as member_pages
 from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
+from cardsync.accounts import sign_in_pages as member_pages
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
-from cardsync.dashboard import door as dashboard
+from cardsync.dashboard import page_routes as dashboard
 from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
@@ -63,11 +63,11 @@ from cardsync.pricing.runs import routes as runs
 from cardsync.printing import routes as printing
 from cardsync.pulling import phone_routes as phones
 from cardsync.pulling import routes as pull_links
-from cardsync.pulling.streams import PullStreams
+from cardsync.pulling.event_streams import PullStreams
 from cardsync.quick_add import routes as quick_add
 from cardsync.recommendations import routes as recommendations
 from cardsync.releases import routes as releases
-from cardsync.releases.known import TOPIC, KnownReleases
+from cardsync.releases.known_releases import TOPIC, KnownReleases
 from cardsync.repairs import routes as repairs
 from cardsync.secret import seal
 from cardsync.settings import Settings

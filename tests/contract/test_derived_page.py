@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from cardsync.derived.kept import AT_ONCE, Figure
+from cardsync.derived.kept_figures import AT_ONCE, Figure
 from cardsync.processes.worker import KEPT
 from cardsync.tables import metadata
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cardsync import errors
 from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.caller import Caller, caller_of, header, owner_of
-from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import caller_with
 from cardsync.database import seller_slots
 from cardsync.limits import LARGEST_ID
@@ -38,8 +38,8 @@ _READS = "reads"
 BY_EITHER = {_OPTION: Callers.EITHER}
 BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
-# A page's route: its form carries the token in a field, which `dashboard/forms.post_form` checks
-# before it reads any other.
+# A page's route: its form carries the token in a field, which `dashboard/form_handlers.post_form`
+# checks before it reads any other.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # Marks a POST route that changes nothing.
 READS: dict[str, Any] = {_READS: True}

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access import sessions, tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import SignedIn
 from cardsync.database.session import Database
 from cardsync.settings import Settings

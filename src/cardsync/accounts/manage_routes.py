@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import A_SESSION, BY_SESSION, admitting
 from cardsync.access.caller import Caller
-from cardsync.accounts import deletion, everything, own_keys, people
+from cardsync.accounts import data_export, deletion, own_keys, people
 from cardsync.accounts.shown import (
     DeletionBody,
     InvitationBody,
@@ -160,7 +160,7 @@ async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyB
 
 @get(
     "/export/everything",
-    media_type=everything.ZIP,
+    media_type=data_export.ZIP,
     responses=problems(*READ),
 )
 async def export_everything(caller: Caller, database: Database) -> Stream:
@@ -170,10 +170,10 @@ async def export_everything(caller: Caller, database: Database) -> Stream:
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    parts = await everything.archive(database, caller)
+    parts = await data_export.archive(database, caller)
     # An archive whose reader left is ended at once, with the files that it keeps meanwhile.
     ended = BackgroundTask(parts.aclose)
-    return Stream(parts, media_type=everything.ZIP, headers=headers, background=ended)
+    return Stream(parts, media_type=data_export.ZIP, headers=headers, background=ended)
 
 
 @get("/account/deletion", responses=problems(*READ))

@@ -20,7 +20,7 @@ from cardsync.access.admission import (
     session_token,
 )
 from cardsync.access.caller import Caller, header
-from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.accounts import passkeys
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.shown import (

@@ -23,7 +23,7 @@ from cardsync.access.models import Account, Member, Seller
 from cardsync.agentwork import price_tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 from cardsync.discovery import exposure
 from cardsync.discovery.buyer_links import listing_url_template
 from cardsync.errors import CommandError

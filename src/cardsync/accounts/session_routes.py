@@ -1,6 +1,6 @@
 """JSON routes for signing in and out, and for accepting an invitation.
 
-The pages of `pages.py` call the same operations.
+The pages of `sign_in_pages.py` call the same operations.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from cardsync.access import tokens
 from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
+from cardsync.dashboard.form_handlers import CONFIRM, read_form
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
-from cardsync.dashboard.forms import CONFIRM, read_form
 from cardsync.dashboard.messages import sentences
 from cardsync.web import pages
 

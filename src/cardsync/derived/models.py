@@ -1,7 +1,7 @@
-"""Tables of figures that take a scan, kept so that reading them scans nothing:
-`listed_value` (a row for each product line and day) and `shop_figures` (a row for each seller); and
-the sums of `sold.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are kept and
-those that are out of date.
+"""Tables of figures that take a scan, kept so that reading them scans nothing: `listed_value` (a
+row for each product line and day) and `shop_figures` (a row for each seller); and the sums of
+`sales_by_day.py`: `sales_sum`, `sales_game` and `sales_pace`, with the days that are kept and those
+that are out of date.
 """
 
 from __future__ import annotations

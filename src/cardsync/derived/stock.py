@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.derived.kept import Asked, Figure, Kept
+from cardsync.derived.kept_figures import Asked, Figure, Kept
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20

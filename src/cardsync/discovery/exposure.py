@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.entitlements import is_paid
 from cardsync.access.models import Account
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 
 # A change of one of these changes what a buyer sees.
 SEEN = frozenset(

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import run
-from cardsync.derived.kept import Asked, Figure, Kept
+from cardsync.derived.kept_figures import Asked, Figure, Kept
 
 # An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
 # without any price it says only that the seller holds the card.

@@ -31,7 +31,7 @@ from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, spool_body
 from cardsync.sync import cancel
-from cardsync.sync.logs import place_cycle
+from cardsync.sync.cycle_logs import place_cycle
 from cardsync.web import bodies
 from cardsync.work.jobs import enqueue, mark_due
 from cardsync.work.models import Upload

@@ -19,7 +19,7 @@ from cardsync.clock import microseconds
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
-from cardsync.derived.kept import Asked, Figure, Kept
+from cardsync.derived.kept_figures import Asked, Figure, Kept
 from cardsync.market import sums
 from cardsync.market.newest import HELD, observed
 from cardsync.market.verdicts import SALES_WINDOW

@@ -8,7 +8,7 @@ import click
 
 from cardsync import clock
 from cardsync.database.session import Database
-from cardsync.operators import appointed
+from cardsync.operators import appoint
 from cardsync.processes.command_line import plain, with_database
 
 
@@ -24,7 +24,7 @@ def operator_add(email: str) -> None:
 
     async def add(database: Database) -> int:
         async with database.shared() as session:
-            return await appointed.add(session, email, clock.now())
+            return await appoint.add(session, email, clock.now())
 
     click.echo(f"member {with_database(add, as_owner=True)} is an operator")
 
@@ -36,7 +36,7 @@ def operator_remove(email: str) -> None:
 
     async def remove(database: Database) -> int:
         async with database.shared() as session:
-            return await appointed.remove(session, email)
+            return await appoint.remove(session, email)
 
     click.echo(f"member {with_database(remove, as_owner=True)} is no operator any more")
 
@@ -46,9 +46,9 @@ def operator_remove(email: str) -> None:
 def operator_list(as_json: bool) -> None:
     """List all operators."""
 
-    async def read(database: Database) -> list[appointed.Appointed]:
+    async def read(database: Database) -> list[appoint.Appointed]:
         async with database.shared() as session:
-            return await appointed.listed(session)
+            return await appoint.listed(session)
 
     found = with_database(read)
     rows = [{name: plain(value) for name, value in row._asdict().items()} for row in found]

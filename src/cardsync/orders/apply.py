@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.database.transaction_settings import applied_in_sets
-from cardsync.derived.sold import mark_changed
+from cardsync.derived.sales_by_day import mark_changed
 from cardsync.orders import items
 from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import run
-from cardsync.derived.sold import UNDATED
+from cardsync.derived.sales_by_day import UNDATED
 from cardsync.orders.models import BUYER_HASH
 
 # Whether anything is out of date, so that a reader must count all orders by itself.

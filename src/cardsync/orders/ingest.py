@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 from cardsync.orders import rows
 from cardsync.orders.apply import Applied, apply, as_indexed
 from cardsync.orders.pull_sessions import PULLS

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
-from cardsync.derived.sold import mark_changed
+from cardsync.derived.sales_by_day import mark_changed
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")

@@ -6,7 +6,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
-from cardsync.derived.sold import SHARED
+from cardsync.derived.sales_by_day import SHARED
 from cardsync.orders.shown import (
     ORDER_COLUMNS,
     CardOfItem,

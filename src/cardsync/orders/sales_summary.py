@@ -3,8 +3,8 @@ that sold best and not at all.
 
 A day is one of the account's time zone. An order without a time counts on its date. Orders that
 were cancelled count nowhere. Sums read the rows that the worker keeps by day and game
-(`derived/sold.py`), and count what has changed since; those of cards join the items. Both take
-shorter spans than periods.
+(`derived/sales_by_day.py`), and count what has changed since; those of cards join the items. Both
+take shorter spans than periods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
-from cardsync.derived.sold import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
+from cardsync.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
 from cardsync.orders.sales_figures import Day, Period, fee_rate, figures
 from cardsync.orders.sales_summary_shown import (
     SalesCards,

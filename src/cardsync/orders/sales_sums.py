@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.derived.kept import Asked, Figure, Kept
-from cardsync.derived.sold import DAYS_AT_ONCE, keep_days
+from cardsync.derived.kept_figures import Asked, Figure, Kept
+from cardsync.derived.sales_by_day import DAYS_AT_ONCE, keep_days
 from cardsync.orders.customer_sums import keep_customers
 
 

@@ -23,7 +23,7 @@ from cardsync import clock
 from cardsync.accounts import deletion
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
-from cardsync.derived.kept import TASKS, Kept
+from cardsync.derived.kept_figures import TASKS, Kept
 from cardsync.derived.stock import STOCK
 from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory

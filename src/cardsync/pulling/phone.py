@@ -11,8 +11,8 @@ import msgspec
 from litestar.response import Stream
 
 from cardsync import errors, limits
-from cardsync.access.rate_limits.admission import RateLimits
-from cardsync.pulling.links import caller_with_link
+from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.pulling.phone_links import caller_with_link
 from cardsync.pulling.progress import Mark
 from cardsync.pulling.queue import PhoneLink
 

@@ -15,7 +15,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pulling import marks
-from cardsync.pulling.links import caller_with_link
+from cardsync.pulling.event_streams import PullStreams
 from cardsync.pulling.phone import (
     NOT_KEPT,
     SentClaim,
@@ -25,9 +25,9 @@ from cardsync.pulling.phone import (
     link_of,
     marks_of,
 )
+from cardsync.pulling.phone_links import caller_with_link
 from cardsync.pulling.queue import read_queue
 from cardsync.pulling.shown import MarkOutcome, PullMarks, PullQueue, pull_marks, pull_queue
-from cardsync.pulling.streams import PullStreams
 
 PhoneRequest = Request[Any, Any, State]
 

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.pulling import links
+from cardsync.pulling import phone_links
 from cardsync.pulling.shown import PullLinks, PullLinkShown, PullLinksMade
 from cardsync.settings import Settings
 from cardsync.web.request import (
@@ -46,7 +46,7 @@ async def make_pull_links(
     caller: Caller, session: AsyncSession, settings: Settings, data: MakePullLinks
 ) -> PullLinksMade:
     """Make links for phones. Each opens the queue of one game until the session ends."""
-    made = await links.make_links(
+    made = await phone_links.make_links(
         session,
         caller,
         data.session_id,
@@ -67,7 +67,7 @@ async def list_pull_links(
     session_id: Annotated[int | None, Parameter(ge=1, le=limits.LARGEST_ID)] = None,
 ) -> PullLinks:
     """The links of a session, or the newest ones, without their secrets."""
-    return PullLinks(await links.list_links(session, caller, session_id))
+    return PullLinks(await phone_links.list_links(session, caller, session_id))
 
 
 @delete(
@@ -78,7 +78,7 @@ async def list_pull_links(
 )
 async def revoke_pull_link(caller: Caller, session: AsyncSession, link_id: int) -> PullLinkShown:
     """End a link at once, for every phone that has it."""
-    return await links.revoke(session, caller, link_id, clock.now())
+    return await phone_links.revoke(session, caller, link_id, clock.now())
 
 
 router = Router(

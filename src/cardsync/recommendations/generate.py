@@ -23,7 +23,7 @@ from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database, run
-from cardsync.derived.kept import Asked, Figure, Kept
+from cardsync.derived.kept_figures import Asked, Figure, Kept
 from cardsync.money import to_units
 from cardsync.pricing import standing
 from cardsync.pricing.decisions.set_targets import NewTarget, apply_targets, review_waits

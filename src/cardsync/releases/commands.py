@@ -11,8 +11,8 @@ import click
 from cardsync import clock
 from cardsync.database.session import Database
 from cardsync.processes.command_line import plain, settings_with, show, with_database
-from cardsync.releases import publish, signing
-from cardsync.releases.known import published_of
+from cardsync.releases import publish_releases, signing
+from cardsync.releases.known_releases import published_of
 from cardsync.releases.models import Release
 from cardsync.releases.offer import PRODUCTS, STABLE
 from cardsync.releases.update import download_path
@@ -81,7 +81,7 @@ def publish_release(
     """Sign FILE and offer it. The same file again changes percentage, min-from and expiry."""
     settings = settings_with()
     key = signing.load_key(key_file)
-    draft = publish.read_draft(
+    draft = publish_releases.read_draft(
         product,
         version,
         platform,
@@ -93,7 +93,7 @@ def publish_release(
     )
 
     async def put_out(database: Database) -> Release:
-        return await publish.publish(database, open_store(settings), draft, file, key)
+        return await publish_releases.publish(database, open_store(settings), draft, file, key)
 
     told = _told(with_database(put_out, settings), settings.origin)
     show(told | {"public_key": signing.public_key_of(key)}, as_json)
@@ -109,8 +109,8 @@ def kill_version(version: str, product: str, undo: bool) -> None:
     async def change(database: Database) -> bool:
         async with database.shared() as session:
             if undo:
-                return await publish.revive(session, product, version)
-            return await publish.kill(session, product, version)
+                return await publish_releases.revive(session, product, version)
+            return await publish_releases.kill(session, product, version)
 
     known = with_database(change)
     if undo and not known:
@@ -134,7 +134,7 @@ def list_releases(as_json: bool) -> None:
 
     async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         async with database.shared() as session:
-            releases, kills = await publish.listed(session)
+            releases, kills = await publish_releases.listed(session)
             killed = [
                 {
                     "product": k.product,

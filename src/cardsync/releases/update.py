@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from cardsync.releases.known import KnownReleases
+from cardsync.releases.known_releases import KnownReleases
 from cardsync.releases.offer import Installation, Published, choose
 
 

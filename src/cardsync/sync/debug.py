@@ -22,7 +22,7 @@ from cardsync.database.session import Database
 from cardsync.seller_state.state import locked, refresh
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync.logs import CycleId, place_cycle
+from cardsync.sync.cycle_logs import CycleId, place_cycle
 from cardsync.sync.models import DebugScreenshot, SyncCycle
 from cardsync.sync.screenshots import BadScreenshot, read_screenshot
 from cardsync.work.jobs import jobs, mark_due_by, work_of

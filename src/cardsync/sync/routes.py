@@ -28,12 +28,12 @@ from cardsync.releases.update import update_fields
 from cardsync.seller_state.sync_kinds import read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync import cancel, cycles, request
+from cardsync.sync import cancel, manual_request, past_cycles
+from cardsync.sync.cycle_logs import CycleLog, record_cycle
 from cardsync.sync.cycles_shown import Cycle, Cycles, cycle_body
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.sync.heartbeat import heartbeat as beat
 from cardsync.sync.last_seen import LastSeen
-from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.poll import answer_poll
 from cardsync.sync.shown import (
     Cancelled,
@@ -172,7 +172,9 @@ async def request_sync(
     """
     asked = data or SyncRequest()
     kind, history = read_kind(asked.kind), asked.full_history
-    await request.request_sync(session, caller, kind, clock.now(), settings, full_history=history)
+    await manual_request.request_sync(
+        session, caller, kind, clock.now(), settings, full_history=history
+    )
     return Requested("requested")
 
 
@@ -257,8 +259,8 @@ async def list_cycles(
     ),
 ) -> Cycles:
     """Cycles as their agents logged them, newest first."""
-    rows, total = await cycles.page_of_cycles(session, caller, page, per_page)
-    pictures = await cycles.screenshots_of(session, caller, [row.id for row in rows])
+    rows, total = await past_cycles.page_of_cycles(session, caller, page, per_page)
+    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in rows])
     shown = [cycle_body(row, pictures.get(row.id, [])) for row in rows]
     return Cycles(shown, total, page, per_page, -(-total // per_page))
 
@@ -271,8 +273,8 @@ async def list_cycles(
 )
 async def read_cycle(caller: Caller, session: AsyncSession, cycle_id: int) -> Cycle:
     """One cycle with its steps, its screenshots, and the reports of its prices."""
-    row = await cycles.cycle(session, caller, cycle_id)
-    pictures = await cycles.screenshots_of(session, caller, [cycle_id])
+    row = await past_cycles.cycle(session, caller, cycle_id)
+    pictures = await past_cycles.screenshots_of(session, caller, [cycle_id])
     return cycle_body(row, pictures.get(cycle_id, []))
 
 
@@ -290,7 +292,7 @@ async def read_screenshot(
     screenshot_id: int,
 ) -> Response[bytes]:
     """The PNG of a screenshot, for the owner alone."""
-    png = await cycles.picture(session, caller, store, screenshot_id)
+    png = await past_cycles.picture(session, caller, store, screenshot_id)
     headers = {
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; sandbox",

@@ -21,7 +21,7 @@ from cardsync.agentwork.task_kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
 from cardsync.database.marketplace_time import PLACED_AT, marketplace_day
 from cardsync.database.snapshot_reads import Reading
-from cardsync.derived.sold import BY_ORDER_DATE
+from cardsync.derived.sales_by_day import BY_ORDER_DATE
 from cardsync.orders.pullable import OF_TO_SHIP_STATUS, PULLABLE, TO_SHIP, TO_SHIP_STATUSES
 from cardsync.plans.decide_plan import WAITING
 from cardsync.pricing.models import PricingRule

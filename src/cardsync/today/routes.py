@@ -15,7 +15,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen
-from cardsync.today import work
+from cardsync.today import work_list
 from cardsync.today.shown import ListedValueBody, MoversBody, TodayBody
 from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
 
@@ -36,7 +36,7 @@ async def today(
     """
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        return await work.today_of(session, caller, reads, seen, clock.now(), settings)
+        return await work_list.today_of(session, caller, reads, seen, clock.now(), settings)
 
 
 @get("/listed_value", responses=problems(*READ_BY_OWNERS, errors.InvalidPayload))
@@ -45,7 +45,7 @@ async def listed_value(
     caller: Caller,
     days: Annotated[
         int,
-        Parameter(required=False, description=f"1 to {work.DAYS_MOST}, today included"),
+        Parameter(required=False, description=f"1 to {work_list.DAYS_MOST}, today included"),
     ] = 90,
 ) -> ListedValueBody:
     """Show what the stock was listed for on each day on which it was seen, oldest first, as the
@@ -53,7 +53,7 @@ async def listed_value(
     revenue.
     """
     async with reading(request) as reads:
-        return await work.listed_value(reads, caller, days, clock.now())
+        return await work_list.listed_value(reads, caller, days, clock.now())
 
 
 @get("/movers", responses=READING)
@@ -66,7 +66,7 @@ async def movers(
     of each direction at most.
     """
     async with reading(request) as reads:
-        return await work.movers(reads, caller, days)
+        return await work_list.movers(reads, caller, days)
 
 
 router = Router(path="", route_handlers=[today, listed_value, movers], tags=["today"])

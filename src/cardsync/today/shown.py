@@ -14,7 +14,7 @@ from cardsync.money import dollars, to_units
 from cardsync.sync.cooldown import Meets
 from cardsync.sync.shown import PhaseProgress
 from cardsync.today.conditions import Condition, Severity
-from cardsync.today.listed import Day
+from cardsync.today.listed_value import Day
 from cardsync.today.queries import Listed, Mover, Moves, Sales, Sold
 
 

@@ -17,7 +17,7 @@ from prometheus_client import Counter, Histogram
 from cardsync import clock
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.patience import client_left
-from cardsync.access.rate_limits.admission import told
+from cardsync.access.rate_limits.check_limits import told
 from cardsync.work import metric_files
 
 log = structlog.get_logger("cardsync.request")

@@ -35,7 +35,7 @@ ORDERS = "orders"
 # The stream of a seller's sales: due when the next of them starts or ends
 # (pricing/runs/sale_runs.py).
 SALES = "sales"
-# The streams of kept figures are named in derived/kept.py.
+# The streams of kept figures are named in derived/kept_figures.py.
 
 
 class WorkDue(Base):
@@ -43,8 +43,8 @@ class WorkDue(Base):
     tenant's own transaction.
 
     It also says which upload, run, event or rollback was put back, how often, since when, and until
-    when it rests. The mark of a kept figure is itself the piece of work (`derived/kept.py`), with
-    its starts and failures.
+    when it rests. The mark of a kept figure is itself the piece of work
+    (`derived/kept_figures.py`), with its starts and failures.
     """
 
     # What `put_back_id` names where the mark is the piece.

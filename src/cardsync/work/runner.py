@@ -28,9 +28,9 @@ it gives it as its `Holding` (`seller_state/lease.py`).
 
 What was committed before stays in every case, and the stream goes on behind a piece that ended.
 
-A kept figure (`derived/kept.py`) is a stream of one piece, its mark. It starts, rests and is given up
-by the same rules, and goes on when the seller cancels. Given up, the mark goes: readers have what was
-kept before until the next mark.
+A kept figure (`derived/kept_figures.py`) is a stream of one piece, its mark. It starts, rests and
+is given up by the same rules, and goes on when the seller cancels. Given up, the mark goes: readers
+have what was kept before until the next mark.
 """
 
 from __future__ import annotations

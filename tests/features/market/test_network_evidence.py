@@ -14,7 +14,7 @@ import pytest
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.database.urls import libpq_url
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 from cardsync.market import network_cells
 from cardsync.market.of_cards import COLUMNS, market_of
 from cardsync.pricing.inputs.cards_to_price import ON_SALE

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock, errors
-from cardsync.web.leaving import while_there
+from cardsync.web.abandoned import while_there
 
 DRAFT = "/api/pricing/preview/draft"
 RULES = "/api/pricing/rules"

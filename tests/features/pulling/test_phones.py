@@ -14,7 +14,7 @@ from cards_builder import a_place, card_ids
 from cardsync import errors, limits
 from cardsync.database.notify import Notices
 from cardsync.orders.pull_sessions import PULLS
-from cardsync.pulling.streams import PullStreams
+from cardsync.pulling.event_streams import PullStreams
 from orders_builder import an_item, an_order, change_order
 
 HOSTILE = '<b onclick="x">A & B</b>'

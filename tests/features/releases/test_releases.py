@@ -30,7 +30,7 @@ from cardsync.database import notify as notices
 from cardsync.database.notify import Notices, notify
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
-from cardsync.releases.known import KnownReleases
+from cardsync.releases.known_releases import KnownReleases
 from cardsync.storage import CloudStore
 
 UPDATE_FIELDS = {
@@ -208,14 +208,16 @@ async def test_the_same_bytes_go_to_another_channel(operator, seller):
 
 
 async def test_two_who_publish_other_bytes_at_once_leave_one(operator, service):
-    from cardsync.releases import publish, signing
+    from cardsync.releases import publish_releases, signing
     from cardsync.storage import open_store
 
     key, store = signing.load_key(Path(operator.key["key_file"])), open_store(service.settings)
-    draft = publish.read_draft("agent", "1.1", "linux/amd64", "stable", 100, None, 30, clock.now())
+    draft = publish_releases.read_draft(
+        "agent", "1.1", "linux/amd64", "stable", 100, None, 30, clock.now()
+    )
     files = [operator.artifact(f"build {n}".encode(), f"{n}.whl") for n in range(4)]
     done = await asyncio.gather(
-        *(publish.publish(service.database, store, draft, file, key) for file in files),
+        *(publish_releases.publish(service.database, store, draft, file, key) for file in files),
         return_exceptions=True,
     )
     assert sum(not isinstance(one, Exception) for one in done) == 1

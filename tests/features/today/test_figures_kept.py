@@ -13,7 +13,7 @@ import pytest
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.derived import stock
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 
 DAY = timedelta(days=1)
 

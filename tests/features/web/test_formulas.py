@@ -71,7 +71,7 @@ FOR_THE_MARKETPLACE = {
 }
 # The modules that write a CSV by their own means, beside `web/safe_texts.py`.
 WRITERS = {
-    "accounts/everything.py": "safe_texts",
+    "accounts/data_export.py": "safe_texts",
     "pricing/preview/preview.py": "safe_texts",
     "pricing/files/content.py": "the marketplace's",
     "inventory/csv_format.py": "the marketplace's",

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 import loggers
 from cardsync import clock
-from cardsync.derived.kept import Figure, Kept, mark
+from cardsync.derived.kept_figures import Figure, Kept, mark
 from cardsync.work.setbacks import MAX_FAILURES
 
 COUNT = """

@@ -18,7 +18,7 @@ import loggers
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.database.urls import libpq_url
-from cardsync.derived.kept import Figure
+from cardsync.derived.kept_figures import Figure
 from cardsync.inventory import drain
 from cardsync.orders import ingest
 from cardsync.pricing.rollback import apply_imported_prices, prepare

@@ -14,7 +14,7 @@ from cardsync.access import sessions
 from cardsync.access.admission import BY_FORM, session_token
 from cardsync.access.caller import Caller
 from cardsync.credits import ledger
-from cardsync.dashboard.pages.settings import tabs_of
+from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings

@@ -15,7 +15,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
 from cardsync.catalog.condition import CODES, PRINTINGS
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.database.session import Database

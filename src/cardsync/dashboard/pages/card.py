@@ -23,7 +23,7 @@ from cardsync.cards.queries import read_card
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
-from cardsync.dashboard.forms import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database

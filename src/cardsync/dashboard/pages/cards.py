@@ -22,7 +22,7 @@ from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns,
 from cardsync.cards.card_filter import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import cards_behind, search_cards
 from cardsync.cards.shown import CardRow, card_body, cards_behind_body
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show, url
 from cardsync.lists.seller_lists import names_of_lists

@@ -13,9 +13,9 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_filter import read_page
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.shelving import cycle_counts

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer

@@ -13,15 +13,15 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.pages.uploads import page_number
 from cardsync.dashboard.shell import PageRequest, show
-from cardsync.sync import cycles
+from cardsync.sync import past_cycles
 from cardsync.sync.cycles_shown import cycle_body
 
 
 @get("/sync/cycles", opt=BY_FORM)
 async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
     page = page_number(request)
-    rows, total = await cycles.page_of_cycles(session, caller, page, limits.CYCLES_PER_PAGE)
-    pictures = await cycles.screenshots_of(session, caller, [row.id for row in rows])
+    rows, total = await past_cycles.page_of_cycles(session, caller, page, limits.CYCLES_PER_PAGE)
+    pictures = await past_cycles.screenshots_of(session, caller, [row.id for row in rows])
     return show(
         request,
         caller,
@@ -37,8 +37,8 @@ async def cycles_page(request: PageRequest, caller: Caller, session: AsyncSessio
 async def cycle_page(
     request: PageRequest, caller: Caller, session: AsyncSession, cycle_id: int
 ) -> Template:
-    row = await cycles.cycle(session, caller, cycle_id)
-    pictures = await cycles.screenshots_of(session, caller, [cycle_id])
+    row = await past_cycles.cycle(session, caller, cycle_id)
+    pictures = await past_cycles.screenshots_of(session, caller, [cycle_id])
     return show(request, caller, "cycle.html", cycle=cycle_body(row, pictures.get(cycle_id, [])))
 
 

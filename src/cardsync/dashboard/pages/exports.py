@@ -12,7 +12,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.activity.as_csv import activity_as_csv
 from cardsync.dashboard.formats import zone_of
-from cardsync.dashboard.pages.activity import wanted_of
+from cardsync.dashboard.pages.activity_feed import wanted_of
 from cardsync.dashboard.shell import HEADERS, PageRequest
 from cardsync.database.session import Database
 from cardsync.lists.as_csv import lists_as_csv

@@ -15,9 +15,9 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_form, account_settings
 from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.settings import Input, told
+from cardsync.dashboard.pages.settings_pages import Input, told
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.discovery.network_shown import postage_shown

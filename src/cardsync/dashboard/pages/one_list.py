@@ -13,9 +13,9 @@ from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.selection import added_message, chosen, selected
+from cardsync.dashboard.pages.selected_cards import added_message, chosen, selected
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.lists.seller_lists import read_list
 from cardsync.plans import writes

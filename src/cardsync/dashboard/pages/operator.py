@@ -14,7 +14,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.accounts import sellers
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database

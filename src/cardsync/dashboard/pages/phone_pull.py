@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url, text_of
+from cardsync.dashboard.form_handlers import unchecked
 from cardsync.dashboard.formats import game_name
-from cardsync.dashboard.forms import unchecked
 from cardsync.dashboard.messages import message, sentences
 from cardsync.dashboard.shell import (
     HEADERS,

@@ -14,8 +14,8 @@ from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import zone_of
-from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of

@@ -15,7 +15,7 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.forms import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
@@ -30,7 +30,7 @@ from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
 from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
 from cardsync.settings import Settings
-from cardsync.web.leaving import while_there
+from cardsync.web.abandoned import while_there
 
 NEW: Final = wire.told(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)

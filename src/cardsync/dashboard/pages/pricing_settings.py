@@ -17,7 +17,7 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_filter import CardFilter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
-from cardsync.dashboard.forms import Form, post_form, writer_of
+from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence

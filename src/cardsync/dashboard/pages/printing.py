@@ -18,8 +18,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
-from cardsync.dashboard.forms import Form
-from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.form_handlers import Form
+from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import HEADERS, PageRequest, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, returned_copies

@@ -17,8 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
-from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, games_of, see, show
 from cardsync.database.session import Database
@@ -26,11 +26,11 @@ from cardsync.orders import pull_reads, pull_sessions
 from cardsync.orders.order_filter import read_filter
 from cardsync.orders.pull_shown import PullOrder
 from cardsync.orders.queries import find_orders
-from cardsync.pulling import links
+from cardsync.pulling import phone_links
+from cardsync.pulling.event_streams import PullStreams
 from cardsync.pulling.phone import event_stream
 from cardsync.pulling.queue import Queue, read_queue
 from cardsync.pulling.shown import progress_of
-from cardsync.pulling.streams import PullStreams
 from cardsync.settings import Settings
 from cardsync.web.request import reading
 
@@ -82,7 +82,7 @@ async def pull_page(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         pull = await pull_reads.in_full(session, caller, session_id)
         queue = await read_queue(session, caller, session_id, clock.now())
-        phones = await links.list_links(session, caller, session_id)
+        phones = await phone_links.list_links(session, caller, session_id)
     return show(
         request,
         caller,
@@ -122,9 +122,9 @@ async def _cover(
 ) -> Template:
     """Make new links and show them this one time, each as a QR code."""
     now = clock.now()
-    earlier = await links.list_links(session, caller, session_id)
+    earlier = await phone_links.list_links(session, caller, session_id)
     origin = settings.origin_for(request.headers.get("host"))
-    made = await links.make_links(session, caller, session_id, None, origin, now)
+    made = await phone_links.make_links(session, caller, session_id, None, origin, now)
     pull = await pull_reads.in_full(session, caller, session_id)
     queue = await read_queue(session, caller, session_id, now)
     working = sum(link.revoked_at is None for link in earlier)
@@ -176,7 +176,7 @@ async def mark_pull_order(
 async def revoke_phone_link(
     caller: Caller, session: AsyncSession, session_id: int, link_id: int
 ) -> Response[str]:
-    await links.revoke(session, caller, link_id, clock.now())
+    await phone_links.revoke(session, caller, link_id, clock.now())
     return see(f"/pulls/{session_id}", done=message("link_revoked"))
 
 

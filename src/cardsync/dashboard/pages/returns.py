@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
-from cardsync.dashboard.pages.selection import number_of
+from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.orders import one_customer, returned_copies
 from cardsync.orders.order_filter import read_page

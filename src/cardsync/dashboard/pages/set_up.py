@@ -22,7 +22,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import first_run, own_keys, set_up_link
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
-from cardsync.dashboard.forms import Form, post_form, read_file
+from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import MEANT
 from cardsync.dashboard.shell import PageRequest, see, sentence, show

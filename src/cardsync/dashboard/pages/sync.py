@@ -27,8 +27,8 @@ from cardsync.agentwork.models import Status
 from cardsync.agentwork.shown import tasks_body
 from cardsync.agentwork.task_list import page_of_tasks
 from cardsync.credits import skip_wait
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import Reader
-from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
 from cardsync.database.session import Database
@@ -41,7 +41,7 @@ from cardsync.releases.update import update_fields
 from cardsync.seller_state.sync_kinds import KINDS, read_kind
 from cardsync.settings import Settings
 from cardsync.sync import cancel, cooldown
-from cardsync.sync import request as requests
+from cardsync.sync import manual_request as requests
 from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of

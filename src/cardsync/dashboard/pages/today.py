@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sync import start_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
@@ -24,7 +24,7 @@ from cardsync.plans.writer import Writer
 from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen, is_offline
-from cardsync.today import work
+from cardsync.today import work_list
 from cardsync.today.shown import TodayBody
 from cardsync.web.request import reading
 
@@ -56,12 +56,12 @@ async def today_page(
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
         days_listed = (
-            (await work.listed_value(reads, caller, CHART_DAYS, now)).days
+            (await work_list.listed_value(reads, caller, CHART_DAYS, now)).days
             if caller.sees_revenue
             else []
         )
-        movers = await work.movers(reads, caller, period)
-        today = await work.today_of(session, caller, reads, seen, now, settings)
+        movers = await work_list.movers(reads, caller, period)
+        today = await work_list.today_of(session, caller, reads, seen, now, settings)
     seen_at = clock.read_moment(today.sync.agent_last_seen_at)
     return show(
         request,

@@ -14,7 +14,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
-from cardsync.dashboard.forms import Form, post_form, read_file
+from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import HEADERS, PageRequest, see, sentence, show
 from cardsync.database.session import Database

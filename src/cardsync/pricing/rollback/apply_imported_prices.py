@@ -24,7 +24,7 @@ from cardsync.cards import history
 from cardsync.cards.changes import AMOUNTS
 from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback.packed_rows import unpack
 from cardsync.pricing.rollback.rollbacks import end, rollback_of

@@ -14,7 +14,7 @@ from cardsync.pricing.rollback import repricing_events
 from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync.logs import CycleId
+from cardsync.sync.cycle_logs import CycleId
 from cardsync.web.request import FOR_AGENTS, WITH_JSON_BODY, problems
 from cardsync.work.jobs import Work
 

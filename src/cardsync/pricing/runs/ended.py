@@ -11,7 +11,7 @@ from datetime import datetime
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.derived.kept import Figure, mark
+from cardsync.derived.kept_figures import Figure, mark
 from cardsync.pricing.decisions import on_sale
 from cardsync.pricing.decisions.confirmed import remember
 from cardsync.pricing.decisions.found_in_run import Found

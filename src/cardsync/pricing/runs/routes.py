@@ -56,7 +56,7 @@ from cardsync.pricing.runs.shown import (
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
-from cardsync.web.leaving import while_there
+from cardsync.web.abandoned import while_there
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,

@@ -21,7 +21,7 @@ from sqlalchemy import text
 from cardsync import clock
 from cardsync.access.models import Account
 from cardsync.database.session import Database
-from cardsync.derived.kept import TASKS, Figure, mark
+from cardsync.derived.kept_figures import TASKS, Figure, mark
 from cardsync.market.load_observations import load
 from cardsync.processes.demo.order_files import MOST_WAIT
 from cardsync.settings import Settings

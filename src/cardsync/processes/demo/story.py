@@ -30,7 +30,7 @@ from cardsync.accounts import sellers
 from cardsync.catalog.load_catalog import import_catalog
 from cardsync.database.session import Database
 from cardsync.money import dollars, to_units
-from cardsync.operators import appointed
+from cardsync.operators import appoint
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
@@ -133,7 +133,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
         Database.open(settings.migration_database_url, pool=1, hot_pool=1, role=None) as opened,
         opened.shared() as session,
     ):
-        await appointed.add(session, made.email, clock.now())
+        await appoint.add(session, made.email, clock.now())
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(demo_catalog.INVENTORY, inbox / "pricing-export.csv")

@@ -18,8 +18,8 @@ from cardsync.access.caller import Caller
 from cardsync.activity import entry_words, feed, undo
 from cardsync.activity.feed_filter import Wanted, read_wanted
 from cardsync.activity.shown import page_body
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import zone_of
-from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show, url
 from cardsync.database.session import Database

@@ -21,13 +21,13 @@ from cardsync.accounts import account_form, account_settings, deletion, own_keys
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.shown import deletion_body, members_body, passkey_body
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
-from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.sync import request as sync_request
+from cardsync.sync import manual_request as sync_request
 from cardsync.web.forms import go
 
 # The sections' tabs: address, name, and whether an owner alone has it.

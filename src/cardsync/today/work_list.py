@@ -21,7 +21,7 @@ from cardsync.sync.poll import facts_of
 from cardsync.sync.shown import PhaseProgress
 from cardsync.sync.status import SyncStatus, status_of
 from cardsync.today.conditions import conditions
-from cardsync.today.listed import by_day
+from cardsync.today.listed_value import by_day
 from cardsync.today.queries import read_listed, read_movers, read_shop
 from cardsync.today.shown import (
     ListedValueBody,

@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
-from cardsync.releases.known import TOPIC
+from cardsync.releases.known_releases import TOPIC
 from cardsync.releases.models import Release, ReleaseKill
 from cardsync.releases.offer import LONGEST_VERSION, read_version, same_platform
 from cardsync.releases.signing import canonical, sign

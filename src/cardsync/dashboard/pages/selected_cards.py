@@ -18,7 +18,7 @@ from cardsync.cards import as_csv
 from cardsync.cards.bulk_selection import Selection, read_id
 from cardsync.cards.card_filter import read_filter
 from cardsync.contributions.add import publish_picked
-from cardsync.dashboard.forms import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, see
 from cardsync.database.session import Database
