@@ -16,7 +16,7 @@ from typing import Any, Literal
 from markupsafe import escape
 
 from cardsync.dashboard.formats import Reader
-from cardsync.dashboard.page_routes import first_run, pages
+from cardsync.dashboard.page_list import first_run, pages
 
 # The answers of a page's JSON reads, in their order, and the reader: the texts that it must show.
 Figures = Callable[[list[Any], Reader], Iterable[str]]

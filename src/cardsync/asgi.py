@@ -34,7 +34,7 @@ from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
-from cardsync.dashboard import page_routes as dashboard
+from cardsync.dashboard import page_list as dashboard
 from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
@@ -51,7 +51,7 @@ from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.orders import sales_summary_routes as sales_summary
 from cardsync.orders.pull_sessions import PULLS
-from cardsync.plans import plan_page as plan_pages
+from cardsync.plans import plan_pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.decisions import routes as price_reviews
 from cardsync.pricing.files import routes as pricing
