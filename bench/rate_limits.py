@@ -21,7 +21,7 @@ import psutil
 
 import ground
 import heartbeat
-from cardsync.access.rate_limits.check_limits import RateLimits, told
+from cardsync.access.rate_limits.check_limits import RateLimits, limit_headers
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from ground import Ground, Report
@@ -179,7 +179,7 @@ async def _cost_alone(
             buckets = limited.of_key(scope, key_id, {})
             limited.refuse_flood(scope, buckets)
             await limited.admit_key(scope, buckets)
-            told(scope)
+            limit_headers(scope)
             count += 1
         await limited.buckets.flush()
     web, postgres = time.process_time() - before[0], ground.cpu_seconds(database) - before[1]

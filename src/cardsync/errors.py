@@ -28,19 +28,19 @@ class Problem(Exception):
         return {"error": str(self), "code": self.code}
 
 
-class ToldByStatus(Problem):
+class WithStatus(Problem):
     """A refusal whose body is a struct of its own: its `status` names it, there is no error and
     no code.
     """
 
     shape: ClassVar[type[msgspec.Struct]]
 
-    def __init__(self, told: msgspec.Struct, *, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, answer: msgspec.Struct, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(headers=headers)
-        self._told = told
+        self._answer = answer
 
     def body(self) -> dict[str, Any]:
-        return {name: getattr(self._told, name) for name in self._told.__struct_fields__}
+        return {name: getattr(self._answer, name) for name in self._answer.__struct_fields__}
 
 
 class CommandError(Exception):
@@ -104,7 +104,7 @@ class MeteredCooldownBody(msgspec.Struct):
     top_up_path: str
 
 
-class MeteredCooldown(ToldByStatus):
+class MeteredCooldown(WithStatus):
     """The cooldown after the last sync is not over; a credit skips it (POST
     /api/v1/sync/skip_wait).
     """
@@ -123,7 +123,7 @@ class InsufficientBalanceBody(msgspec.Struct):
     top_up_path: str
 
 
-class InsufficientBalance(ToldByStatus):
+class InsufficientBalance(WithStatus):
     """There is no credit to skip the wait with."""
 
     status = 402
@@ -404,7 +404,7 @@ class MutexHeldBody(msgspec.Struct):
     retry_after_seconds: int
 
 
-class MutexHeld(ToldByStatus):
+class MutexHeld(WithStatus):
     """Prices are being written."""
 
     status = 409
@@ -679,7 +679,7 @@ class CooldownBody(msgspec.Struct):
     cooldown_remaining_seconds: int
 
 
-class Cooldown(ToldByStatus):
+class Cooldown(WithStatus):
     """The cooldown after the last sync is not over."""
 
     status = 429

@@ -237,15 +237,15 @@ def _needed(kind: inspect.Type | None) -> str:
     is said of no field: whoever leaves it out says the same.
     """
     match kind:
-        case inspect.Metadata(extra={"is": told}):
-            return str(told)
+        case inspect.Metadata(extra={"is": allowed}):
+            return str(allowed)
         case inspect.Metadata(type=inner):
             return _needed(inner)
         case inspect.UnionType(types=kinds):
             words = _words(kind)
             others = [_needed(one) for one in kinds if not _words(one)]
-            told = [f"one of {', '.join(words)}"] * bool(words) + others
-            return " or ".join(dict.fromkeys(one for one in told if one))
+            allowed = [f"one of {', '.join(words)}"] * bool(words) + others
+            return " or ".join(dict.fromkeys(one for one in allowed if one))
         case inspect.IntType():
             return "a whole number" + _range(kind)
         case inspect.FloatType() | inspect.DecimalType():

@@ -57,7 +57,7 @@ _AWAY = {
 
 
 @contextmanager
-def _told_away() -> Iterator[None]:
+def _as_unavailable() -> Iterator[None]:
     try:
         yield
     except OSError as e:
@@ -144,7 +144,7 @@ def _sync_directory(path: Path) -> None:
 def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
     path = folder / uuid.uuid4().hex
     # Around the block too: it is there that bytes are written.
-    with _told_away():
+    with _as_unavailable():
         try:
             with path.open("xb") as file:
                 yield path, file
@@ -192,7 +192,7 @@ class LocalStore(Store):
         links them.
         """
         folder = self.root / "incoming"
-        with _told_away():
+        with _as_unavailable():
             _make_durably(folder)
         return _spool(folder)
 
@@ -201,7 +201,7 @@ class LocalStore(Store):
         of two racers wins).
         """
         target = self.path(key)
-        with _told_away():
+        with _as_unavailable():
             _make_durably(target.parent)
             with path.open("rb") as file:
                 os.fsync(file.fileno())
@@ -242,7 +242,7 @@ class LocalStore(Store):
 
     async def read(self, key: str) -> bytes:
         try:
-            with _told_away():
+            with _as_unavailable():
                 return await asyncio.to_thread(self.path(key).read_bytes)
         except FileNotFoundError:
             raise ObjectMissing(key) from None
@@ -258,7 +258,7 @@ class LocalStore(Store):
         return None
 
     async def delete(self, key: str) -> None:
-        with _told_away():
+        with _as_unavailable():
             self.path(key).unlink(missing_ok=True)
 
     async def check(self) -> None:
@@ -355,7 +355,7 @@ class CloudStore(Store):
 
 def secret_key(settings: Settings) -> bytes:
     """Return the installation's secret. Raises StoreAway where its folder cannot be used."""
-    with _told_away():
+    with _as_unavailable():
         return secret.secret_key(settings)
 
 

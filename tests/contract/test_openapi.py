@@ -136,7 +136,7 @@ ORDER_UPLOADS = {
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
 }
 PROBLEMS = [
-    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus, errors.WithFigures)
+    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.WithStatus, errors.WithFigures)
 ]  # fmt: skip
 
 
@@ -991,7 +991,7 @@ def test_an_inventory_report_is_a_report_too():
 
 def test_every_code_has_one_problem_class_and_appears():
     assert len(PROBLEMS) > 15
-    own = [kind for kind in PROBLEMS if issubclass(kind, errors.ToldByStatus)]
+    own = [kind for kind in PROBLEMS if issubclass(kind, errors.WithStatus)]
     by_code = {kind.code: kind for kind in PROBLEMS if kind not in own}
     assert len(by_code) + len(own) == len(PROBLEMS)
     told = {code for name in OPERATIONS for status in OPERATIONS[name]["responses"] if int(status) >= 400

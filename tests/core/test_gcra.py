@@ -103,7 +103,7 @@ class Table:
 
 
 def ask(bucket: Bucket, table: Table, now: float) -> bool:
-    while (verdict := bucket.verdict(now)) is Verdict.TELL_FIRST:
+    while (verdict := bucket.verdict(now)) is Verdict.REPORT_FIRST:
         table.exchange(bucket, now)
     if verdict is Verdict.ADMIT:
         bucket.admit(now)
@@ -159,7 +159,7 @@ def test_requests_count_as_unsaid_until_the_answer_to_their_report_is_here():
         assert bucket.verdict(START) is Verdict.ADMIT
         bucket.admit(START)
     # Whether their report is on its way or has failed: no more is admitted on this knowledge.
-    assert bucket.verdict(START) is Verdict.TELL_FIRST
+    assert bucket.verdict(START) is Verdict.REPORT_FIRST
     bucket.learn(START, 16, said=2)
     assert bucket.verdict(START) is Verdict.REFUSE
     assert bucket.verdict(START + 1) is Verdict.ADMIT

@@ -53,14 +53,14 @@ def test_a_history_has_its_verdict(seen, uploaded, code, missed):
 
 
 def test_the_missed_days_are_told_with_their_ends():
-    told = history_of(STABLE, days(8, 9, 12), NOW).told()
+    told = history_of(STABLE, days(8, 9, 12), NOW).as_evidence()
     assert (told["days"], told["days_missed"]) == (28, 3)
     assert (told["missed_from"], told["missed_to"]) == ("2026-11-11", "2026-11-15")
     assert told["median_60d"] == "1.00"
 
 
 def test_days_before_the_first_observation_are_not_missed():
-    told = history_of([Price(ago(5), 10_000)], days(since=50), NOW).told()
+    told = history_of([Price(ago(5), 10_000)], days(since=50), NOW).as_evidence()
     assert (told["days"], told["days_missed"]) == (6, 0)
 
 
@@ -91,5 +91,5 @@ def test_a_daily_price_stands_in_for_a_day_without_an_upload(uploaded, others, c
     seen = [*STABLE, Price(ago(0, 1), 14_000)]
     history = history_of(seen, uploaded, NOW, others)
     assert (history.verdict.code, (history.days, history.daily)) == (code, told)
-    assert history.told()["days_from_daily_prices"] == told[1]
+    assert history.as_evidence()["days_from_daily_prices"] == told[1]
     assert len(history.missed) == missed

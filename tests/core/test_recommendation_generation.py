@@ -255,4 +255,4 @@ def test_rules_are_advised_on():
     ]
     floored = Run(run.rules, SellerPricing(hard_floor=5_000), NOW)
     assert len(generation.account_signals(floored, {1: 20, 2: 40, 3: 1}, {}, {2: 5})) == 0
-    assert all(one.told["reason"].endswith(".") for one in found)
+    assert all(one.evidence["reason"].endswith(".") for one in found)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cardsync import limits
 from cardsync.repairs import snippet
-from cardsync.repairs.label_words import alike, likeness, named, telling, words
+from cardsync.repairs.label_words import alike, distinctive, likeness, named, words
 from cardsync.repairs.lost_element import wanted
 from cardsync.repairs.meanings import turns
 from cardsync.repairs.propose_selector import Gone, Lost, Proposal, propose
@@ -268,9 +268,9 @@ def test_no_selector_breaks_the_reading(selector):
 
 def test_words():
     assert words("exportCSVFile-2") == ("export", "csv", "file", "2")
-    assert telling("btn-export-link") == ("export",)
+    assert distinctive("btn-export-link") == ("export",)
     assert named("import-button-old") == ("import",)
-    assert telling("Sign out") == telling("logout") == ("logout",)
+    assert distinctive("Sign out") == distinctive("logout") == ("logout",)
     assert alike("order", "orders")
     for one, other in [
         ("export", "import"),

@@ -135,8 +135,8 @@ def _proof(session: AsyncSession, function: str, values: Sequence[int | str | by
     if seal is None:
         raise RuntimeError(f"{function}: this process has no seal")
     key = seal()
-    told = "|".join([function, *map(_plain, values)]).encode()
-    return hashlib.sha256(key + hashlib.sha256(key + told).digest()).digest()
+    message = "|".join([function, *map(_plain, values)]).encode()
+    return hashlib.sha256(key + hashlib.sha256(key + message).digest()).digest()
 
 
 def _plain(value: int | str | bytes) -> str:

@@ -40,13 +40,13 @@ def csrf_token(session_token: str) -> str:
 
 def csrf_is_right(session_token: str, given: str | None) -> bool:
     try:
-        told = urlsafe_b64decode((given or "").encode("ascii"))
+        decoded = urlsafe_b64decode((given or "").encode("ascii"))
     except ValueError:
         return False
-    if len(told) != 2 * _CSRF_BYTES:
+    if len(decoded) != 2 * _CSRF_BYTES:
         return False
     right = _csrf(session_token)
-    return secrets.compare_digest(right, _masked(told[_CSRF_BYTES:], told[:_CSRF_BYTES]))
+    return secrets.compare_digest(right, _masked(decoded[_CSRF_BYTES:], decoded[:_CSRF_BYTES]))
 
 
 def _csrf(session_token: str) -> bytes:

@@ -33,17 +33,17 @@ class Conflict(NamedTuple):
     """A field that was changed here and, meanwhile, elsewhere."""
 
     name: str
-    stands: str
+    current: str
     wanted: str
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing was written; `stands` holds the current values of the fields."""
+    """Nothing was written; `current` holds the current values of the fields."""
 
-    def __init__(self, conflicts: list[Conflict], stands: Mapping[str, str]) -> None:
+    def __init__(self, conflicts: list[Conflict], current: Mapping[str, str]) -> None:
         super().__init__("settings have changed meanwhile")
         self.conflicts = conflicts
-        self.stands = stands
+        self.current = current
 
 
 class Unreadable(Exception):
@@ -81,18 +81,18 @@ async def change_shown(
     names. Raises OwnerRequired, ChangedMeanwhile, Unreadable, InvalidPayload.
     """
     caller.must_be_owner()
-    stands = as_texts(await sellers.locked_account(session, caller.seller_id))
+    current = as_texts(await sellers.locked_account(session, caller.seller_id))
     touched = [
-        name for name, text in wanted.items() if name in stands and text != shown.get(name, text)
+        name for name, text in wanted.items() if name in current and text != shown.get(name, text)
     ]
     conflicts = [
-        Conflict(name, stands[name], wanted[name])
+        Conflict(name, current[name], wanted[name])
         for name in touched
-        if stands[name] not in (shown[name], wanted[name])
+        if current[name] not in (shown[name], wanted[name])
     ]
     if conflicts:
-        raise ChangedMeanwhile(conflicts, stands)
-    changed = [name for name in touched if stands[name] != wanted[name]]
+        raise ChangedMeanwhile(conflicts, current)
+    changed = [name for name in touched if current[name] != wanted[name]]
     values, problems = _read({name: wanted[name] for name in changed})
     if problems:
         raise Unreadable(problems)

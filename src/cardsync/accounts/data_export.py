@@ -266,12 +266,12 @@ async def _columns(
         connection = await driver(session)
         async with connection.cursor() as cursor:
             await cursor.execute(query)
-            told = cursor.description or []
+            columns_read = cursor.description or []
             types = connection.adapters.types
-            known = {column.name: types.get(column.type_code) for column in told}
+            known = {column.name: types.get(column.type_code) for column in columns_read}
             return {
                 column.name: (kind.name if (kind := known[column.name]) else "text", column.scale)
-                for column in told
+                for column in columns_read
             }
 
 

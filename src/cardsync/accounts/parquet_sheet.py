@@ -55,7 +55,9 @@ class ParquetSheet:
             if head
             else [pl.String()] * len(names),
         )
-        typed = frame.select(_typed(name, *told) for name, told in self._columns.items())
+        typed = frame.select(
+            _typed(name, *column_type) for name, column_type in self._columns.items()
+        )
         path = self._folder / f"{len(self._parts)}.parquet"
         typed.write_parquet(path)
         self._parts.append(path)

@@ -263,14 +263,14 @@ async def change_seller(
         await mark_due(session, seller_id, SALES)
     if not changed or actor is None:
         return None
-    summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
+    summary = ", ".join(f"{name}={_as_text(value)}" for name, value in changed.items())
     entry = note_by(session, seller_id, actor, "account.changed", summary, now)
-    entry.before = {name: _told(value) for name, value in was.items()}
-    entry.after = {name: _told(value) for name, value in changed.items()}
+    entry.before = {name: _as_text(value) for name, value in was.items()}
+    entry.after = {name: _as_text(value) for name, value in changed.items()}
     return entry
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(value)
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)

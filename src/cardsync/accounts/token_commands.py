@@ -81,8 +81,8 @@ def token_list(seller_id: int, as_json: bool) -> None:
     now = clock.now()
     rows = with_database(read)
     if as_json:
-        told = [{name: plain(getattr(row, name)) for name in _LISTED} for row in rows]
-        tokens = [{"token_id": each.pop("id"), **each} for each in told]
+        token_rows = [{name: plain(getattr(row, name)) for name in _LISTED} for row in rows]
+        tokens = [{"token_id": each.pop("id"), **each} for each in token_rows]
         click.echo(json.dumps({"tokens": tokens}))
         return
     for row in rows:

@@ -40,8 +40,8 @@ async def activity_as_csv(
 def _line(caller: Caller, row: Activity) -> Sequence[Any]:
     # The file keeps the actors by their ids alone.
     body = entry_body(caller, row, {})
-    told = {name: getattr(body, name) for name in COLUMNS}
-    return [_text(told[name]) for name in COLUMNS]
+    cells = {name: getattr(body, name) for name in COLUMNS}
+    return [_text(cells[name]) for name in COLUMNS]
 
 
 def _text(value: Any) -> Any:

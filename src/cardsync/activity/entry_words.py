@@ -245,8 +245,8 @@ def value_words(name: str, value: Any) -> str:
     if isinstance(value, int) and name.endswith("_bp"):
         return f"{Decimal(value).scaleb(-2).normalize():f} %"
     if isinstance(value, Mapping):
-        told = (f"{field_words(key)}: {value_words(key, one)}" for key, one in value.items())
-        return ", ".join(told) or "none"
+        pairs = (f"{field_words(key)}: {value_words(key, one)}" for key, one in value.items())
+        return ", ".join(pairs) or "none"
     if isinstance(value, list):
         return ", ".join(value_words(name, one) for one in value) or "none"
     text = str(value)

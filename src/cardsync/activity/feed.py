@@ -44,10 +44,10 @@ async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) 
     """Return the names of the seller's members, API keys and tokens that texts name, such as
     `member 3`.
     """
-    told = {found.groups() for text in texts for found in WHO.finditer(text)}
+    named = {found.groups() for text in texts for found in WHO.finditer(text)}
     names: dict[str, str] = {}
     for kind, table in _NAMED.items():
-        ids = [int(number) for of, number in told if of == kind]
+        ids = [int(number) for of, number in named if of == kind]
         if ids:
             mine = (table.seller_id == caller.seller_id) & table.id.in_(ids)
             rows = await session.execute(select(table.id, table.name).where(mine))

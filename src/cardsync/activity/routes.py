@@ -90,8 +90,8 @@ async def undo_activity(writer: Writer, caller: Caller, activity_id: int) -> Ent
     """Undo what the entry did, if nothing has changed since; the answer is the entry of the undo.
     Undoing twice changes nothing more.
     """
-    told = await undo.undo_entry(writer, activity_id)
-    return entry_body(caller, told, await feed.names_in(writer.session, caller, [told.actor]))
+    undone = await undo.undo_entry(writer, activity_id)
+    return entry_body(caller, undone, await feed.names_in(writer.session, caller, [undone.actor]))
 
 
 router = Router(

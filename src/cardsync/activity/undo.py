@@ -57,7 +57,7 @@ async def _undo(
     if not is_undoable(entry) or entry.undo is None:
         raise errors.NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
     undone = await _take_back(session, caller, entry, now)
-    told = note(
+    undo_note = note(
         session,
         caller,
         "activity.undone",
@@ -68,9 +68,9 @@ async def _undo(
     )
     await session.flush()
     for each in undone:
-        each.undone_by = told.id
+        each.undone_by = undo_note.id
     await session.flush()
-    return told
+    return undo_note
 
 
 async def _take_back(

@@ -88,7 +88,7 @@ _NOTE = """
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
 # A task that ended while an agent had it in hand: its reported import completed the task.
-_TOLD_LATE = """
+_ENDED_BEFORE = """
     UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
      WHERE seller_id = :seller AND id = :id
 """
@@ -206,7 +206,7 @@ async def end_claim(
     Raises NotFound, ClaimExpired.
     """
     hashed = token_hash(outcome.claim_token)
-    values = _told(caller.seller_id, task_id, outcome, hashed) | {
+    values = _values(caller.seller_id, task_id, outcome, hashed) | {
         "counts": 1 if outcome.status == "failed" and outcome.retryable else 0,
         "error": _json(outcome.error) if outcome.status == "failed" else None,
         "now": now,
@@ -245,12 +245,12 @@ async def _ended_before(
         return task
     if task.status != outcome.status or task.token_hash != hashed:
         raise errors.ClaimExpired(_why(task, hashed, now))
-    told = _told(task.seller_id, task.id, outcome, hashed)
-    _, found = await in_one_message(session, (_TOLD_LATE, _TASK), told)
+    report_values = _values(task.seller_id, task.id, outcome, hashed)
+    _, found = await in_one_message(session, (_ENDED_BEFORE, _TASK), report_values)
     return AgentTask(**found[0]._asdict())
 
 
-def _told(seller_id: int, task_id: int, outcome: Outcome, hashed: bytes) -> dict[str, Any]:
+def _values(seller_id: int, task_id: int, outcome: Outcome, hashed: bytes) -> dict[str, Any]:
     return {
         "seller": seller_id,
         "id": task_id,

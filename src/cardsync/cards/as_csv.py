@@ -58,7 +58,7 @@ async def cards_as_csv(
 
 def _line(row: CardRow) -> list[Any]:
     card = card_body(row)
-    told = {name: getattr(card, name) for name in COLUMNS}
-    told["locations"] = " ".join(f"{place.code}:{place.quantity}" for place in card.locations)
-    told["lists"] = " ".join(entry.slug for entry in card.lists)
-    return [told[name] for name in COLUMNS]
+    cells = {name: getattr(card, name) for name in COLUMNS}
+    cells["locations"] = " ".join(f"{place.code}:{place.quantity}" for place in card.locations)
+    cells["lists"] = " ".join(entry.slug for entry in card.lists)
+    return [cells[name] for name in COLUMNS]

@@ -74,8 +74,8 @@ async def choose_columns(
         caller.must_be_owner()
     wrong = [name for name in columns if name not in COLUMNS]
     if wrong or not columns:
-        told = f"{str(wrong[0])[:60]!r} is none of" if wrong else "choose at least one of"
-        raise errors.InvalidPayload(f"columns: {told} {', '.join(COLUMNS)}")
+        problem = f"{str(wrong[0])[:60]!r} is none of" if wrong else "choose at least one of"
+        raise errors.InvalidPayload(f"columns: {problem} {', '.join(COLUMNS)}")
     kept = list(dict.fromkeys(columns))
     member = SHOP if shop else caller.member_id or SHOP
     named = {"seller": caller.seller_id, "member": member}

@@ -138,8 +138,8 @@ def _compared(
 ) -> tuple[str | None, bool | None]:
     if product_id is None:
         return None, None
-    told = product[key]
-    return product[name], None if told is None else told == keys[key]
+    theirs = product[key]
+    return product[name], None if theirs is None else theirs == keys[key]
 
 
 class PartBody(msgspec.Struct):

@@ -188,8 +188,8 @@ class _BehindQuery(Operation):
     """The next part takes the same filter and order, and no number of a page."""
 
     def __post_init__(self) -> None:
-        told = {name: form for name, form in _QUERY.items() if name != "page"}
-        self.parameters = [*(self.parameters or ()), *_described(told)]
+        filter_parameters = {name: form for name, form in _QUERY.items() if name != "page"}
+        self.parameters = [*(self.parameters or ()), *_described(filter_parameters)]
 
 
 @get(

@@ -62,9 +62,9 @@ async def save_search(
     )
     session.add(row)
     await session.flush()
-    told = {"name": kept, "query": asked}
-    undo = {"kind": MADE, "id": row.id, "became": told}
-    note(session, caller, MADE, f"search {kept!r} saved", now, after=told, undo=undo)
+    search_fields = {"name": kept, "query": asked}
+    undo = {"kind": MADE, "id": row.id, "became": search_fields}
+    note(session, caller, MADE, f"search {kept!r} saved", now, after=search_fields, undo=undo)
     return row
 
 
@@ -86,14 +86,14 @@ async def change_search(
     row = _one_of(known, search_id)
     if kept is not None:
         _need_free(kept, [one for one in known if one is not row])
-    was = _told(row, known)
+    was = _search_json(row, known)
     row.name = row.name if kept is None else kept
     row.name_key = name_key(row.name)
     row.query = row.query if asked is None else asked
     if place is not None:
         known = _moved(known, row, place)
     await session.flush()
-    became = _told(row, known)
+    became = _search_json(row, known)
     if became != was:
         summary = f"search {row.name!r} changed"
         undo = {"kind": CHANGED, "id": row.id, "was": was, "became": became}
@@ -111,14 +111,14 @@ async def delete_search(
     await one_at_a_time(session, caller.seller_id)
     known = await saved_searches(session, caller)
     row = _one_of(known, search_id)
-    was = _told(row, known)
+    was = _search_json(row, known)
     undo = {"kind": DELETED, "id": row.id, "was": was}
     await session.delete(row)
     await session.flush()
     note(session, caller, DELETED, f"search {row.name!r} deleted", now, before=was, undo=undo)
 
 
-def _told(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, Any]:
+def _search_json(row: SavedSearch, known: Sequence[SavedSearch]) -> dict[str, Any]:
     return {"name": row.name, "query": row.query, "position": 1 + known.index(row)}
 
 

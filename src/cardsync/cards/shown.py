@@ -263,4 +263,4 @@ class CompletionsBody(msgspec.Struct):
 
 
 def completions_body(found: Sequence[Completion]) -> CompletionsBody:
-    return CompletionsBody([CompletionBody(one.at, one.text, one.told) for one in found])
+    return CompletionsBody([CompletionBody(one.at, one.text, one.detail) for one in found])

@@ -30,13 +30,13 @@ def weigh(found: str, listing: Mapping[str, Any], product: Mapping[str, Any] | N
         return Evidence("possible", [tie])
     if product is None:
         return Evidence(None, ["The catalog has no product that agrees with this listing."])
-    untold = _untold(listing, product)
-    if untold:
-        return Evidence("probable", untold)
+    missing = _missing_parts(listing, product)
+    if missing:
+        return Evidence("probable", missing)
     return Evidence("certain", ["Set, name, number, printing and language agree."])
 
 
-def _untold(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]:
+def _missing_parts(listing: Mapping[str, Any], product: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each part that does not prove itself."""
     reasons = {
         "The set was found by its code, because the catalog writes its name differently.": (

@@ -211,7 +211,7 @@ async def _store(session: AsyncSession, rows: pl.DataFrame, source: str, report:
         """,
         {"source": source},
     )
-    told = await _told_by_others(session, source)
+    described = await _described_by_others(session, source)
     added = await run(
         session,
         f"""
@@ -223,9 +223,9 @@ async def _store(session: AsyncSession, rows: pl.DataFrame, source: str, report:
         """,
         {"source": source},
     )
-    report.changed += changed + told
+    report.changed += changed + described
     report.added += added
-    if changed + told + added:
+    if changed + described + added:
         await name_index.renew(session, rows)
 
 
@@ -234,7 +234,7 @@ def _present(name: str) -> str:
     return f"coalesce(i.{name}, p.{name})" if name in _FILLED else f"i.{name}"
 
 
-async def _told_by_others(session: AsyncSession, source: str) -> int:
+async def _described_by_others(session: AsyncSession, source: str) -> int:
     """Take the rows out of `incoming` that another source has described already; return how many
     of those products learn something.
 

@@ -63,7 +63,7 @@ class Reader:
         sign = "−" if value < 0 else ""
         return f"{sign}${self.number(abs(value), places)}"
 
-    def in_cents(self, told: str, price: str) -> str:
+    def in_cents(self, sentence: str, price: str) -> str:
         """Return the sentence of a price with its amounts in whole cents: what became the price reads
         as the price, whichever way it was rounded.
         """
@@ -72,7 +72,7 @@ class Reader:
             amount, became = Decimal(found[0]), Decimal(price)
             return str(_rounded(became if abs(amount - became) < _CENT else amount))
 
-        return _AMOUNT.sub(cents, told)
+        return _AMOUNT.sub(cents, sentence)
 
     def estimate(self, amount: Decimal | str | None) -> str:
         """Return whole cents of an amount that is estimated or a mean: more places would be false

@@ -181,8 +181,9 @@ async def _listed(session: AsyncSession, values: dict[str, Any]) -> dict[str, An
     nothing = {"cards": 0, "copies": 0, "listed": 0, "market": 0}
     lines = dict.fromkeys(known, nothing) | {row.product_line: _line(row) for row in stock}
     rows = [
-        {"seller": values["seller"], "now": values["now"], "day": day, "product_line": line} | told
-        for line, told in sorted(lines.items())
+        {"seller": values["seller"], "now": values["now"], "day": day, "product_line": line}
+        | figures
+        for line, figures in sorted(lines.items())
     ]
     if rows:
         await session.execute(text(_LIST), rows)

@@ -67,8 +67,8 @@ class Misses:
                 self._noted[product_id, self._hashed(product_id, seller_id)] = now
 
     def _hashed(self, product_id: int, seller_id: int) -> bytes:
-        told = _PURPOSE + b"%d,%d" % (product_id, seller_id)
-        return hmac.digest(self._key(), told, "sha256")[:16]
+        message = _PURPOSE + b"%d,%d" % (product_id, seller_id)
+        return hmac.digest(self._key(), message, "sha256")[:16]
 
     async def flush(self) -> None:
         """Write what was noted. A failure loses it: a guess at demand is not worth keeping more."""

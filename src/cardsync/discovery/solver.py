@@ -38,20 +38,20 @@ async def solved(wish: Wish) -> Answer:
             limit=_LONGEST_LINE,
         )
         try:
-            told = await _last_line(process, wish)
+            last = await _last_line(process, wish)
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-    if not told:
+    if not last:
         raise errors.ServiceUnavailable("the basket could not be solved; try again")
-    return msgspec.json.decode(told, type=Answer)
+    return msgspec.json.decode(last, type=Answer)
 
 
 async def _last_line(process: asyncio.subprocess.Process, wish: Wish) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
-    told = b""
+    last = b""
     loop = asyncio.get_running_loop()
     end = loop.time() + wish.seconds + _LATER
     try:
@@ -60,8 +60,8 @@ async def _last_line(process: asyncio.subprocess.Process, wish: Wish) -> bytes:
             await process.stdin.drain()
             process.stdin.close()
             while line := await process.stdout.readline():
-                told = line if line.endswith(b"\n") else told
+                last = line if line.endswith(b"\n") else last
                 until.reschedule(max(end, loop.time()))
     except (TimeoutError, ConnectionError):
         pass
-    return told
+    return last

@@ -111,8 +111,8 @@ async def mend(
     if newest is not None and newest > upload_id:
         raise errors.NotTheNewest(f"upload {newest} is newer than upload {upload_id}")
     data = await _content(store, upload)
-    told = _rejected(upload, data)
-    whole = await asyncio.to_thread(rejected_rows.merged, data, told, mended)
+    rejected_text = _rejected(upload, data)
+    whole = await asyncio.to_thread(rejected_rows.merged, data, rejected_text, mended)
     now = clock.now()
     moment = clock.rfc3339(upload.exported_at)
     came = accept_inventory.arrival(caller, upload.product_line, None, moment, now)

@@ -74,8 +74,8 @@ async def finish(
         _note(session, upload, outcome.report, now)
         if reprice:
             await begin(session, seller_id, "sync", now, upload_id=upload.id)
-        told = "in_review" if in_review else "completed"
-        await sync_state.upload_finished(session, seller_id, told, now)
+        outcome_word = "in_review" if in_review else "completed"
+        await sync_state.upload_finished(session, seller_id, outcome_word, now)
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)
     _count(upload, end, now)

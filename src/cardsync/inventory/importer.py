@@ -89,12 +89,12 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
             kept_since,
             total,
         )
-        telling = partial(outcome_of, parsed, rows, stored, absent, prices, verdict)
+        make_outcome = partial(outcome_of, parsed, rows, stored, absent, prices, verdict)
         written = write_slabs(work, writer, slabs, sold)
-        told = tell(telling, new, work.store, writer, prices, run)
+        outcome_task = put_together(make_outcome, new, work.store, writer, prices, run)
         # The frames are large: only what has still to be done with them holds them from here on.
-        del parsed, stored, rows, changes, prices, telling
-        _, outcome = await at_once(written, told)
+        del parsed, stored, rows, changes, prices, make_outcome
+        _, outcome = await at_once(written, outcome_task)
         reprice = run.asks_database and not verdict.review
         await finish(writer, upload, verdict, outcome, gone, reprice=reprice)
 
@@ -213,8 +213,8 @@ async def write_slabs(
     await write.write(writer, slabs)
 
 
-async def tell(
-    telling: Callable[[], Outcome],
+async def put_together(
+    make_outcome: Callable[[], Outcome],
     new: NewProducts,
     store: Store,
     writer: write.Writer,
@@ -224,8 +224,8 @@ async def tell(
     """Put the outcome together, and then write the receipts: not both at once, they are large."""
     # The writers wait for the first matches, and matching takes memory as well.
     matches = await new.matches()
-    outcome = await asyncio.to_thread(telling)
-    del telling
+    outcome = await asyncio.to_thread(make_outcome)
+    del make_outcome
     for match, count in matches.items():
         outcome.report[match] += count
     if prices.receipts is None:

@@ -59,8 +59,10 @@ async def examine(
     reasons = found.filter(pl.col("reason").is_not_null())["reason"].value_counts(sort=True)
     for reason, count in reasons.iter_rows():
         say(f"{count:,} rows: {REASONS.get(reason, reason)}")
-    told = ", ".join(f"{counts.get(name, 0):,} {name}" for name in ("matched", "ambiguous"))
-    return f"{rows.height:,} rows in {path.name}: {told}, {counts.get('unmatched', 0):,} unmatched"
+    counted = ", ".join(f"{counts.get(name, 0):,} {name}" for name in ("matched", "ambiguous"))
+    return (
+        f"{rows.height:,} rows in {path.name}: {counted}, {counts.get('unmatched', 0):,} unmatched"
+    )
 
 
 def _parsed(path: Path) -> Parsed:

@@ -97,9 +97,9 @@ class NewProducts:
             await before
         printed = await asyncio.to_thread(_printings, slabs)
         found = await products.found(self._database, printed, await offered)
-        told = await asyncio.to_thread(_with_words, printed, found)
-        self._matches.update(dict(told["match"].value_counts().iter_rows()))
-        return told
+        printed_words = await asyncio.to_thread(_with_words, printed, found)
+        self._matches.update(dict(printed_words["match"].value_counts().iter_rows()))
+        return printed_words
 
 
 def _printings(slabs: list[Slab]) -> products.Printings:

@@ -61,10 +61,10 @@ def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
             pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60)),
         )
     )
-    told = rows.select("line", "custom", "listing_id", "condition", "condition_label").filter(
-        shared | pl.col("condition").is_null()
-    )
-    return told.select("line", column=column, code=code, message=message).sort("line")
+    evidence_rows = rows.select(
+        "line", "custom", "listing_id", "condition", "condition_label"
+    ).filter(shared | pl.col("condition").is_null())
+    return evidence_rows.select("line", column=column, code=code, message=message).sort("line")
 
 
 def _report_of(

@@ -26,7 +26,7 @@ from cardsync.inventory.price_file import (
     write_whole,
 )
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs.rule_file import RuleSet, told_rule_set
+from cardsync.pricing.inputs.rule_file import RuleSet, rule_set_text
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts import terminal
 from cardsync.pricing.receipts.explain import explain_card
@@ -159,7 +159,7 @@ def price_explain(
         )
     if file is not None:
         given = _given(preset, rules)
-        told = explain_in_file(file, marketplace_id, given, _ask)
+        printed = explain_in_file(file, marketplace_id, given, _ask)
         for line in left_out(
             Run(
                 given.rules,
@@ -170,15 +170,15 @@ def price_explain(
         ):
             say(line.strip())
     else:
-        told = (
+        printed = (
             _of_seller(seller, marketplace_id)
             if seller is not None
             else _of_server(str(server), marketplace_id)
         )
     if as_json:
-        click.echo(json.dumps(told, ensure_ascii=False))
+        click.echo(json.dumps(printed, ensure_ascii=False))
         return
-    for line in terminal.lines(told, shutil.get_terminal_size().columns):
+    for line in terminal.lines(printed, shutil.get_terminal_size().columns):
         click.echo(line)
 
 
@@ -196,8 +196,8 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
                 clock.now(),
             )
 
-    told: dict[str, Any] = with_database(explain, settings)
-    return told
+    printed: dict[str, Any] = with_database(explain, settings)
+    return printed
 
 
 async def _known(session: Any, seller_id: int) -> Account:
@@ -219,19 +219,19 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
             headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
             timeout=60,
         )
-        told = answer.json()
+        printed = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL) as e:
         raise errors.CommandError(f"{server} cannot be asked: {e}") from e
     except ValueError as e:
         raise errors.CommandError(
             f"{server} answered {answer.status_code} and no JSON: is it a cardsync server?"
         ) from e
-    if answer.status_code != 200 or "steps" not in told:
-        said = told.get("error") if isinstance(told, dict) else None
+    if answer.status_code != 200 or "steps" not in printed:
+        said = printed.get("error") if isinstance(printed, dict) else None
         raise errors.CommandError(
             f"{server} answered {answer.status_code}: {said or 'not what was asked for'}"
         )
-    explanation: dict[str, Any] = told
+    explanation: dict[str, Any] = printed
     return explanation
 
 
@@ -250,7 +250,7 @@ def price_rules(preset: str | None, seller: int | None, out: Path | None) -> Non
     if (preset is None) == (seller is None):
         raise click.UsageError("say whose rules: one of --preset and --seller")
     given = rule_set(None, preset) if preset is not None else _rules_of(seller or 0)
-    text = told_rule_set(given)
+    text = rule_set_text(given)
     if out is None:
         click.echo(text, nl=False)
         return
@@ -269,5 +269,5 @@ def _rules_of(seller_id: int) -> RuleSet:
             replace(run.seller, automatic_pricing_paused=False),
         )
 
-    told: RuleSet = with_database(read)
-    return told
+    printed: RuleSet = with_database(read)
+    return printed

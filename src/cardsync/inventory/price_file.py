@@ -28,9 +28,9 @@ from cardsync.pricing.engine import breaker, engine, rules
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
 from cardsync.pricing.inputs.rule_file import RuleSet, read_rule_set
-from cardsync.pricing.receipts.explain import told_rules
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
-from cardsync.pricing.rules.file_queries import resolve, untold
+from cardsync.pricing.receipts.explain import considered_rules
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown, money
+from cardsync.pricing.rules.file_queries import resolve, unanswerable
 from cardsync.web import bodies
 
 Ask = Callable[[Callable[[Database], Any]], Any]
@@ -123,15 +123,15 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
         f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20]
     )
     yield from left_out(done.run)
-    told = engine.summary(done.out)
-    blocked = ", ".join(f"{code} {n:,}" for code, n in told.blocked.items() if n)
+    totals = engine.summary(done.out)
+    blocked = ", ".join(f"{code} {n:,}" for code, n in totals.blocked.items() if n)
     live = done.run.live
     by = live[0].name if len(live) == 1 else f"{len(live)} rules"
-    yield f"{told.priced:,} priced by {by}, {changed.height:,} changed" + (
+    yield f"{totals.priced:,} priced by {by}, {changed.height:,} changed" + (
         f"; kept as they are: {blocked}" if blocked else ""
     )
-    if told.reviewed:
-        yield f"{told.reviewed:,} move further than your review limits, so they stay as they are"
+    if totals.reviewed:
+        yield f"{totals.reviewed:,} move further than your review limits, so they stay as they are"
     if not shared.is_empty():
         ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
         yield f"left out, because a custom listing has the same id and the marketplace would refuse the file: {ids}"
@@ -170,7 +170,7 @@ def left_out(run: Run) -> Iterator[str]:
     for kind, thing in [("rule", rule) for rule in run.live] + [
         ("sale", sale) for sale in run.active_sales
     ]:
-        asked = untold(thing.query)
+        asked = unanswerable(thing.query)
         if asked:
             yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not have: no card has it here"
     if run.stale:
@@ -211,7 +211,7 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
         "blockers": [
             {"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])
         ],
-        "matching_rules": told_rules(selecting, sales, row),
+        "matching_rules": considered_rules(selecting, sales, row),
         "governing_rule": governing
         and {
             "id": governing.id,
@@ -219,6 +219,6 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
             "priority": governing.priority,
         },
         "steps": explain(row, done.run),
-        "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS},
+        "inputs": {name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,
     }

@@ -45,14 +45,14 @@ async def report_on(
         queue = await queue_of(session, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))
     run = (await _runs_behind(session, [upload])).get(upload.id)
-    return report if run is None else _told_with(report, run)
+    return report if run is None else _with_run(report, run)
 
 
 async def listed_reports(session: AsyncSession, uploads: Sequence[Upload]) -> list[ListedUpload]:
     runs = await _runs_behind(session, uploads)
     reports = [report_of(upload) for upload in uploads]
     return [
-        listed_report(_told_with(report, runs[report.id]) if report.id in runs else report)
+        listed_report(_with_run(report, runs[report.id]) if report.id in runs else report)
         for report in reports
     ]
 
@@ -64,10 +64,10 @@ async def _runs_behind(session: AsyncSession, uploads: Sequence[Upload]) -> dict
     return await reprice.following(session, done[0].seller_id, [upload.id for upload in done])
 
 
-def _told_with(report: Report, run: PriceRun) -> Report:
+def _with_run(report: Report, run: PriceRun) -> Report:
     if run.state == "running":
         return msgspec.structs.replace(report, state="processing", finished_at=None)
-    told: dict[str, Any] = {"state": run.state, "review": ["large_moves"]}
+    changes: dict[str, Any] = {"state": run.state, "review": ["large_moves"]}
     if run.state == "discarded" and run.finished_at is not None:
-        told["finished_at"] = clock.rfc3339(run.finished_at)
-    return msgspec.structs.replace(report, **told)
+        changes["finished_at"] = clock.rfc3339(run.finished_at)
+    return msgspec.structs.replace(report, **changes)

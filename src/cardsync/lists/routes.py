@@ -175,7 +175,7 @@ class _SelectionQuery(Operation):
     """The query reads as a body does: what can't be read there is refused in our words."""
 
     def __post_init__(self) -> None:
-        told = [
+        bodies = [
             Parameter(
                 name=name,
                 param_in="query",
@@ -185,7 +185,7 @@ class _SelectionQuery(Operation):
             )
             for name, text in _SELECTED.items()
         ]
-        self.parameters = [*(self.parameters or ()), *told]
+        self.parameters = [*(self.parameters or ()), *bodies]
 
 
 @delete(

@@ -140,13 +140,13 @@ def _mtgjson(path: Path, printings: Path | None) -> Iterator[Row | Broken]:
     ids = _mtgjson_ids(printings)
     for uuid, found in json_file.pairs(path, "data"):
         products = ids.get(uuid)
-        told = part(part(part(found, "paper"), "tcgplayer"), "retail") if found else {}
-        if not isinstance(told, dict) or not told:
+        retail = part(part(part(found, "paper"), "tcgplayer"), "retail") if found else {}
+        if not isinstance(retail, dict) or not retail:
             continue
         if products is None:
             yield Broken(f"card {uuid[:80]}", f"{printings.name} names no product of it")
             continue
-        for finish, by_day in told.items():
+        for finish, by_day in retail.items():
             product_id, printing = (
                 products.get(finish),
                 mtgjson.FINISHES.get(_FINISH.get(finish, "")),

@@ -137,5 +137,5 @@ CELLS = Kept[None](
 def _summed(sales: pl.DataFrame, now: datetime) -> pl.DataFrame:
     """Return what a look at the seller's own sales shows at this moment."""
     looks = sales.select(sums.PRODUCT, sales_fetched_at=pl.lit(microseconds(now))).unique()
-    named = {told: held for held, told in HELD.items() if told in sums.SUMMED}
+    named = {kept: held for held, kept in HELD.items() if kept in sums.SUMMED}
     return sums.summed(sales, looks).rename(named)

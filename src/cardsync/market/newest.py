@@ -98,8 +98,8 @@ def _shown(looks: pl.DataFrame, sales: pl.DataFrame, listings: pl.DataFrame) -> 
         pl.when(pl.col(name) != 0).then(name).alias(name) for name in sums.LOOKS[1:]
     )
     fallen = sums.fallen(listings, looks)
-    told = looks.with_columns(fell=pl.col(sums.PRODUCT).is_in(fallen.implode()))
-    return Shown(told, sums.listed(listings, looks), sums.summed(sales, looks))
+    marked = looks.with_columns(fell=pl.col(sums.PRODUCT).is_in(fallen.implode()))
+    return Shown(marked, sums.listed(listings, looks), sums.summed(sales, looks))
 
 
 async def observed(
@@ -168,9 +168,9 @@ async def keep_newest(session: AsyncSession, products: str) -> int:
     for statement in _INCOMING:
         await session.execute(text(statement))
     async for one in shown(session, _LOOKS.format(products=products), {}):
-        told = one.looks.select("product_id", "fell")
+        marked = one.looks.select("product_id", "fell")
         cells = sums.figures(one.listed, one.summed).select(**HELD)
-        for table, rows in (("newest_look", told), ("newest_cell", cells)):
+        for table, rows in (("newest_look", marked), ("newest_cell", cells)):
             await copy_in(session, table, rows.columns, await asyncio.to_thread(encode, rows))
     for table in ("newest_look", "newest_cell"):
         await session.execute(text(f"ANALYZE {table}"))

@@ -109,7 +109,7 @@ _LOOKS: Final = (
 _FIGURES: Final = (
     _or_zero(
         {
-            **{told: held for held, told in newest.HELD.items()},
+            **{evidence: held for held, evidence in newest.HELD.items()},
             "sales_newest_at": newest.microseconds("newest_sold_at"),
         }
     ),
@@ -333,7 +333,7 @@ def joined(
     # An observation without any row of this cell says that there is none.
     seen_sales = pl.col("sales_fetched_at").is_not_null()
     seen_listings = pl.col("listings_observed_at").is_not_null()
-    told = known.with_columns(
+    evidence = known.with_columns(
         sales_count=pl.when(seen_sales).then(pl.col("sales_count").fill_null(0)),
         sales_week=pl.when(seen_sales).then(pl.col("sales_week").fill_null(0)),
         sales_median=pl.when(seen_sales).then("sales_median"),
@@ -343,15 +343,15 @@ def joined(
     )
     if others.is_empty():
         own = pl.lit(False)
-        told = told.with_columns(sales_of_network=own, listings_of_network=own)
+        evidence = evidence.with_columns(sales_of_network=own, listings_of_network=own)
     else:
-        told = _with_network(told, others, now)
+        evidence = _with_network(evidence, others, now)
     anything = (
         pl.col("sales_fetched_at").is_not_null() | pl.col("listings_observed_at").is_not_null()
     )
     flags = ("sales_of_network", "listings_of_network")
-    told = told.with_columns(pl.when(anything).then(name).alias(name) for name in flags)
-    return told.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
+    evidence = evidence.with_columns(pl.when(anything).then(name).alias(name) for name in flags)
+    return evidence.select(pl.col(name).cast(type_) for name, type_ in COLUMNS.items())
 
 
 # The figures that the network's take the place of, by the flag that says so.
@@ -371,11 +371,11 @@ _BY_NETWORK: Final = {
 }
 
 
-def _with_network(told: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl.DataFrame:
+def _with_network(evidence: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl.DataFrame:
     """Use the network's figures where no fresh one was imported."""
-    sold = _stands_in("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
-    listed = _stands_in("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
-    joined = told.join(others, on=sums.CELL, how="left", maintain_order="left").with_columns(
+    sold = _network_is_taken("sales_fetched_at", "network_fetched_at", now, SALES_FETCHED)
+    listed = _network_is_taken("listings_observed_at", "network_listed_at", now, LISTINGS_FRESH)
+    joined = evidence.join(others, on=sums.CELL, how="left", maintain_order="left").with_columns(
         sales_of_network=sold,
         listings_of_network=listed,
     )
@@ -386,7 +386,7 @@ def _with_network(told: pl.DataFrame, others: pl.DataFrame, now: datetime) -> pl
     )
 
 
-def _stands_in(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
+def _network_is_taken(own: str, other: str, now: datetime, fresh: timedelta) -> pl.Expr:
     """Return whether the network's figure is taken: it is known, and no fresh one was imported."""
     old = pl.col(own) < pl.lit(now - fresh, TIME).cast(pl.Int64)
     return pl.col(other).is_not_null() & (pl.col(own).is_null() | old)

@@ -115,9 +115,9 @@ class PastMarket:
         # Before the first look no sale was known.
         known = self._looks.with_columns(pl.col("sales_fetched_at").fill_null(0))
         bought = await buy_outs_of(self._session, self.known, known, at)
-        return await asyncio.to_thread(self._told, keys, bought, at)
+        return await asyncio.to_thread(self._evidence, keys, bought, at)
 
-    def _told(self, keys: pl.DataFrame, bought: pl.DataFrame, at: datetime) -> pl.DataFrame:
+    def _evidence(self, keys: pl.DataFrame, bought: pl.DataFrame, at: datetime) -> pl.DataFrame:
         cards = keys.select(product_id="market_product", cell="market_cell")
         figures = sums.figures(self._listed, self._summed)
         return joined(cards, self._looks, figures, bought, NO_NETWORK, at)
@@ -163,8 +163,8 @@ class PastMarket:
         supplies = listings.group_by(of).agg(listings_observed_at=pl.col("at").max())
         fallen = sums.fallen(self._listings, supplies)
         supplies = supplies.with_columns(fell=pl.col(of).is_in(fallen.implode()))
-        told = sales.join(supplies, on=of, how="full", coalesce=True)
-        later = self._looks.join(told, on=of, how="full", coalesce=True, suffix="_now")
+        figures_of_cells = sales.join(supplies, on=of, how="full", coalesce=True)
+        later = self._looks.join(figures_of_cells, on=of, how="full", coalesce=True, suffix="_now")
         self._looks = later.select(
             of,
             *(pl.coalesce(f"{name}_now", name).alias(name) for name in sums.LOOKS[1:]),

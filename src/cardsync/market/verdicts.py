@@ -103,7 +103,7 @@ def age_of(observed_at: datetime | None, now: datetime, within: timedelta) -> Ag
     return "fresh" if now - observed_at <= within else "expired"
 
 
-_TOLD: Final[dict[Age, str]] = {
+_AGE_SENTENCES: Final[dict[Age, str]] = {
     "fresh": "{what} is fresh.",
     "unknown": "{what} was never observed.",
     "future": "{what} carries a time in the future, so it is unknown.",
@@ -121,7 +121,7 @@ def freshness(
     age = age_of(observed_at, now, within)
     hours = int(within / timedelta(hours=1))
     holds = None if age in ("unknown", "future") else age == "fresh"
-    return Verdict(holds, age, _TOLD[age].format(what=what, hours=hours))
+    return Verdict(holds, age, _AGE_SENTENCES[age].format(what=what, hours=hours))
 
 
 def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> BuyOut:

@@ -82,8 +82,8 @@ async def _orders(
 
 def _order(row: OrderRow) -> Sequence[Any]:
     body = order_body(row, ())
-    told = {name: getattr(body, name) for name in COLUMNS}
-    return [moment(told[name]) if name in _MOMENTS else told[name] for name in COLUMNS]
+    texts = {name: getattr(body, name) for name in COLUMNS}
+    return [moment(texts[name]) if name in _MOMENTS else texts[name] for name in COLUMNS]
 
 
 async def customers_as_csv(

@@ -19,14 +19,14 @@ KEPT_OF_ITEM = (
 )  # fmt: skip
 
 # The session stores these values of an order: column → current value.
-_TOLD = {
+_STORED = {
     "status": "orders.status",
     "refund_amt": "orders.refund_amt",
     "shipping_type": "orders.shipping_type",
     "order_date": "orders.order_date",
     "item_count": "coalesce(orders.shipping_item_count, orders.items_quantity)",
 }
-KEPT_OF_ORDER = _TOLD | {
+KEPT_OF_ORDER = _STORED | {
     "items_hash": f"""(SELECT {ITEMS_HASH} FROM order_item
                         WHERE order_item.seller_id = :seller
                           AND order_item.order_id = orders.id)""",
@@ -41,6 +41,6 @@ def _differs(name: str, now: str) -> str:
 
 # The expression lists the names of the columns that differ. An order without a hash has the items
 # that it always had.
-CHANGED = f"""array_remove(ARRAY[{", ".join(_differs(name, now) for name, now in _TOLD.items())},
+CHANGED = f"""array_remove(ARRAY[{", ".join(_differs(name, now) for name, now in _STORED.items())},
  CASE WHEN orders.items_hash IS NOT NULL AND orders.items_hash IS DISTINCT FROM p.items_hash
       THEN 'items' END], NULL)"""

@@ -113,7 +113,7 @@ async def _mark(
     column: str,
     value: datetime | None,
     action: str,
-    told: str,
+    reported: str,
     now: datetime,
 ) -> OrderMarks:
     """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
@@ -124,7 +124,7 @@ async def _mark(
     if await _set(session, named, column, value):
         undo = {"kind": DISMISSED, "order": order_id, "number": number}
         by = undo if action == DISMISSED else None
-        note(session, caller, action, f"order {number} {told}", now, undo=by)
+        note(session, caller, action, f"order {number} {reported}", now, undo=by)
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
     row = await session.execute(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named

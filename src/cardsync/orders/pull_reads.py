@@ -101,9 +101,9 @@ async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> Pul
     """Return a session with its orders in work order, each with its items in the order of the
     shelves. Raises NotFound.
     """
-    told = await summary(session, caller, session_id)
+    session_summary = await summary(session, caller, session_id)
     orders = await _orders_of(session, caller, session_id)
-    return PullSessionOrders(**msgspec.structs.asdict(told), orders=orders)
+    return PullSessionOrders(**msgspec.structs.asdict(session_summary), orders=orders)
 
 
 async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:

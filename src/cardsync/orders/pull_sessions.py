@@ -240,8 +240,8 @@ async def keep_missing(
     unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
     number = await _change(session, seller_id, session_id, order_id, change, unless_so, now)
     if number is not None:
-        told = "is missing" if missing else "was found"
-        summary = f"a card of order {number} {told} in pull session {session_id}"
+        outcome = "is missing" if missing else "was found"
+        summary = f"a card of order {number} {outcome} in pull session {session_id}"
         action = "pull_session.missing" if missing else "pull_session.found"
         note(session, caller, action, summary, now)
 

@@ -144,9 +144,9 @@ def _shown(copies: Sequence[Copies]) -> list[CopiesShown]:
 
 def _by_order(rows: Sequence[Sequence[Any]]) -> dict[int, list[Copies]]:
     found: dict[int, list[Copies]] = {}
-    for order_id, *told, box, slot in rows:
+    for order_id, *reported, box, slot in rows:
         place = Place(box, slot) if box is not None else None
-        found.setdefault(order_id, []).append(Copies._make([*told, place]))
+        found.setdefault(order_id, []).append(Copies._make([*reported, place]))
     return found
 
 
@@ -166,7 +166,7 @@ async def restock(
     session: AsyncSession,
     caller: Caller,
     order_id: int,
-    told: Sequence[Put] | None,
+    reported: Sequence[Put] | None,
     now: datetime,
 ) -> RestockedShown:
     """Put the copies of a refunded order back: to the given places, else every card to its
@@ -184,9 +184,9 @@ async def restock(
     bound = {"seller": caller.seller_id, "member": caller.member_id, "orders": [order_id]}
     rows = (await session.execute(text(_COPIES), bound)).all()
     copies = _by_order(rows).get(order_id, [])
-    if told is not None:
-        _need_of_order(told, copies)
-    put = list(told) if told is not None else _first_places(copies)
+    if reported is not None:
+        _need_of_order(reported, copies)
+    put = list(reported) if reported is not None else _first_places(copies)
     for one in put:
         await places.put(
             session,
@@ -215,13 +215,13 @@ async def restock(
     )
 
 
-def _need_of_order(told: Sequence[Put], copies: Sequence[Copies]) -> None:
+def _need_of_order(reported: Sequence[Put], copies: Sequence[Copies]) -> None:
     """Raises InvalidPayload for a card that is not in the order, or more of it than were."""
     there: dict[int, int] = {}
     for each in copies:
         if each.card_id is not None:
             there[each.card_id] = there.get(each.card_id, 0) + each.quantity
-    for one in told:
+    for one in reported:
         left = there.get(one.card_id, 0) - one.quantity
         if left < 0:
             raise errors.InvalidPayload(

@@ -126,13 +126,13 @@ async def restock_order(
     data: RestockBody | None = None,
 ) -> RestockedShown:
     """Put the copies of a refunded order back to their slots."""
-    told = None
+    reported = None
     if data is not None and data.places is not None:
-        told = [
+        reported = [
             returned_copies.Put(each.card_id, Place(each.box, each.slot), each.quantity)
             for each in data.places
         ]
-    return await returned_copies.restock(session, caller, order_id, told, clock.now())
+    return await returned_copies.restock(session, caller, order_id, reported, clock.now())
 
 
 router = Router(

@@ -119,8 +119,8 @@ async def summary(
     )
 
 
-def _game(game: str, orders: int, pieces: int, gross: Decimal | None, *told: Any) -> SalesOfGame:
-    return SalesOfGame(game, orders, pieces, money(gross), *told)
+def _game(game: str, orders: int, pieces: int, gross: Decimal | None, *rest: Any) -> SalesOfGame:
+    return SalesOfGame(game, orders, pieces, money(gross), *rest)
 
 
 def _period(period: Period, start: date | None) -> SalesPeriod:

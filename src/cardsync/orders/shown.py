@@ -250,9 +250,9 @@ class OrderInFull(OrderBody, kw_only=True):
 
 
 def order_in_full(found: OneOrder) -> OrderInFull:
-    told = msgspec.structs.asdict(order_body(found.order, [item for item, _ in found.items]))
+    fields = msgspec.structs.asdict(order_body(found.order, [item for item, _ in found.items]))
     return OrderInFull(
-        **told
+        **fields
         | {
             "items": [_item_in_full(item, card) for item, card in found.items],
             "pulls": [PullOfOrder(*pull) for pull in found.pulls],

@@ -48,7 +48,7 @@ async def basis_of(
     named = {change.rule_id for change in actions.rules}
     pins = await pins_of(session, seller_id, now) if actions.pins else {}
     return {
-        "rules": {str(row.id): rule_json.told(rule_of(row)) for row in rows if row.id in named},
+        "rules": {str(row.id): rule_json.to_json(rule_of(row)) for row in rows if row.id in named},
         "order": [row.id for row in rows],
         "pins": {
             str(pin.marketplace_id): dollars(pins[pin.marketplace_id])
@@ -91,8 +91,8 @@ def _rules_differ(was: Basis, now: Basis) -> list[str]:
             found.append(f"Rule {id} “{rule['name']}” is gone.")
             continue
         found += [
-            f"Rule {id} “{present['name']}”: {name} was {_told(value)} and is"
-            f" {_told(present.get(name))}."
+            f"Rule {id} “{present['name']}”: {name} was {_as_text(value)} and is"
+            f" {_as_text(present.get(name))}."
             for name, value in rule.items()
             if present.get(name) != value
         ]
@@ -144,5 +144,5 @@ def _sizes_differ(was: Size, now: Size) -> list[str]:
     return found
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return "nothing" if value is None else str(value)

@@ -59,7 +59,7 @@ async def carry_out(
     for change in actions.changes:
         try:
             done.append(await _one(session, caller, change, now, settings))
-        except errors.ToldByStatus:
+        except errors.WithStatus:
             raise
         except errors.Problem as e:
             raise type(e)(f"{change.place}: {e}") from e
@@ -87,26 +87,26 @@ async def _one(
 
 
 async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: datetime) -> Done:
-    def told(id: int | None, summary: str) -> Done:
+    def done_with(id: int | None, summary: str) -> Done:
         return Done(change.place, change.type, change.op, id, summary)
 
     if change.op == "create":
         row, _ = await rule_sets.create(session, caller, change.values, now)
-        return told(row.id, f"Rule “{row.name}” is made.")
+        return done_with(row.id, f"Rule “{row.name}” is made.")
     if change.op == "reorder":
         rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
-        return told(None, f"The {len(rows)} rules have a new order.")
+        return done_with(None, f"The {len(rows)} rules have a new order.")
     assert change.rule_id is not None
     if change.op == "delete":
         row = await rule_sets.read_one(session, caller, change.rule_id)
         await rule_sets.remove(session, caller, change.rule_id, now)
         await session.flush()
-        return told(change.rule_id, f"Rule “{row.name}” is deleted.")
+        return done_with(change.rule_id, f"Rule “{row.name}” is deleted.")
     switched = {"enable": {"enabled": True}, "disable": {"enabled": False}}
     values = switched.get(change.op, change.values)
     row, _ = await rule_sets.change(session, caller, change.rule_id, values, now)
     how = "changed: " + ", ".join(values) if change.op == "update" else f"{change.op}d"
-    return told(change.rule_id, f"Rule “{row.name}” is {how}.")
+    return done_with(change.rule_id, f"Rule “{row.name}” is {how}.")
 
 
 async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: datetime) -> Done:

@@ -85,14 +85,15 @@ def broken_limit(size: Size) -> Broken | None:
             f" {size.first_under_market} among them: raise these prices",
         )
     sums = size.sums
-    for limit, cards, first, told in (
+    for limit, cards, first, limit_words in (
         ("card_hour", sums.hour_cards, sums.hour_first, "20 % within an hour"),
         ("card_day", sums.day_cards, sums.day_first, "30 % within a day"),
     ):
         if cards:
             return _broken(
                 cast(Limit, limit),
-                f"{cards} cards would have moved by more than {told} without a member's approval,"
+                f"{cards} cards would have moved by more than {limit_words} without a"
+                " member's approval,"
                 f" card {first} among them: change these prices by less",
             )
     if sums.hour_fallen * WHOLE_BP > sums.hour_before * HOUR_TOUCHED_BP:

@@ -62,7 +62,7 @@ class Writer(NamedTuple):
     now: datetime
     confirmed: bool = False
 
-    def told_by(self, body: Mapping[str, Any]) -> Writer:
+    def confirmed_by(self, body: Mapping[str, Any]) -> Writer:
         """Return the writer as the body's `confirm` says."""
         return self._replace(confirmed=True) if body.get("confirm") is True else self
 

@@ -34,7 +34,7 @@ Body = Mapping[str, Any]
 async def create_rule(writer: Writer, body: Body, reason: str | None = None) -> rule_sets.Saved:
     session, caller, _, now, _ = writer
     do = partial(rule_sets.create, session, caller, body, now, reason)
-    return await write(writer.told_by(body), actions.rule_create(body), do)
+    return await write(writer.confirmed_by(body), actions.rule_create(body), do)
 
 
 async def change_rule(
@@ -49,7 +49,7 @@ async def change_rule(
     do = partial(rule_sets.change, session, caller, rule_id, body, now, reason)
     if shown is not None:
         do = partial(shown_changes.change_rule, session, caller, rule_id, shown, body, now, reason)
-    return await write(writer.told_by(body), actions.rule_update(rule_id, body), do)
+    return await write(writer.confirmed_by(body), actions.rule_update(rule_id, body), do)
 
 
 async def remove_rule(writer: Writer, rule_id: int, reason: str | None = None) -> None:
@@ -80,12 +80,12 @@ async def apply_preset(writer: Writer, preset: str, reason: str | None = None) -
 
 async def create_sale(writer: Writer, body: Body) -> PricingSale:
     do = partial(sale_sets.create_sale, writer.session, writer.caller, body, writer.now)
-    return await write(writer.told_by(body), actions.sale_create(body), do)
+    return await write(writer.confirmed_by(body), actions.sale_create(body), do)
 
 
 async def change_sale(writer: Writer, sale_id: int, body: Body) -> PricingSale:
     do = partial(sale_sets.change_sale, writer.session, writer.caller, sale_id, body, writer.now)
-    return await write(writer.told_by(body), actions.sale_update(sale_id, body), do)
+    return await write(writer.confirmed_by(body), actions.sale_update(sale_id, body), do)
 
 
 async def remove_sale(writer: Writer, sale_id: int) -> None:
@@ -95,7 +95,7 @@ async def remove_sale(writer: Writer, sale_id: int) -> None:
 
 async def change_settings(writer: Writer, body: Body) -> Account:
     do = partial(sale_sets.change_settings, writer.session, writer.caller, body, writer.now)
-    return await write(writer.told_by(body), actions.settings_update(body), do)
+    return await write(writer.confirmed_by(body), actions.settings_update(body), do)
 
 
 async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: Body) -> None:
@@ -107,7 +107,7 @@ async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: 
 
 async def pin(writer: Writer, marketplace_id: int, body: Body) -> int:
     do = partial(sale_sets.pin, writer.session, writer.caller, marketplace_id, body, writer.now)
-    return await write(writer.told_by(body), actions.pin_set(marketplace_id, body), do)
+    return await write(writer.confirmed_by(body), actions.pin_set(marketplace_id, body), do)
 
 
 async def unpin(writer: Writer, marketplace_id: int) -> None:

@@ -57,7 +57,7 @@ def pricing_replay_all(seller_id: int, as_json: bool) -> None:
     settings = settings_with()
 
     async def replay(database: Database) -> list[dict[str, Any]]:
-        return [told async for told in _replayed(database, open_store(settings), seller_id)]
+        return [line async for line in _replayed(database, open_store(settings), seller_id)]
 
     runs = with_database(replay, settings)
     if as_json:

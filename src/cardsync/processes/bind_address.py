@@ -77,7 +77,7 @@ def find_free(settings: Settings, say: Callable[[str], None]) -> None:
     """
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()
-    told = False
+    reported = False
     while problem := _bind_problem(settings):
         ours = problem.errno == errno.EADDRINUSE and _is_held(_lock(settings))
         # It may have gone between the two checks.
@@ -88,11 +88,11 @@ def find_free(settings: Settings, say: Callable[[str], None]) -> None:
             raise RuntimeError(
                 f"cannot serve on {settings.bind}: {why}; --host and --port choose another address"
             )
-        if not told:
+        if not reported:
             say(
                 f"{settings.bind}: {why}, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s"
             )
-            told = True
+            reported = True
         pause.wait(0.2)
 
 

@@ -52,12 +52,12 @@ def plain(value: Any) -> Any:
 
 
 def show(values: dict[str, Any], as_json: bool) -> None:
-    told = {name: plain(value) for name, value in values.items()}
+    plain_values = {name: plain(value) for name, value in values.items()}
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(plain_values))
         return
-    width = max(map(len, told), default=0)
-    for name, value in told.items():
+    width = max(map(len, plain_values), default=0)
+    for name, value in plain_values.items():
         click.echo(f"{name:<{width}}  {value if value is not None else '-'}")
 
 

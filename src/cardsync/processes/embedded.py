@@ -123,14 +123,14 @@ def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedSe
     itself) it revives a server that has crashed.
     """
     data_dir = data_dir.expanduser().resolve()
-    with _told_plainly(data_dir):
+    with _plain_errors(data_dir):
         home = choose_home(data_dir)
         users = _open_lock(home / "users.lock")
     moved = home.parent != data_dir
     entered_by = os.getpid()
     leave_running = False
     try:
-        with _told_plainly(home):
+        with _plain_errors(home):
             server = _enter(home, users, moved, say)
         if moved:
             owner = database_account(home).name
@@ -147,7 +147,7 @@ def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedSe
 
 
 @contextmanager
-def _told_plainly(folder: Path) -> Iterator[None]:
+def _plain_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, psycopg.Error) as problem:

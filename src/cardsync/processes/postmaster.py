@@ -17,7 +17,7 @@ from cardsync import clock
 from cardsync.processes.embedded_host import SOCKET_NAME, EmbeddedError
 
 STOP_SECONDS = 120.0
-TELL_SECONDS = 3.0
+REPORT_SECONDS = 3.0
 POLL_SECONDS = 0.02
 # Processes that outlived their server may take this long: on their own, after SIGQUIT, after
 # SIGKILL.
@@ -137,13 +137,13 @@ def wait(
     what: str,
 ) -> bool:
     """Poll until `done`, and report `what` every few seconds; False when the limit is over."""
-    begun = told = clock.monotonic()
+    begun = reported = clock.monotonic()
     while not done():
         now = clock.monotonic()
         if now - begun > limit:
             return False
-        if now - told >= TELL_SECONDS:
-            told = now
+        if now - reported >= REPORT_SECONDS:
+            reported = now
             say(f"{what} ({now - begun:.0f} s)")
         time.sleep(POLL_SECONDS)
     return True

@@ -63,7 +63,7 @@ class Deciding(NamedTuple):
 
 class Accepted(NamedTuple):
     """Proposals that were accepted: `rows` by key, the pricing run of their prices, and what the
-    kind's `told` needs to know. `revised` says how a proposal changed that was not accepted.
+    kind's `feed_entry` needs to know. `revised` says how a proposal changed that was not accepted.
     """
 
     rows: Rows
@@ -73,7 +73,7 @@ class Accepted(NamedTuple):
     revised: str | None = None
 
 
-class Told(NamedTuple):
+class FeedEntry(NamedTuple):
     """The entry of the activity feed for a decision."""
 
     action: str
@@ -99,7 +99,7 @@ class Kind:
     changed: str
     accept: Callable[[Deciding, Rows], Awaitable[Accepted]]
     put_back: Callable[[Deciding, Mapping[str, Any]], Awaitable[None]]
-    told: Callable[[Answer, Accepted, datetime], Told]
+    feed_entry: Callable[[Answer, Accepted, datetime], FeedEntry]
 
 
 class Decided(NamedTuple):
@@ -152,7 +152,7 @@ async def decide(
         .values(state=answer, settled_at=now, settled_by=caller.actor)
         .execution_options(synchronize_session=False)
     )
-    action, summary, undo, before, after = kind.told(answer, done, now)
+    action, summary, undo, before, after = kind.feed_entry(answer, done, now)
     note(session, caller, action, summary, now, before=before, after=after, undo=undo)
     await session.flush()
     return Decided(len(done.rows), refused, done.run_id)

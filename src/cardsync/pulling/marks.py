@@ -72,8 +72,8 @@ async def record(
         await _carry_on(session, caller, link, queue, [m for m, _ in marks if m.id in new], now)
         count = f"{len(new)} mark{'s' if len(new) > 1 else ''}"
         summary = f"{count} of a phone on {link.product_line or 'other'} in pull session"
-        told = f"{summary} {link.session_id}"
-        note(session, caller, "pull_queue.marked", told, now, after={"marks": len(new)})
+        action_summary = f"{summary} {link.session_id}"
+        note(session, caller, "pull_queue.marked", action_summary, now, after={"marks": len(new)})
         await notify(session, pull_sessions.PULLS, f"{seller_id}:{link.session_id}")
     return queue
 

@@ -95,16 +95,16 @@ class PullLinksMade(msgspec.Struct):
 
 
 def pull_queue(queue: Queue, link: PhoneLink, device: str) -> PullQueue:
-    return PullQueue(**_told(queue, link, device))
+    return PullQueue(**_queue_json(queue, link, device))
 
 
 def pull_marks(
     queue: Queue, link: PhoneLink, device: str, outcomes: list[MarkOutcome]
 ) -> PullMarks:
-    return PullMarks(**_told(queue, link, device), outcomes=outcomes)
+    return PullMarks(**_queue_json(queue, link, device), outcomes=outcomes)
 
 
-def _told(queue: Queue, link: PhoneLink, device: str) -> dict[str, Any]:
+def _queue_json(queue: Queue, link: PhoneLink, device: str) -> dict[str, Any]:
     line = link.product_line
     entries = queue.of_line(line)
     return {

@@ -59,7 +59,7 @@ async def acknowledge(
     done = [entry for entry in entries if _was_served(entry)]
     for entry in done:
         end(entry, "listed", _AGENT, now)
-    return await _told(session, seller_id, done, "listed", "listed by the marketplace", now)
+    return await _note_settled(session, seller_id, done, "listed", "listed by the marketplace", now)
 
 
 async def reject(
@@ -74,7 +74,9 @@ async def reject(
     for entry in done:
         end(entry, "rejected", _AGENT, now)
         entry.reason = reasons[entry.id][: limits.QUICK_ADD_REASON] or "no reason was given"
-    return await _told(session, seller_id, done, "rejected", "rejected by the marketplace", now)
+    return await _note_settled(
+        session, seller_id, done, "rejected", "rejected by the marketplace", now
+    )
 
 
 async def not_sent(
@@ -92,7 +94,9 @@ async def not_sent(
     for entry in done:
         entry.status, entry.updated_at = "published", now
         entry.reason = why[: limits.QUICK_ADD_REASON]
-    return await _told(session, seller_id, done, "returned", "not sent, and served again", now)
+    return await _note_settled(
+        session, seller_id, done, "returned", "not sent, and served again", now
+    )
 
 
 class FileReport(NamedTuple):
@@ -269,7 +273,7 @@ async def _held_all(session: AsyncSession, seller_id: int, ids: Sequence[int]) -
     return list(rows)
 
 
-async def _told(
+async def _note_settled(
     session: AsyncSession,
     seller_id: int,
     done: list[QuickAdd],

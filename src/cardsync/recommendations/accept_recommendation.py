@@ -33,9 +33,9 @@ from cardsync.proposals.decide_proposals import (
     Answer,
     Asked,
     Deciding,
+    FeedEntry,
     Kind,
     Rows,
-    Told,
     decide,
     take_back,
 )
@@ -81,10 +81,10 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     return Accepted(rows, run_id=run_id, known=(before, dollars(proposed)))
 
 
-def _told(answer: Answer, done: Accepted, now: datetime) -> Told:
+def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
     [row] = done.rows.values()
     if answer != "accepted":
-        return Told(
+        return FeedEntry(
             f"recommendations.{answer}",
             f"recommendation {row.id} {answer}",
             {"kind": SETTLED, "recommendation": row.id, "became": answer},
@@ -92,7 +92,7 @@ def _told(answer: Answer, done: Accepted, now: datetime) -> Told:
             after={"state": answer},
         )
     was, became = done.known
-    return Told(
+    return FeedEntry(
         ACCEPTED,
         f"recommendation {row.id} accepted: card {row.card_id} asks {became}",
         {
@@ -186,7 +186,7 @@ RECOMMENDATIONS: Final = Kind(
     changed="recommendation {key} was changed since",
     accept=_accept,
     put_back=_put_back,
-    told=_told,
+    feed_entry=_feed_entry,
 )
 
 

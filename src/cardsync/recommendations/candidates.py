@@ -224,7 +224,7 @@ def _confidence(row: dict[str, Any]) -> str:
 
 
 def _stale(row: dict[str, Any]) -> dict[str, Any]:
-    told = row | {"kind": "stale_stock"}
+    stale_row = row | {"kind": "stale_stock"}
     return _row(
         slot=f"stock:{row['id']}",
         family="liquidation",
@@ -235,8 +235,8 @@ def _stale(row: dict[str, Any]) -> dict[str, Any]:
         proposed_price=row["proposed"],
         worth=row["current_price"] * row["quantity"],
         confidence="low",
-        evidence=evidence_of(told),
-        evidence_key=key_of(told),
+        evidence=evidence_of(stale_row),
+        evidence_key=key_of(stale_row),
         expires_at=row["expires_at"],
     )
 
@@ -249,7 +249,7 @@ def _advice(signal: generation.AccountSignal, now: datetime) -> dict[str, Any]:
         rule_id=signal.rule_id,
         worth=0,
         confidence="high",
-        evidence={"rule": signal.name, "competing_signals": [], **signal.told},
+        evidence={"rule": signal.name, "competing_signals": [], **signal.evidence},
         evidence_key=digest([signal.kind, signal.rule_id]),
         expires_at=now + ADVICE_LASTS,
     )

@@ -45,7 +45,7 @@ _FLAGS: Final[Mapping[str, str]] = {
     "demand_pulse": "sales_of_network",
 }
 # What the evidence says, and what would change the verdict.
-_TOLD: Final[Mapping[str, tuple[str, str]]] = {
+_SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "depth_raise": (
         "The lowest of {condition_listings} listings in the condition is {lowest_listing}.",
         "A listing below {least}, or fewer than three listings, would end this.",
@@ -73,12 +73,12 @@ def evidence_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the evidence of a row of `generation.reviews` or `generation.stale_stock`."""
     kind: str = row["kind"]
     figures = {_NAMES.get(name, name): _plain(name, row[name]) for name in _OF_KIND[kind]}
-    said, ends = _TOLD[kind]
+    said, ends = _SENTENCES[kind]
     words = figures | {"least": dollars(_least(kind, row))}
     history = row.get("history")
     reason = said.format(**words)
     if history is not None:
-        figures["market_history"] = history.told()
+        figures["market_history"] = history.as_evidence()
         if history.verdict.holds:
             reason = f"{reason} {history.verdict.reason}"
     if (source := _source(kind, row)) is not None:
@@ -130,10 +130,10 @@ def key_of(row: Mapping[str, Any]) -> str:
     """Return the key of a review's evidence."""
     kind: str = row["kind"]
     figures = [row[name] for name in _OF_KIND[kind] if name not in _CLOCKS]
-    told = [kind, row["current_price"], row["proposed"], *figures]
+    keyed = [kind, row["current_price"], row["proposed"], *figures]
     # The median moves each day; the verdict on it does not.
     history = row.get("history")
-    return digest([*told, history.verdict.code] if history is not None else told)
+    return digest([*keyed, history.verdict.code] if history is not None else keyed)
 
 
 def digest(parts: list[Any]) -> str:

@@ -208,9 +208,9 @@ async def write_found(
 
 
 def _encoded(rows: list[dict[str, Any]]) -> memoryview:
-    told = [[_cell(name, row[name]) for name in _TYPES] for row in rows]
+    cells = [[_cell(name, row[name]) for name in _TYPES] for row in rows]
     schema = {name: pl.Int64 if type_ == "bigint" else pl.String for name, type_ in _TYPES.items()}
-    return encode(pl.DataFrame(told, schema=schema, orient="row"))
+    return encode(pl.DataFrame(cells, schema=schema, orient="row"))
 
 
 def _cell(name: str, value: Any) -> Any:

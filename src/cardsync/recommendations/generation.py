@@ -330,7 +330,7 @@ class AccountSignal:
     figures: dict[str, Any]
 
     @property
-    def told(self) -> dict[str, Any]:
+    def evidence(self) -> dict[str, Any]:
         """Return the figures with a sentence on what was seen and one on what to do."""
         said, ends = _ADVICE[self.kind]
         return self.figures | {

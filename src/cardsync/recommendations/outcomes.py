@@ -182,7 +182,7 @@ async def outcomes(session: AsyncSession, caller: Caller, now: datetime) -> Outc
             *(_outcome("rule_id", rule, counted, reviews, names) for rule in rules),
         ],
         await _drawn(session, caller.seller_id, left, names, now),
-        [one.told for one in newest[:REVIEWS_SHOWN]],
+        [one.shown for one in newest[:REVIEWS_SHOWN]],
     )
 
 
@@ -238,7 +238,7 @@ class _Review:
         return Pair(self.brought, self.sold, self.alone, self.alone_sold)
 
     @property
-    def told(self) -> AppliedShown:
+    def shown(self) -> AppliedShown:
         count = len(self.alone)
         row = self.first
         return AppliedShown(

@@ -75,7 +75,7 @@ class History:
         """
         return self.verdict.code == "one_day"
 
-    def told(self) -> dict[str, Any]:
+    def as_evidence(self) -> dict[str, Any]:
         """Return the history as a recommendation's evidence has it."""
         base = self.verdict.base
         return {
@@ -108,9 +108,9 @@ def history_of(
     prices = [
         Price(_end(day, now), others[day]) if day in others else _on(seen, day, now) for day in days
     ]
-    told = [price for price in prices if price is not None]
-    verdict = spike(told, now)
-    if verdict.code == "no_spike" and told and _is_far(told[-1].price, verdict.base):
+    observed = [price for price in prices if price is not None]
+    verdict = spike(observed, now)
+    if verdict.code == "no_spike" and observed and _is_far(observed[-1].price, verdict.base):
         said = "The market price has been this far above its median for less than three days."
         verdict = Spike(False, "one_day", said, verdict.base, verdict.rise_bp)
     known = set(days)

@@ -62,7 +62,7 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
     """Compare; a card without any matched card is left out."""
     matched = [pair for pair in pairs if pair.alone]
     if not matched:
-        return _told("not_enough_sales", (0, 0, 0, 0), (None, None, None, None, None))
+        return _sentence("not_enough_sales", (0, 0, 0, 0), (None, None, None, None, None))
     others = _weighed(matched)
     sold = sum(pair.sold for pair in matched)
     others_sold = len(frozenset[int]().union(*(pair.alone_sold for pair in matched)))
@@ -71,7 +71,7 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
     net = Decimal(sum(pair.brought for pair in matched)) / count
     control = sum((one.weight * one.brought for one in others), Decimal(0))
     if min(count, len(others)) < LEAST_CARDS or sold + others_sold < LEAST_SOLD:
-        return _told(
+        return _sentence(
             "not_enough_sales",
             counts,
             (round(net), round(control), None, None, None),
@@ -83,7 +83,7 @@ def effect_of(pairs: Sequence[Pair]) -> Effect:
     half = _Z * spread.sqrt()
     low, high = difference - half, difference + half
     verdict: Verdict = "more" if low > 0 else "less" if high < 0 else "no_difference"
-    return _told(
+    return _sentence(
         verdict,
         counts,
         (round(net), round(control), round(difference), round(low), round(high)),
@@ -175,7 +175,7 @@ _Counts = tuple[int, int, int, int]
 _Amounts = tuple[int | None, int | None, int | None, int | None, int | None]
 
 
-def _told(
+def _sentence(
     verdict: Verdict,
     counts: _Counts,
     amounts: _Amounts,

@@ -95,8 +95,8 @@ def publish_release(
     async def put_out(database: Database) -> Release:
         return await publish_releases.publish(database, open_store(settings), draft, file, key)
 
-    told = _told(with_database(put_out, settings), settings.origin)
-    show(told | {"public_key": signing.public_key_of(key)}, as_json)
+    release_json = _release_json(with_database(put_out, settings), settings.origin)
+    show(release_json | {"public_key": signing.public_key_of(key)}, as_json)
 
 
 @release.command("kill")
@@ -143,7 +143,7 @@ def list_releases(as_json: bool) -> None:
                 }
                 for k in kills
             ]
-            return [_told(row, settings.origin) for row in releases], killed
+            return [_release_json(row, settings.origin) for row in releases], killed
 
     releases, kills = with_database(read, settings)
     if as_json:
@@ -159,7 +159,7 @@ def list_releases(as_json: bool) -> None:
         click.echo(f"{row['product']:<8} {row['version']:<12} killed {row['killed_at'][:10]}")
 
 
-def _told(row: Release, origin: str) -> dict[str, Any]:
+def _release_json(row: Release, origin: str) -> dict[str, Any]:
     names = (
         "product",
         "version",
@@ -171,9 +171,9 @@ def _told(row: Release, origin: str) -> dict[str, Any]:
         "published_at",
     )
     files = ("size", "sha256", "signature", "record_signature")
-    told = {name: plain(getattr(row, name)) for name in (*names, *files)}
-    told["release_signature"] = told.pop("record_signature")
-    return told | {
+    release_json = {name: plain(getattr(row, name)) for name in (*names, *files)}
+    release_json["release_signature"] = release_json.pop("record_signature")
+    return release_json | {
         "release": json.loads(row.record),
         "download_url": origin + download_path(published_of(row)),
     }

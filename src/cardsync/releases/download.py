@@ -54,11 +54,11 @@ def part_of(release: Published, asked: Mapping[str, str]) -> Part:
             headers | {"Content-Length": str(release.size)},
         )
     start, end = wanted
-    told = {
+    answer_headers = {
         "Content-Range": f"bytes {start}-{end - 1}/{release.size}",
         "Content-Length": str(end - start),
     }
-    return Part(206, start, end, headers | told)
+    return Part(206, start, end, headers | answer_headers)
 
 
 def _names(header: str, etag: str) -> bool:

@@ -60,10 +60,10 @@ def update_fields(
     """Return the arguments of `Update`, or of a class that extends it."""
     offer = choose(known.shelf(product), asks, now)
     release = offer.release
-    told = {"update_available": release is not None, "force_update": offer.must_update}
+    fields = {"update_available": release is not None, "force_update": offer.must_update}
     if release is None:
-        return told
-    return told | {
+        return fields
+    return fields | {
         "latest_version": str(release.version),
         "download_url": origin + download_path(release),
         "signature": release.signature,

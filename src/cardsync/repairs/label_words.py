@@ -74,7 +74,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def telling(text: str) -> tuple[str, ...]:
+def distinctive(text: str) -> tuple[str, ...]:
     """The words that distinguish one element from another."""
     found = (_without_suffix(word) for word in words(text))
     return tuple(word for word in found if word not in _EMPTY)
@@ -83,13 +83,13 @@ def telling(text: str) -> tuple[str, ...]:
 def without_asides(text: str) -> str:
     """A label without what it has in brackets, where something else is left."""
     rest = _ASIDE.sub(" ", text)
-    return rest if telling(rest) else text
+    return rest if distinctive(rest) else text
 
 
 @lru_cache(maxsize=4096)
 def named(text: str) -> tuple[str, ...]:
     """The telling words of a name that a program gives: `import-button-old` says import."""
-    found = telling(text)
+    found = distinctive(text)
     while len(found) > 1 and (found[-1] in _LAST or found[-1] == "1"):
         found = found[:-1]
     return found

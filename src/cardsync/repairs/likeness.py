@@ -13,7 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from cardsync.repairs.label_words import FORMATS, likeness, named, telling, weight, without_asides
+from cardsync.repairs.label_words import (
+    FORMATS,
+    distinctive,
+    likeness,
+    named,
+    weight,
+    without_asides,
+)
 from cardsync.repairs.lost_element import SPOKEN, Wanted, around, identifies, stable
 from cardsync.repairs.meanings import is_act, turns
 from cardsync.repairs.snippet import Element, Page
@@ -87,7 +94,7 @@ class _Said:
     def __init__(self, page: Page, at: int) -> None:
         self._page, self._at = page, at
         self._element = element = page.elements[at]
-        labels = (telling(without_asides(label)) for label in page.labels(at))
+        labels = (distinctive(without_asides(label)) for label in page.labels(at))
         self.shown = [said for said in labels if not all(map(str.isdigit, said))]
         names = (_name(name, v) for name, v in element.attributes.items() if identifies(name))
         self.texts = [*self.shown, *(said for said in names if said)]
@@ -96,11 +103,11 @@ class _Said:
 
     @cached_property
     def menu(self) -> tuple[str, ...]:
-        return telling(self._page.menu_of(self._at))
+        return distinctive(self._page.menu_of(self._at))
 
     @cached_property
     def turning(self) -> frozenset[int]:
-        addresses = [telling(self._element.attributes.get(name, "")) for name in _ADDRESSES]
+        addresses = [distinctive(self._element.attributes.get(name, "")) for name in _ADDRESSES]
         return _turning(word for said in (*self.texts, *addresses, self.menu) for word in said)
 
 
@@ -133,7 +140,7 @@ class Comparison:
         # An address of mail is an example of what to write.
         labels = [label for label in labels if label and "@" not in label]
         for label in labels:
-            yield _OF_LABEL, telling(label)
+            yield _OF_LABEL, distinctive(label)
         names = 0
         for name, value in wanted.attributes.items():
             # Boxes and radio buttons of a group have one name.
@@ -171,7 +178,7 @@ class Comparison:
             self._add(hits, text, 1.0)
         if (not hits and not rare) or said.turning - self._allowed:
             return 0.0, 0.0
-        self._add(hits, telling(element.attributes.get("class", "")), _IN_CLASS)
+        self._add(hits, distinctive(element.attributes.get("class", "")), _IN_CLASS)
         self._add(hits, said.menu, _IN_MENU)
         explained = self._explained_best(said)
         likest = max((self._seen(view, hits, explained, said) for view in self._views), default=0.0)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cardsync.repairs.label_words import VERSIONS, telling, words
+from cardsync.repairs.label_words import VERSIONS, distinctive, words
 from cardsync.repairs.snippet import Page, kind_of
 
 IDENTIFYING = ("id", "name", "href", "for", "action", "formaction")
@@ -114,8 +114,8 @@ def wanted(
     return replace(
         found,
         kinds=kinds,
-        step=_without_verb(telling(step_name)),
-        hints=frozenset((*telling(workflow), *said)) | (frozenset() if seen else found.around),
+        step=_without_verb(distinctive(step_name)),
+        hints=frozenset((*distinctive(workflow), *said)) | (frozenset() if seen else found.around),
         reads=verb in _READING,
     )
 
@@ -162,7 +162,7 @@ def around(page: Page, at: int) -> frozenset[str]:
             break
         attributes = page.elements[above].attributes
         for name in ("id", "class", "aria-label", "name", "action"):
-            found.update(telling(attributes.get(name, "")))
+            found.update(distinctive(attributes.get(name, "")))
         above = page.elements[above].parent
     return frozenset(found)
 
@@ -213,7 +213,7 @@ def _from_selector(selector: str) -> Wanted:
 
 def _words_of(compound: _Compound) -> frozenset[str]:
     texts = [compound.label, *compound.classes, *compound.attributes.values()]
-    return frozenset(word for text in texts for word in telling(text))
+    return frozenset(word for text in texts for word in distinctive(text))
 
 
 def _compounds(step: str) -> list[_Compound]:

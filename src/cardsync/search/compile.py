@@ -398,11 +398,11 @@ class _Compiler:
         else:
             found = [id for id in ids if id == value]
         if not found:
-            told = value.name if isinstance(value, Named) else f"{value}"
+            value_text = value.name if isinstance(value, Named) else f"{value}"
             raise QueryError(
-                f"rule: there is no rule {told!r}",
+                f"rule: there is no rule {value_text!r}",
                 term.at,
-                nearest(told, ids.values()),
+                nearest(value_text, ids.values()),
             )
         return found
 

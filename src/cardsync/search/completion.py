@@ -39,11 +39,11 @@ class OwnNames:
 
 @dataclass(frozen=True)
 class Completion:
-    """`text` replaces the search from `at` on; `told` describes it."""
+    """`text` replaces the search from `at` on; `detail` describes it."""
 
     at: int
     text: str
-    told: str = ""
+    detail: str = ""
 
 
 def field_at_end(text: str) -> str:
@@ -72,10 +72,11 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
     alternatives, bar, _ = hidden[len(text) - len(value) :].partition('"')[0].rpartition("|")
     last = value[len(alternatives) + len(bar) :]
     before = text[at : len(text) - len(last)]
-    told = _values(name.lower(), own)
+    values = _values(name.lower(), own)
     quoted = _quoted_name if FIELDS.get(name.lower()) is FIELDS["rule"] else _quoted
     return [
-        Completion(at, before + quoted(word), told[word]) for word in _like(_unquoted(last), told)
+        Completion(at, before + quoted(word), values[word])
+        for word in _like(_unquoted(last), values)
     ]
 
 
@@ -111,8 +112,8 @@ def _like(begun: str, known: Mapping[str, str]) -> list[str]:
     """
     wanted = folded(begun)
     places = [
-        ((folded(word).find(wanted), folded(told).find(wanted)), word)
-        for word, told in known.items()
+        ((folded(word).find(wanted), folded(detail).find(wanted)), word)
+        for word, detail in known.items()
     ]
     found = sorted((0 not in of_both, word) for of_both, word in places if max(of_both) >= 0)
     return [word for _, word in found][:MOST]

@@ -105,7 +105,7 @@ _AUDIT = f"""(c.listing_id IN (
 
 # A line has receipts in the last sync that priced all its cards: the upload that held the whole
 # line, or the run that followed such an upload.
-_TOLD = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
+_REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
  SELECT r.summary ->> 'receipts' AS key FROM price_run r
    WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
      AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)
@@ -141,6 +141,6 @@ FLAGS = {
 THINGS = {
     "photo": "c.photo_url <> ''",
     "list": f"c.id IN ({ON_LIST})",
-    "receipt": f"(NOT c.gone AND c.contribution IS NULL AND c.product_line IN ({_TOLD}))",
+    "receipt": f"(NOT c.gone AND c.contribution IS NULL AND c.product_line IN ({_REPORTED}))",
     "location": SHELVED,
 }

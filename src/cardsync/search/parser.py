@@ -151,7 +151,7 @@ class _Parser:
         term = Term(field.name, op, values, start)
         return Not(term, start) if negated else term
 
-    def _values(self, told: str, field: str, start: int) -> list[Written]:
+    def _values(self, written_name: str, field: str, start: int) -> list[Written]:
         values: list[Written] = []
         while True:
             if values:
@@ -159,17 +159,17 @@ class _Parser:
             if self._peek() == '"':
                 values.append(Written(self._phrase(start), True))
             else:
-                values.append(Written(self._bare_value(told, field, start), False))
+                values.append(Written(self._bare_value(written_name, field, start), False))
             if self._peek() != "|":
                 return values
             self._at += 1
 
-    def _bare_value(self, told: str, field: str, start: int) -> str:
+    def _bare_value(self, written_name: str, field: str, start: int) -> str:
         if field == "v" and (selector := self._selector()):
             return selector
         found = _VALUE.match(self._text, self._at)
         if found is None:
-            raise QueryError(f"a value is missing behind {told}", start)
+            raise QueryError(f"a value is missing behind {written_name}", start)
         self._at = found.end()
         return found.group()
 

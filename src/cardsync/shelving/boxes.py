@@ -95,4 +95,4 @@ async def lying_in(
         """),
         here,
     )
-    return [CardInSlot(slot, Place(box, slot).code, *told) for slot, *told in rows], total or 0
+    return [CardInSlot(slot, Place(box, slot).code, *rest) for slot, *rest in rows], total or 0

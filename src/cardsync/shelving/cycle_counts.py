@@ -177,7 +177,7 @@ async def see(
     InvalidPayload.
     """
     row = await _locked(session, caller, count_id)
-    told = {(sight.card_id, sight.slot): sight for sight in sights}
+    seen_lines = {(sight.card_id, sight.slot): sight for sight in sights}
     if row.slot is not None and any(sight.slot != row.slot for sight in sights):
         raise errors.InvalidPayload(f"slot: this is a count of {_where(row)}")
     cards = sorted({sight.card_id for sight in sights})
@@ -186,7 +186,7 @@ async def see(
     unknown = [id for id in cards if id not in known]
     if unknown:
         raise errors.NotFound(f"there is no card {unknown[0]}")
-    seen = list(told.values())
+    seen = list(seen_lines.values())
     written = {
         "seller": caller.seller_id,
         "count": count_id,

@@ -19,27 +19,27 @@ from cardsync.database.session import run
 
 KIND: Final = "shelf.places"
 
-_TOLD: Final = """
+_COUNTED: Final = """
     unnest(CAST(:cards AS bigint[]), CAST(:boxes AS int[]), CAST(:slots AS int[]),
            CAST(:more AS int[])) AS told (card_id, box, slot, more)
 """
 _PLACE: Final = "l.card_id = told.card_id AND l.box = told.box AND l.slot = told.slot"
 _OTHERWISE: Final = f"""
-    SELECT count(*) FROM {_TOLD}
+    SELECT count(*) FROM {_COUNTED}
       LEFT JOIN card_location l ON l.seller_id = :seller AND {_PLACE}
      WHERE coalesce(l.quantity, 0) - told.more NOT BETWEEN 0 AND :most
 """
 _EMPTY: Final = f"""
-    DELETE FROM card_location l USING {_TOLD}
+    DELETE FROM card_location l USING {_COUNTED}
      WHERE l.seller_id = :seller AND {_PLACE} AND l.quantity = told.more
 """
 _REST: Final = f"""
-    UPDATE card_location l SET quantity = l.quantity - told.more FROM {_TOLD}
+    UPDATE card_location l SET quantity = l.quantity - told.more FROM {_COUNTED}
      WHERE l.seller_id = :seller AND {_PLACE}
 """
 _NEW: Final = f"""
     INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
-    SELECT CAST(:seller AS bigint), told.card_id, told.box, told.slot, -told.more FROM {_TOLD}
+    SELECT CAST(:seller AS bigint), told.card_id, told.box, told.slot, -told.more FROM {_COUNTED}
      WHERE told.more < 0
        AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = :seller AND {_PLACE})
 """
@@ -56,8 +56,8 @@ def undo_of(changes: Sequence[tuple[int, int, int, int]]) -> dict[str, Any] | No
     if not 0 < len(places) <= limits.PLACES_UNDONE:
         return None
     cards, boxes, slots = (list(column) for column in zip(*places, strict=True))
-    told = {"cards": cards, "boxes": boxes, "slots": slots}
-    return {"kind": KIND, **told, "more": [more[place] for place in places]}
+    counted = {"cards": cards, "boxes": boxes, "slots": slots}
+    return {"kind": KIND, **counted, "more": [more[place] for place in places]}
 
 
 async def put_back(

@@ -147,13 +147,13 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
         {"seller": seller_id, "now": now},
     )
     if run_id is not None:
-        told = f"price run {run_id} cancelled"
+        run_summary = f"price run {run_id} cancelled"
         session.add(
             Activity(
                 seller_id=seller_id,
                 actor="pricing",
                 action="pricing.cancelled",
-                summary=told,
+                summary=run_summary,
                 created_at=now,
             )
         )

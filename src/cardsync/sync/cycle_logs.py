@@ -99,9 +99,9 @@ async def record_cycle(
     row = await _row_of(session, caller.seller_id, log.sync_cycle_id, started_at)
     # If a step was tried again, its last try counts.
     results = {step.name: step.status for step in log.steps or ()}
-    succeeded = {name for name, result in results.items() if result == "success"} - _told_before(
-        row
-    )
+    succeeded = {
+        name for name, result in results.items() if result == "success"
+    } - _succeeded_before(row)
     trigger, first_sync = None, False
     if (row is None or row.placeholder) and log.status != "failed":
         await ask_for_missing(session, caller.seller_id, started_at, now)
@@ -143,7 +143,7 @@ async def _row_of(
     return row
 
 
-def _told_before(row: SyncCycle | None) -> set[str]:
+def _succeeded_before(row: SyncCycle | None) -> set[str]:
     """Return the steps that an earlier log of the cycle reported as succeeded; their time is that
     log's.
     """

@@ -50,7 +50,7 @@ async def answer_poll(
             advertised = read_capabilities(capabilities)
             return await poll(session, caller, agent_id, advertised, now, settings)
     await keep(database, caller, agent_id, now)
-    return told_again(caller.state, decision)
+    return repeated(caller.state, decision)
 
 
 def facts_of(
@@ -153,13 +153,15 @@ async def keep(database: Database, caller: Caller, agent_id: str | None, now: da
         await database.polled.first_row(caller.seller_id, REFRESH, *moments)
 
 
-def told_again(state: SellerState, decision: SyncDecision) -> SyncDecision:
+def repeated(state: SellerState, decision: SyncDecision) -> SyncDecision:
     """Repeat to the lock's holder the answer that it got when it took the lock."""
     return _with_plan(decision, state.lock_plan) if decision.action == "sync" else decision
 
 
-def _with_plan(decision: SyncDecision, told: Any) -> SyncDecision:
-    return replace(decision, plan=msgspec.convert(told, Plan) if told is not None else None)
+def _with_plan(decision: SyncDecision, kept_plan: Any) -> SyncDecision:
+    return replace(
+        decision, plan=msgspec.convert(kept_plan, Plan) if kept_plan is not None else None
+    )
 
 
 async def poll(

@@ -358,8 +358,8 @@ async def _broken(session: AsyncSession, caller: Caller) -> tuple[str, ...]:
             .order_by(PricingRule.priority, PricingRule.id)
         )
     ).all()
-    told = await warnings_of(session, rows)
-    return tuple(row.name for row, warnings in zip(rows, told, strict=True) if warnings)
+    rule_findings = await warnings_of(session, rows)
+    return tuple(row.name for row, warnings in zip(rows, rule_findings, strict=True) if warnings)
 
 
 async def read_listed(

@@ -17,7 +17,7 @@ from prometheus_client import Counter, Histogram
 from cardsync import clock
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.patience import client_left
-from cardsync.access.rate_limits.check_limits import told
+from cardsync.access.rate_limits.check_limits import limit_headers
 from cardsync.work import metric_files
 
 log = structlog.get_logger("cardsync.request")
@@ -64,7 +64,7 @@ def observing(app: ASGIApp) -> ASGIApp:
                 headers = [
                     *message["headers"],
                     (b"x-request-id", request_id.encode()),
-                    *told(scope),
+                    *limit_headers(scope),
                 ]
                 if not any(name == _NO_GUESSES[0] for name, _ in headers):
                     headers.append(_NO_GUESSES)
@@ -100,8 +100,8 @@ def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> 
     took.observe(seconds)
     if status >= 400 or route not in _QUIET:
         # A caller that went away is no error.
-        tell = log.debug if client_left(scope) else log.info
-        tell(
+        log_line = log.debug if client_left(scope) else log.info
+        log_line(
             "request",
             method=method,
             route=route,

@@ -71,5 +71,8 @@ def file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
 
 def answer(what: str) -> ResponseSpec:
     """Describe the file to OpenAPI."""
-    told = f"{what}, with one line of names. A text that a spreadsheet would calculate begins with an apostrophe"
-    return ResponseSpec(bytes, description=told, media_type="text/csv", generate_examples=False)
+    sentence = (
+        f"{what}, with one line of names. A text that a spreadsheet would calculate begins with"
+        " an apostrophe"
+    )
+    return ResponseSpec(bytes, description=sentence, media_type="text/csv", generate_examples=False)

@@ -42,11 +42,11 @@ _NAMED = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
 
 def takes_gzip(accepted: str) -> bool:
     """Whether an Accept-Encoding names gzip, or everything, and does not refuse it."""
-    told = {}
+    named = {}
     for one in accepted.lower().split(","):
         name, _, weight = one.partition(";")
-        told[name.strip()] = weight.replace(" ", "")
-    asked = told.get("gzip", told.get("*"))
+        named[name.strip()] = weight.replace(" ", "")
+    asked = named.get("gzip", named.get("*"))
     return asked is not None and asked.rstrip(".0") != "q="
 
 
@@ -102,9 +102,9 @@ def _takes(scope: HTTPScope) -> bool:
 
 
 def _is_text(headers: Headers) -> bool:
-    told = {name.lower(): value for name, value in headers}
-    kind = told.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    return kind in TYPES and b"content-encoding" not in told and b"etag" not in told
+    named = {name.lower(): value for name, value in headers}
+    kind = named.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return kind in TYPES and b"content-encoding" not in named and b"etag" not in named
 
 
 def _varying(headers: Headers) -> list[tuple[bytes, bytes]]:

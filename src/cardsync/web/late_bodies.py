@@ -15,7 +15,7 @@ from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Sen
 
 # The body is too large, or a store or a database is away: the client needs this answer in order to
 # act on it.
-TOLD_AT_THE_END = {413, 503}
+ANSWERED_AT_THE_END = {413, 503}
 # Reading and dropping this much costs little; a client that sends more, or more slowly, is cut off.
 REST_BYTES = 100_000_000
 REST_SECONDS = 10.0
@@ -36,10 +36,11 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
             return message
 
         async def answer(message: Message) -> None:
-            is_told = (
-                message["type"] == "http.response.start" and message["status"] in TOLD_AT_THE_END
+            is_answered = (
+                message["type"] == "http.response.start"
+                and message["status"] in ANSWERED_AT_THE_END
             )
-            if is_told and not ended and (begun or not _waits_to_be_asked(scope)):
+            if is_answered and not ended and (begun or not _waits_to_be_asked(scope)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(REST_SECONDS):
                         await _throw_away(receive)

@@ -171,20 +171,20 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
         ),
     }
     for name in ("Selection", "PutMany"):
-        _tell_ids(components["schemas"][name]["properties"])
+        _describe_ids(components["schemas"][name]["properties"])
     for operations in schema["paths"].values():
         for method, operation in operations.items():
-            _tell_tokens(method, operation)
+            _describe_tokens(method, operation)
             operation["responses"] = _answers(operation["responses"])
-            _tell_reports(operation["responses"])
+            _describe_reports(operation["responses"])
             if operation.get("security"):
-                _tell_limits(operation["responses"])
+                _describe_limits(operation["responses"])
             if "requestBody" in operation:
-                _tell_body(operation["requestBody"])
+                _describe_body(operation["requestBody"])
     return schema
 
 
-def _tell_tokens(method: str, operation: dict[str, Any]) -> None:
+def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
     """The scope that a token needs here, or the refusal that it gets."""
     security = operation.get("security", [])
     schemes = {name for item in security for name in item}
@@ -194,35 +194,35 @@ def _tell_tokens(method: str, operation: dict[str, Any]) -> None:
         operation["security"] = [
             *(item for item in security if "token" not in item), {"token": scopes},
         ]  # fmt: skip
-        _tell_refusal(operation["responses"], errors.InsufficientScope)
+        _describe_refusal(operation["responses"], errors.InsufficientScope)
     elif {"api_key", "session"} <= schemes:
-        _tell_refusal(operation["responses"], errors.KeyRequired)
+        _describe_refusal(operation["responses"], errors.KeyRequired)
 
 
-def _tell_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
+def _describe_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
     """Add a refusal that many routes share to those that the route names itself."""
     status = str(kind.status)
-    told = problems(kind)[kind.status].description
+    sentence = problems(kind)[kind.status].description
     if status in responses:
-        told = f"{responses[status]['description']}; {told}"
-    responses[status] = {**responses.get(status, {}), "description": told}
+        sentence = f"{responses[status]['description']}; {sentence}"
+    responses[status] = {**responses.get(status, {}), "description": sentence}
 
 
 def _answers(responses: dict[str, Any]) -> dict[str, Any]:
-    told = {
+    finished = {
         status: _finished(status, answer)
         for status, answer in responses.items()
         if not _is_framework(answer)
     }
-    told["500"] = {"$ref": "#/components/responses/InternalError"}
-    if "304" in told:
+    finished["500"] = {"$ref": "#/components/responses/InternalError"}
+    if "304" in finished:
         # It repeats the caching headers of a 200 (RFC 9110, section 15.4.5).
-        told["304"]["headers"] |= {
+        finished["304"]["headers"] |= {
             name: header
-            for name, header in told["200"]["headers"].items()
+            for name, header in finished["200"]["headers"].items()
             if name in ("ETag", "Cache-Control", "Vary")
         }
-    return dict(sorted(told.items()))
+    return dict(sorted(finished.items()))
 
 
 _REPORTS = [
@@ -230,7 +230,7 @@ _REPORTS = [
 ]
 
 
-def _tell_reports(answers: dict[str, Any]) -> None:
+def _describe_reports(answers: dict[str, Any]) -> None:
     """Merge the two shapes: an inventory upload's report is a report with more fields."""
     for answer in answers.values():
         for content in answer.get("content", {}).values():
@@ -238,7 +238,7 @@ def _tell_reports(answers: dict[str, Any]) -> None:
                 content["schema"] = {"anyOf": _REPORTS}
 
 
-def _tell_limits(answers: dict[str, Any]) -> None:
+def _describe_limits(answers: dict[str, Any]) -> None:
     for answer in answers.values():
         if "$ref" not in answer:
             answer["headers"] |= LIMITS
@@ -258,15 +258,15 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
     }
     # `code` alone, or status `code` of a body of its own.
-    told = re.findall(r"(?:^|; )(status |with figures )?`(\w+)`: ", answer["description"])
-    codes = [code for own, code in told if not own]
+    texts = re.findall(r"(?:^|; )(status |with figures )?`(\w+)`: ", answer["description"])
+    codes = [code for own, code in texts if not own]
     if codes:
         schema = _with_codes(
             answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY),
             codes,
         )
         answer = {**answer, "content": {"application/json": {"schema": schema}}}
-    names = {OF_CODE.get(code, OF_STATUS.get(status)) for _, code in told} - {None}
+    names = {OF_CODE.get(code, OF_STATUS.get(status)) for _, code in texts} - {None}
     headers |= {name: {"$ref": f"#/components/headers/{name}"} for name in names}
     return {**answer, "headers": {**headers, **REQUEST_ID}}
 
@@ -292,7 +292,7 @@ def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
     return {**answer, "headers": {"Vary": {"$ref": "#/components/headers/Vary"}, **REQUEST_ID}}
 
 
-def _tell_body(body: dict[str, Any]) -> None:
+def _describe_body(body: dict[str, Any]) -> None:
     """Describe a JSON body: it may be gzipped, and may be absent where null means the same."""
     form = body["content"].get("application/json")
     if form is None or len(body["content"]) > 1:
@@ -304,7 +304,7 @@ def _tell_body(body: dict[str, Any]) -> None:
     }
 
 
-def _tell_ids(properties: dict[str, Any]) -> None:
+def _describe_ids(properties: dict[str, Any]) -> None:
     """Describe a selection's ids, which it reads itself."""
     for name in ("marketplace_ids", "card_ids"):
         [ids] = [form for form in properties[name]["oneOf"] if form["type"] == "array"]

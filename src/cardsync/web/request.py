@@ -200,14 +200,14 @@ def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
 
 
 def _shape(kind: type[errors.Problem]) -> type[msgspec.Struct]:
-    told = (errors.ToldByStatus, errors.WithFigures)
-    return kind.shape if issubclass(kind, told) else ErrorBody
+    own_shapes = (errors.WithStatus, errors.WithFigures)
+    return kind.shape if issubclass(kind, own_shapes) else ErrorBody
 
 
 def _names_it(kind: type[errors.Problem]) -> str:
     if issubclass(kind, errors.WithFigures):
         return "with figures "
-    return "status " if issubclass(kind, errors.ToldByStatus) else ""
+    return "status " if issubclass(kind, errors.WithStatus) else ""
 
 
 WITH_JSON_BODY = (

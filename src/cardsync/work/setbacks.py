@@ -150,7 +150,7 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
     times = tries.times + 1
     if times > MAX_TIMES and now - since >= MAX_AGE:
         return GiveUp(
-            kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}"
+            kind, f"given up after {times} attempts in {_hours(now - since)}: {_WHY[kind]}"
         )
     return PutBack(kind, now + pause(times), Tries(times, since))
 
@@ -162,5 +162,5 @@ def pause(times: int) -> timedelta:
     return min(doubled, LONGEST_PAUSE)
 
 
-def _told(age: timedelta) -> str:
+def _hours(age: timedelta) -> str:
     return f"{round(age.total_seconds() / 3600)} hours"

@@ -16,7 +16,7 @@ from cardsync.limits import WINDOW, Limit
 class Verdict(Enum):
     ADMIT = auto()
     REFUSE = auto()
-    TELL_FIRST = auto()
+    REPORT_FIRST = auto()
 
 
 class Bucket:
@@ -40,7 +40,7 @@ class Bucket:
         if self.is_empty(now):
             return Verdict.REFUSE
         if self.unsaid >= gcra.may_go_unsaid(self.limit, self.tat, now):
-            return Verdict.TELL_FIRST
+            return Verdict.REPORT_FIRST
         return Verdict.ADMIT
 
     def admit(self, now: float) -> None:

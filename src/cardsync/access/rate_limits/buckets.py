@@ -77,9 +77,9 @@ class Buckets:
         while True:
             now = clock.monotonic()
             verdict = bucket.verdict(now)
-            if verdict is not Verdict.TELL_FIRST or now < self._rests_until:
+            if verdict is not Verdict.REPORT_FIRST or now < self._rests_until:
                 break
-            await self._tell(bucket)
+            await self._report(bucket)
         self.note(bucket)
         if verdict is Verdict.REFUSE:
             return False
@@ -91,7 +91,7 @@ class Buckets:
         report would count from a later moment.
         """
         if bucket.unsaid and clock.monotonic() >= self._rests_until:
-            await self._tell(bucket)
+            await self._report(bucket)
 
     def note(self, bucket: Bucket) -> None:
         """Add the bucket to the next flush, which reports it and reads its state; until then a
@@ -99,7 +99,7 @@ class Buckets:
         """
         self._noted[bucket.name] = bucket
 
-    async def _tell(self, bucket: Bucket) -> None:
+    async def _report(self, bucket: Bucket) -> None:
         """Report a bucket, one statement at a time: a caller that waits for its turn goes along
         with the next one, and a flood takes one connection.
         """

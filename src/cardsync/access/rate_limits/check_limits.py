@@ -137,7 +137,7 @@ class RateLimits:
         return client_of(peer[0] if peer else None, forwarded, self._trusted)
 
 
-def told(scope: Scope) -> list[tuple[bytes, bytes]]:
+def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     """Return the raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one
     item per limit that was checked.
     """

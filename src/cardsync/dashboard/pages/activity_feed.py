@@ -86,7 +86,7 @@ async def activity_page(
         field_words=entry_words.field_words,
         value_words=entry_words.value_words,
         who=partial(entry_words.actor_words, names=names),
-        told=partial(entry_words.summary_words, names=names),
+        summary_words=partial(entry_words.summary_words, names=names),
         shades=SHADES,
         outcome_shades=OUTCOME_SHADES,
     )

@@ -72,14 +72,14 @@ class Source(NamedTuple):
 
 def sources_of(card: CardWithHistory, steps: Sequence[Mapping[str, Any]]) -> list[Source]:
     """Return the price sources side by side. Pure."""
-    told = next((step for step in steps if step["name"] == "price_source"), {})
-    unused = {one["source"]: one["reason"] for one in told.get("unused_sources", ())}
+    source_step = next((step for step in steps if step["name"] == "price_source"), {})
+    unused = {one["source"]: one["reason"] for one in source_step.get("unused_sources", ())}
     return [
         Source(
             name,
             getattr(card, key),
             seen_since(card.history, key),
-            told.get("source") == source,
+            source_step.get("source") == source,
             str(unused.get(source, "")).replace("_", " "),
         )
         for source, key, name in SOURCES

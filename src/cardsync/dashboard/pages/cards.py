@@ -237,8 +237,8 @@ async def keep_columns(caller: Caller, form: Form, bounded: AsyncSession) -> Res
     shop = form["whose"] == "shop"
     columns = [name for name in form["columns"].split(",") if name]
     await choose_columns(bounded, caller, columns, clock.now(), shop=shop)
-    told = message("columns_of_shop" if shop else "columns_of_member")
-    return see("/cards", done=told, search=form["search"])
+    notice = message("columns_of_shop" if shop else "columns_of_member")
+    return see("/cards", done=notice, search=form["search"])
 
 
 @post_form("/cards/searches")
@@ -260,16 +260,16 @@ async def change_search(
     action, now = form["action"], clock.now()
     if action == "delete":
         await saved_searches.delete_search(bounded, caller, search_id, now)
-        told = message("search_deleted")
+        notice = message("search_deleted")
     elif action.isascii() and action.isdigit():
         place = {"position": int(action[:9])}
         await saved_searches.change_search(bounded, caller, search_id, place, now)
-        told = message("search_moved")
+        notice = message("search_moved")
     else:
         change = {"name": form["name"]}
         await saved_searches.change_search(bounded, caller, search_id, change, now)
-        told = message("search_renamed")
-    return see("/cards", done=told, search=form["search"])
+        notice = message("search_renamed")
+    return see("/cards", done=notice, search=form["search"])
 
 
 ROUTES = [cards_page, more_cards, keep_columns, save_search, change_search]

@@ -118,8 +118,8 @@ async def end_count(
     else:
         unseen: cycle_counts.Unseen = "missing" if action == "missing" else "keep"
         await cycle_counts.settle(session, caller, count_id, unseen, now)
-    told = message("count_cancelled" if action == "cancel" else "count_settled")
-    return see(f"/counts/{count_id}", done=told)
+    notice = message("count_cancelled" if action == "cancel" else "count_settled")
+    return see(f"/counts/{count_id}", done=notice)
 
 
 ROUTES = [begin_count, count_page, see_cards, end_count]

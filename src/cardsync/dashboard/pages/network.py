@@ -17,7 +17,7 @@ from cardsync.accounts import account_form, account_settings
 from cardsync.accounts.account_form import ChangedMeanwhile, Unreadable
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.settings_pages import Input, told
+from cardsync.dashboard.pages.settings_pages import Input, shown_and_wanted
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.discovery.network_shown import postage_shown
@@ -70,7 +70,7 @@ async def _page(
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
         found = await read_network(session, caller, settings, clock.now())
-        stands = account_form.as_texts(await account_settings.account_of(session, caller))
+        current = account_form.as_texts(await account_settings.account_of(session, caller))
     given = {"conflicts": [], "problems": {}} | values
     return show(
         request,
@@ -82,8 +82,8 @@ async def _page(
         inputs=INPUTS,
         labels={each.name: each.label for each in INPUTS},
         reasons=REASONS,
-        stands=stands,
-        texts={**stands, **(wanted or {})},
+        current=current,
+        texts={**current, **(wanted or {})},
         **given,
     )
 
@@ -102,7 +102,7 @@ async def network_page(
 async def change_network(
     request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template | Response[str]:
-    shown, wanted = told(form, INPUTS)
+    shown, wanted = shown_and_wanted(form, INPUTS)
     try:
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())

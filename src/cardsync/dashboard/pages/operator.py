@@ -73,12 +73,12 @@ async def change_seller(
             except ValueError as e:
                 raise errors.InvalidPayload(f"{name}: takes {e}") from e
     await shops.change_shop(session, caller, seller_id, values, clock.now())
-    told = [
+    facts = [
         message(f"{name}_{'on' if on else 'off'}")
         for name, on in values.items()
         if name in _SWITCHES
     ]
-    done = together(*told) or message("plan_saved")
+    done = together(*facts) or message("plan_saved")
     return see(f"/operator/sellers/{seller_id}", done=done)
 
 

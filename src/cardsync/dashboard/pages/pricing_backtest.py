@@ -87,16 +87,18 @@ async def _tested(
     ) as session:
         rules = [rule_of(row) for row in await rule_sets.read_all(session, caller)]
         body: dict[str, Any] = days | {
-            "rules": [rule_json.told(rule) for rule in rules if rule.state == "published" or drafts]
+            "rules": [
+                rule_json.to_json(rule) for rule in rules if rule.state == "published" or drafts
+            ]
         }
-        told = await backtest(
+        answer = await backtest(
             session,
             caller,
             body,
             clock.now(),
             timedelta(seconds=seconds),
         )
-    return msgspec.convert(told, Backtest)
+    return msgspec.convert(answer, Backtest)
 
 
 ROUTES = [backtest_page]

@@ -37,8 +37,8 @@ async def reviews_page(request: PageRequest, caller: Caller) -> Template:
     """Show the prices that wait, those first that move the most money."""
     page, _ = read_page(request.query_params.dict())
     async with reading(request) as reads:
-        told = await reviews_of(reads, caller, page, PER_PAGE, clock.now())
-    return show_part(request, caller, "pricing_reviews.html", told=told, reasons=REASONS)
+        waiting = await reviews_of(reads, caller, page, PER_PAGE, clock.now())
+    return show_part(request, caller, "pricing_reviews.html", waiting=waiting, reasons=REASONS)
 
 
 @post_form(PATH)

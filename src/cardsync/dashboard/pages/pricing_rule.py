@@ -32,7 +32,7 @@ from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
 
-NEW: Final = wire.told(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
+NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
 
 
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
     """A field that both people changed, or that has another value by now."""
 
     name: str
-    stands: str
+    current: str
     wanted: str
 
 
@@ -71,10 +71,10 @@ async def _stored(
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         row = await rule_sets.read_one(session, caller, rule_id)
         [shown] = rule_bodies([row], await warnings_of(session, [row]))
-    told: dict[str, Any] = msgspec.to_builtins(shown)
+    notice: dict[str, Any] = msgspec.to_builtins(shown)
     for name in ("created_at", "updated_at", "warnings"):
-        told.pop(name)
-    return told
+        notice.pop(name)
+    return notice
 
 
 def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,23 +86,23 @@ def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
 
 def was_of(form: Form) -> dict[str, Any]:
     """Return the rule that the form was made from. Pure. Raises InvalidRule."""
-    return rule_forms.own_fields(told_of(rule_forms.read_text(form["was"] or "{}"), {}))
+    return rule_forms.own_fields(changed_rule(rule_forms.read_text(form["was"] or "{}"), {}))
 
 
-def told_of(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+def changed_rule(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rule with a change, as JSON; it may have no name yet. Pure. Raises InvalidRule."""
     fields = {**was, **body}
     name = fields.pop("name", "")
     rule = wire.rule_from(wire.read_body(fields, wire.RuleFields), Rule(0, "New rule", 1))
-    return wire.told(rule) | {"name": name}
+    return wire.to_json(rule) | {"name": name}
 
 
-def differences(stands: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
+def differences(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
     """Return the fields in which two versions of a rule differ. Pure."""
     return [
-        Difference(name, _plain(stands.get(name)), _plain(value))
+        Difference(name, _plain(current.get(name)), _plain(value))
         for name, value in wanted.items()
-        if stands.get(name) != value
+        if current.get(name) != value
     ]
 
 
@@ -118,7 +118,7 @@ def _shown(
     /,
     **values: Any,
 ) -> Template:
-    given = {"draft": None, "unread": "", "conflicts": [], "told": _told} | values
+    given = {"draft": None, "unread": "", "conflicts": [], "percent": _percent} | values
     return show_part(
         request,
         caller,
@@ -140,7 +140,7 @@ def _shown(
 def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
     """Return the workshop with what somebody wrote, as far as it can be read. Pure."""
     try:
-        wanted = told_of(was_of(form), body_of(form, was_of(form)))
+        wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
     except errors.InvalidRule:
         texts = rule_forms.form_of(stored)
         if form["face"] != "text":
@@ -192,16 +192,16 @@ async def save_rule(
             body |= {"state": "published"}
         saved = await _saved(caller, database, settings, rule_id, form, body)
     except ChangedMeanwhile as e:
-        wanted = told_of(was_of(form), body_of(form, was_of(form)))
+        wanted = changed_rule(was_of(form), body_of(form, was_of(form)))
         mine = Shown(
-            rule_id, e.stands, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted
+            rule_id, e.current, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted
         )
         return _shown(
             request,
             caller,
             mine,
             409,
-            conflicts=differences(rule_forms.own_fields(e.stands), rule_forms.own_fields(wanted)),
+            conflicts=differences(rule_forms.own_fields(e.current), rule_forms.own_fields(wanted)),
             problem="Somebody else has changed this rule meanwhile. Nothing was saved.",
         )
     except BAD as e:
@@ -210,10 +210,10 @@ async def save_rule(
         return _shown(request, caller, typed, e.status, problem=sentence(e))
     live = saved.row.state == "published" and saved.row.enabled
     red = sum(verdict.red for verdict in saved.verdicts)
-    told = message("rule_saved" if live else "draft_saved")
+    notice = message("rule_saved" if live else "draft_saved")
     if red:
-        told = together(told, message("tests_red", red))
-    return see(f"/pricing/rules/{saved.row.id}", done=told)
+        notice = together(notice, message("tests_red", red))
+    return see(f"/pricing/rules/{saved.row.id}", done=notice)
 
 
 async def _saved(
@@ -254,7 +254,7 @@ async def _previewed(
     return await while_there(request.receive, work())
 
 
-def _told(bp: int) -> str:
+def _percent(bp: int) -> str:
     return rule_forms.percent(bp)
 
 
@@ -272,7 +272,7 @@ async def draft_part(
     """
     caller.must_be_owner()
     template = "pricing_draft.html"
-    values: dict[str, Any] = {"told": _told, "draft": None, "sentence": ""}
+    values: dict[str, Any] = {"percent": _percent, "draft": None, "sentence": ""}
     try:
         body = body_of(form, was_of(form))
         draft = await _previewed(

@@ -94,11 +94,11 @@ class Conflict(NamedTuple):
     """A setting that both people changed."""
 
     label: str
-    stands: str
+    current: str
     wanted: str
 
 
-async def _stands(database: Database, caller: Caller) -> dict[str, str]:
+async def _current(database: Database, caller: Caller) -> dict[str, str]:
     async with database.tenant(caller.seller_id) as session:
         account = await sale_sets.settings_of(session, caller)
         return settings_texts(plain_settings(account, NAMES))
@@ -107,18 +107,18 @@ async def _stands(database: Database, caller: Caller) -> dict[str, str]:
 def _shown(
     request: PageRequest,
     caller: Caller,
-    stands: Mapping[str, str],
+    current: Mapping[str, str],
     status: int = 200,
     /,
     **values: Any,
 ) -> Template:
-    given = {"texts": stands, "conflicts": []} | values
+    given = {"texts": current, "conflicts": []} | values
     return show_part(
         request,
         caller,
         "pricing_settings.html",
         status,
-        stands=stands,
+        current=current,
         inputs=INPUTS,
         **given,
     )
@@ -126,7 +126,7 @@ def _shown(
 
 @get("/pricing/settings", opt=BY_FORM)
 async def settings_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    return _shown(request, caller, await _stands(database, caller))
+    return _shown(request, caller, await _current(database, caller))
 
 
 def value_of(each: Input, text: str) -> Any:
@@ -162,23 +162,23 @@ async def save_settings(
     except ChangedMeanwhile as e:
         mine = {name: wanted[name] for name in body}
         conflicts = [
-            Conflict(LABELS[name], e.stands[name], text)
+            Conflict(LABELS[name], e.current[name], text)
             for name, text in mine.items()
-            if e.stands[name] not in (shown[name], text)
+            if e.current[name] not in (shown[name], text)
         ]
         return _shown(
             request,
             caller,
-            e.stands,
+            e.current,
             409,
-            texts={**e.stands, **mine},
+            texts={**e.current, **mine},
             conflicts=conflicts,
             problem="Something has changed meanwhile. Nothing was saved.",
         )
     except errors.InvalidRule as e:
-        stands = await _stands(database, caller)
-        texts = {**stands, **wanted}
-        return _shown(request, caller, stands, e.status, texts=texts, problem=sentence(e))
+        current = await _current(database, caller)
+        texts = {**current, **wanted}
+        return _shown(request, caller, current, e.status, texts=texts, problem=sentence(e))
     return see("/pricing/settings", done=message("saved" if body else "same"))
 
 

@@ -73,8 +73,8 @@ async def make_test(
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             await rule_tests.create(session, caller, body, clock.now())
     except (errors.InvalidPayload, errors.InvalidQuery) as e:
-        told = body | {"problem": sentence(e)}
-        return await _shown(request, caller, database, settings, e.status, **told)
+        refused = body | {"problem": sentence(e)}
+        return await _shown(request, caller, database, settings, e.status, **refused)
     return see("/pricing/tests", done=message("test_made"), check=1)
 
 

@@ -189,8 +189,8 @@ async def pull_changes(
 
     async def still_open() -> bool:
         async with database.tenant(caller.seller_id) as session:
-            told = await pull_reads.summary(session, caller, session_id)
-        return told.status == "open"
+            summary_of_session = await pull_reads.summary(session, caller, session_id)
+        return summary_of_session.status == "open"
 
     if not await still_open():
         raise errors.PullSessionNotOpen(f"pull session {session_id} has ended")

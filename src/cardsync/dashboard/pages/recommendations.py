@@ -59,8 +59,8 @@ async def queue_page(request: PageRequest, caller: Caller) -> Template:
     """Show what waits, those first that may bring the most."""
     page, _ = read_page(request.query_params.dict())
     async with reading(request) as reads:
-        told = await recommendations(reads, caller, page, PER_PAGE, clock.now())
-    return show(request, caller, "recommendations.html", told=told, names=NAMES)
+        answer = await recommendations(reads, caller, page, PER_PAGE, clock.now())
+    return show(request, caller, "recommendations.html", answer=answer, names=NAMES)
 
 
 @get(f"{PATH}/accept", opt=BY_FORM)
@@ -132,12 +132,12 @@ async def outcomes_page(
 ) -> Template:
     """Show what applied prices brought."""
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        told = await outcomes(session, caller, clock.now())
+        answer = await outcomes(session, caller, clock.now())
     return show(
         request,
         caller,
         "recommendations_outcomes.html",
-        told=told,
+        answer=answer,
         names=NAMES,
         verdicts=VERDICTS,
     )

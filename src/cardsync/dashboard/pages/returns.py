@@ -56,14 +56,14 @@ async def restock_order(
     caller: Caller, form: Form, session: AsyncSession, order_id: int
 ) -> Response[str]:
     """Put an order's copies back where they were, or into the place that the form names."""
-    told = None
+    reported = None
     if form["box"] or form["slot"]:
         place = Place(number_of(form, "box"), number_of(form, "slot"))
-        told = [
+        reported = [
             returned_copies.Put(card_id, place, quantity)
             for card_id, quantity in map(_copies, form.all("copies"))
         ]
-    done = await returned_copies.restock(session, caller, order_id, told, clock.now())
+    done = await returned_copies.restock(session, caller, order_id, reported, clock.now())
     pieces = sum(one.quantity for one in done.put)
     said = message("copies_put_back", pieces)
     if done.left:

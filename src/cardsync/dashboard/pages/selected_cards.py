@@ -60,11 +60,11 @@ def chosen(form: Form) -> Selection:
 
 def added_message(done: entries.Added) -> str:
     """Report the result for the cards of a selection."""
-    told = message("list_added", done.added)
+    notice = message("list_added", done.added)
     if done.truncated:
-        return together(told, message("list_full", done.requested))
+        return together(notice, message("list_full", done.requested))
     there = done.requested - done.added
-    return together(told, message("list_had", there)) if there else told
+    return together(notice, message("list_had", there)) if there else notice
 
 
 @post_form("/cards/add")
@@ -85,11 +85,11 @@ async def shelve_selected(
     per_slot = number_of(form, "per_slot")
     seconds = settings.read_seconds
     done = await put_many(bounded, caller, selection, start, per_slot, clock.now(), seconds)
-    told = message("none_to_put")
+    notice = message("none_to_put")
     if done.first and done.last:
-        told = message("many_put", done.quantity, done.first, done.last)
-        told = together(told, message("more_to_put")) if done.truncated else told
-    return _back(form, told)
+        notice = message("many_put", done.quantity, done.first, done.last)
+        notice = together(notice, message("more_to_put")) if done.truncated else notice
+    return _back(form, notice)
 
 
 def number_of(form: Form, name: str) -> int:
@@ -125,11 +125,11 @@ async def publish_selected(
     return _back(form, message("many_published", done), more=more)
 
 
-def _back(form: Form, told: str, *, more: bool = False) -> Response[str]:
+def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
     """Return to the search from which the form was sent."""
     kept = form.some("search", "game", "status")
     kept["status"] = "" if kept["status"] == "active" else kept["status"]
-    return see("/cards", done=together(told, message("again")) if more else told, **kept)
+    return see("/cards", done=together(notice, message("again")) if more else notice, **kept)
 
 
 @post_form("/cards/export.csv", opt={})
@@ -139,8 +139,8 @@ async def export_selected(form: Form) -> Response[str]:
     if selection.card_ids is not None:
         ids = ",".join(map(str, selection.card_ids))
         return see("/cards/export.csv", selected_ids=ids, status="all")
-    told: dict[str, Any] = selection.given
-    return see("/cards/export.csv", **told)
+    notice: dict[str, Any] = selection.given
+    return see("/cards/export.csv", **notice)
 
 
 @get("/cards/export.csv", opt=BY_FORM)

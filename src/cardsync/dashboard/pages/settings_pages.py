@@ -130,16 +130,18 @@ def _section(
     request: PageRequest,
     caller: Caller,
     section: str,
-    stands: Mapping[str, str],
+    current: Mapping[str, str],
     status: int = 200,
     wanted: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Template:
     inputs = list(INPUTS[section])
     if section == "shop":
-        lines = [name for name in stands if name.startswith(LINE)]
-        told = {name: name.removeprefix(LINE) for name in lines}
-        inputs += [Input(name, game_name(told[name]), "check", group="lines") for name in lines]
+        lines = [name for name in current if name.startswith(LINE)]
+        line_names = {name: name.removeprefix(LINE) for name in lines}
+        inputs += [
+            Input(name, game_name(line_names[name]), "check", group="lines") for name in lines
+        ]
     given = {"conflicts": [], "problems": {}} | values
     return _show(
         request,
@@ -149,8 +151,8 @@ def _section(
         section=section,
         section_name=HEADINGS[section],
         inputs=inputs,
-        stands=stands,
-        texts={**stands, **(wanted or {})},
+        current=current,
+        texts={**current, **(wanted or {})},
         labels={each.name: each.label for each in inputs},
         zones=sorted(available_timezones()) if section == "shop" else [],
         **given,
@@ -162,12 +164,12 @@ async def section_page(request: PageRequest, caller: Caller, database: Database)
     section = request.url.path.rpartition("/")[2]
     async with database.tenant(caller.seller_id) as session:
         account = await account_settings.account_of(session, caller)
-        stands = account_form.as_texts(account)
+        current = account_form.as_texts(account)
         asked = account.full_history_requested
-    return _section(request, caller, section, stands, history_asked=asked)
+    return _section(request, caller, section, current, history_asked=asked)
 
 
-def told(
+def shown_and_wanted(
     form: Form,
     inputs: Iterable[Input],
     *,
@@ -193,7 +195,7 @@ async def change_section(
     database: Database,
 ) -> Template | Response[str]:
     section = request.url.path.rpartition("/")[2]
-    shown, wanted = told(form, INPUTS[section], lines=section == "shop")
+    shown, wanted = shown_and_wanted(form, INPUTS[section], lines=section == "shop")
     try:
         async with database.tenant(caller.seller_id) as session:
             changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
@@ -204,7 +206,7 @@ async def change_section(
             request,
             caller,
             section,
-            e.stands,
+            e.current,
             409,
             mine,
             conflicts=e.conflicts,

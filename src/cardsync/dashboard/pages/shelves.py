@@ -105,8 +105,8 @@ async def put_page(request: PageRequest, caller: Caller, settings: Settings) -> 
 async def put_card(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     place, quantity = _place(form), number_of(form, "quantity")
     await places.put(session, caller, _card(form), place, quantity, clock.now())
-    told = message("copies_put", quantity, place)
-    return see("/shelves/put", done=told, box=place.box, slot=place.slot)
+    notice = message("copies_put", quantity, place)
+    return see("/shelves/put", done=notice, box=place.box, slot=place.slot)
 
 
 @post_form("/shelves/{box:int}/move")

@@ -212,13 +212,13 @@ async def skip_the_wait(
     skip_wait.check_key(key, "key")
     skipped = await skip_wait.skip_wait(session, caller, key, clock.now(), settings)
     start = await _start(request, caller, session, settings)
-    told = {
+    shown_sync = {
         "charged": together(message("skip_charged", skipped.balance), message(start)),
         "replayed": together(message("skip_replayed"), message(start)),
         "no_charge_needed": message("skip_no_charge_needed"),
         "sync_in_flight": message("skip_sync_in_flight"),
     }
-    return see(_back(form), told[skipped.status])
+    return see(_back(form), shown_sync[skipped.status])
 
 
 @post_form("/sync/tasks", opt={})

@@ -36,10 +36,10 @@ from cardsync.proposals.decide_proposals import (
     Accepted,
     Answer,
     Deciding,
+    FeedEntry,
     Kind,
     Refused,
     Rows,
-    Told,
     take_back,
 )
 from cardsync.proposals.models import Proposal
@@ -96,13 +96,13 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     return Accepted(taken, said, run_id, known=cards)
 
 
-def _told(answer: Answer, done: Accepted, now: datetime) -> Told:
+def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
     of = "price that waited" if len(done.rows) == 1 else "prices that waited"
     cards = sorted(done.rows)
     undo: dict[str, Any] = {"kind": KIND, "answer": answer, "cards": cards, "at": now.isoformat()}
     if answer == "accepted":
         undo["was"] = [_kept(done.known[number]) for number in cards]
-    return Told(f"pricing.review_{answer}", f"{len(cards):,} {of} {answer}", undo)
+    return FeedEntry(f"pricing.review_{answer}", f"{len(cards):,} {of} {answer}", undo)
 
 
 async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: datetime) -> None:
@@ -123,17 +123,17 @@ async def _let_pass(session: AsyncSession, caller: Caller, taken: Rows, now: dat
 
 
 def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
-    told = f"card {row.marketplace_id}"
+    feed_entry = f"card {row.marketplace_id}"
     if row.expires_at <= now:
         return errors.MarketEvidenceChanged(
-            f"the evidence for the price of {told} has expired; the next run prices it anew"
+            f"the evidence for the price of {feed_entry} has expired; the next run prices it anew"
         )
     if card.card_id is None or card.pinned:
         return errors.NotEligible(
-            f"{told} is {'pinned' if card.pinned else 'not in stock any more'}"
+            f"{feed_entry} is {'pinned' if card.pinned else 'not in stock any more'}"
         )
     if card.price != row.current_price:
-        return errors.RevisionConflict(f"the price of {told} changed since the last run")
+        return errors.RevisionConflict(f"the price of {feed_entry} changed since the last run")
     return None
 
 
@@ -265,7 +265,7 @@ REVIEWS: Final = Kind(
     changed="one of these prices waits again or was decided anew",
     accept=_accept,
     put_back=_put_back,
-    told=_told,
+    feed_entry=_feed_entry,
 )
 
 

@@ -23,5 +23,5 @@ def begin_of(number: int) -> datetime:
 
 def seed(rule_id: int, now: datetime) -> int:
     """Return the rule's number of 64 bits for these thirty days."""
-    told = f"{rule_id}:{window(now)}".encode()
-    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
+    drawn_from = f"{rule_id}:{window(now)}".encode()
+    return int.from_bytes(hashlib.sha256(drawn_from).digest()[:8], "big")

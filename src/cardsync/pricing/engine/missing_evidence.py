@@ -32,6 +32,6 @@ def in_vain(rule: Rule, observed: Observed) -> list[str]:
     return [NO_SALES] * anchored + [NO_LISTINGS] * gated
 
 
-def told(rules: Iterable[Rule], observed: Observed) -> list[str]:
+def warnings_of(rules: Iterable[Rule], observed: Observed) -> list[str]:
     """Return the same sentences for many rules, each under its rule's name."""
     return [f"rule “{rule.name}”: {said}" for rule in rules for said in in_vain(rule, observed)]

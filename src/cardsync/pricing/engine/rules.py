@@ -71,8 +71,12 @@ def _need_amount(
     field: str,
 ) -> None:
     # A seller who wrote dollars gets the answer in dollars.
-    told = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
-    _need(units is None or low <= units <= high, field, f"must be between {told[0]} and {told[1]}")
+    amounts = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
+    _need(
+        units is None or low <= units <= high,
+        field,
+        f"must be between {amounts[0]} and {amounts[1]}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

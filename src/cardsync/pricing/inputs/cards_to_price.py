@@ -319,8 +319,10 @@ async def with_losing(
     sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {where}"
     data = await copy_chunks(session, await with_values(session, sql, bound))
     lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
-    told = lost.with_columns(candidates_read())
-    return replace(stock, cards=stock.cards.join(told, on="id", how="left", maintain_order="left"))
+    with_candidates = lost.with_columns(candidates_read())
+    return replace(
+        stock, cards=stock.cards.join(with_candidates, on="id", how="left", maintain_order="left")
+    )
 
 
 def _cards(rows: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:

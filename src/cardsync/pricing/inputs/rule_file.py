@@ -202,14 +202,14 @@ def _settings(body: Any) -> SellerPricing:
         raise errors.InvalidRule(f"settings.{e}") from e
 
 
-def told_rule_set(given: RuleSet) -> str:
+def rule_set_text(given: RuleSet) -> str:
     """Return the file's text; `read_rule_set` reads the same set from it."""
     settings = {
         setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)
     }
     body = {
-        "rules": [_told(rule) for rule in given.rules],
-        "sales": [_told(sale) for sale in given.sales],
+        "rules": [_entry(rule) for rule in given.rules],
+        "sales": [_entry(sale) for sale in given.sales],
         "settings": {
             name: dollars(value) if name in MONEY_SETTINGS and value is not None else value
             for name, value in settings.items()
@@ -219,7 +219,7 @@ def told_rule_set(given: RuleSet) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
-def _told(thing: Rule | Sale) -> dict[str, Any]:
-    told = wire.told(thing)
+def _entry(thing: Rule | Sale) -> dict[str, Any]:
+    told = wire.to_json(thing)
     # A preset that was never saved has no id.
     return told if thing.id else {name: value for name, value in told.items() if name != "id"}

@@ -46,7 +46,9 @@ T = TypeVar("T")
 _AMOUNT_CHARACTERS: Final = 40
 # A body may hold these fields because an answer held them, but no client sets them; `confirm` says
 # that a member saw the figures.
-_TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings", "rule_tests", "confirm"})
+_ANSWERED: Final = frozenset(
+    {"id", "created_at", "updated_at", "warnings", "rule_tests", "confirm"}
+)
 
 
 def _text(value: Any) -> str:
@@ -195,7 +197,7 @@ _PARTS: Final[Mapping[type, Callable[..., _Part]]] = {
 
 def read_body(body: Mapping[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields that a body has. Raises InvalidRule."""
-    given = {name: value for name, value in body.items() if name not in _TOLD}
+    given = {name: value for name, value in body.items() if name not in _ANSWERED}
     found = given_fields(read(given, shape, refusal=errors.InvalidRule))
     return {name: _part(value) for name, value in found.items()}
 
@@ -231,20 +233,20 @@ def sale_from(values: Mapping[str, Any], base: Sale | None, priority: int) -> Sa
 _MONEY: Final = frozenset({"adjust_amount", "floor", "ceiling", "below"})
 
 
-def told(thing: Rule | Sale | _Part) -> dict[str, Any]:
+def to_json(thing: Rule | Sale | _Part) -> dict[str, Any]:
     """Return the object in its form on the wire; this is the inverse of reading it."""
     return {
-        field.name: _told(field.name, getattr(thing, field.name))
+        field.name: _value_json(field.name, getattr(thing, field.name))
         for field in fields(thing)
         if field.name != "broken"
     }
 
 
-def _told(name: str, value: Any) -> Any:
+def _value_json(name: str, value: Any) -> Any:
     if name in _MONEY and value is not None:
         return f"-{dollars(-value)}" if value < 0 else dollars(value)
     if isinstance(value, datetime):
         return rfc3339(value)
     if isinstance(value, tuple):
         return list(value)
-    return told(value) if isinstance(value, _Part) else value
+    return to_json(value) if isinstance(value, _Part) else value

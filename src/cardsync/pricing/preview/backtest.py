@@ -38,7 +38,7 @@ from cardsync.pricing.standing import pins_of
 
 
 @dataclass
-class Told:
+class Findings:
     """The findings up to now hold amounts in ten-thousandths of a dollar."""
 
     zone: str
@@ -101,7 +101,7 @@ async def backtest(
             " ask for fewer days"
         )
     sold = await snapshots.sold_lines(session, seller_id, since, until)
-    told = Told(account.time_zone)
+    findings = Findings(account.time_zone)
     earlier = sold
     if kept:
         await _go_through(
@@ -110,13 +110,13 @@ async def backtest(
             run,
             kept,
             sold,
-            told,
+            findings,
             lambda: clock.monotonic() > ends,
         )
         earlier = sold.filter(pl.col("sold_at") < kept[0].at)
     return _answer(
-        told,
-        pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold]),
+        findings,
+        pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *findings.sold]),
     )
 
 
@@ -159,7 +159,7 @@ async def _go_through(
     asked: Run,
     kept: Sequence[Snapshot],
     sold: pl.DataFrame,
-    told: Told,
+    findings: Findings,
     is_late: Callable[[], bool],
 ) -> None:
     seller_id, last = account.seller_id, kept[-1].at
@@ -198,7 +198,7 @@ async def _go_through(
             account,
             chosen.run,
             pins,
-            told,
+            findings,
             _between(sold, snapshot.at, following),
             games,
             seen,
@@ -247,14 +247,14 @@ def _price(
     account: Account,
     run: Run,
     pins: dict[int, int],
-    told: Told,
+    findings: Findings,
     sold: pl.DataFrame,
     games: list[str] | None,
     evidence: pl.DataFrame | None,
 ) -> None:
     shop.covered(snapshot.at, _numbers(account, snapshot.lines))
-    told.add(snapshot.at, shop.price(run, pins, _numbers(account, games), evidence))
-    told.sold.append(shop.sell(sold))
+    findings.add(snapshot.at, shop.price(run, pins, _numbers(account, games), evidence))
+    findings.sold.append(shop.sell(sold))
 
 
 def _numbers(account: Account, lines: Sequence[str] | None) -> list[int] | None:
@@ -265,7 +265,7 @@ def _numbers(account: Account, lines: Sequence[str] | None) -> list[int] | None:
     return [known.index(line) + 1 for line in lines if line in known]
 
 
-def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
+def _answer(findings: Findings, sold: pl.DataFrame) -> dict[str, Any]:
     compared = sold.filter(pl.col("sold_price").is_not_null() & pl.col("asked_price").is_not_null())
     quantity = pl.col("quantity").cast(pl.Int128)
     real, would = compared.select(
@@ -274,7 +274,7 @@ def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
     known = compared.height > 0 or not sold.height
     newest = sold.sort("sold_at", descending=True, maintain_order=True).head(BACKTEST_SOLD)
     return {
-        "days": list(told.days.values()),
+        "days": list(findings.days.values()),
         "sold": [
             {
                 "marketplace_id": row["marketplace_id"],
@@ -285,11 +285,11 @@ def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
             for row in newest.iter_rows(named=True)
         ],
         "summary": {
-            "snapshots": told.snapshots,
-            "changed": told.changed,
-            "blocked": told.blocked,
-            "listed_value_before": money(told.before),
-            "listed_value_after": money(told.after),
+            "snapshots": findings.snapshots,
+            "changed": findings.changed,
+            "blocked": findings.blocked,
+            "listed_value_before": money(findings.before),
+            "listed_value_after": money(findings.after),
             "sold": sold.height,
             "compared": compared.height,
             "without_sold_price": sold["sold_price"].null_count(),

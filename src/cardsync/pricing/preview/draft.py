@@ -45,15 +45,15 @@ UNSAVED: Final = -1
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`edited` says that the draft is not the saved rule. `shadowed_by` names the earlier rules
-    that govern every card that the draft selects, in the order of priority; `told` is the preview
-    of the cards, in its form on the wire. If `one_in` is above one, a sample was priced, and all
-    counts and values are that many times those of it.
+    that govern every card that the draft selects, in the order of priority; `figures` is the
+    preview of the cards, in its form on the wire. If `one_in` is above one, a sample was priced,
+    and all counts and values are that many times those of it.
     """
 
     selects: int
     governs: int
     shadowed_by: list[int]
-    told: dict[str, Any]
+    figures: dict[str, Any]
     one_in: int = 1
     edited: bool = True
 
@@ -110,12 +110,12 @@ async def preview_draft(
     governs = out.filter(pl.col("rule_id") == draft.id).height
     shadows = set(out["rule_id"].unique().drop_nulls()) if selects and not governs else set()
     order = sorted(kept, key=lambda rule: (rule.priority, rule.id))
-    told = await preview.told(session, caller, stock, out, LARGEST)
+    figures = await preview.figures(session, caller, stock, out, LARGEST)
     return Draft(
         selects * one_in,
         governs * one_in,
         [rule.id for rule in order if rule.id in shadows],
-        _times(told, one_in),
+        _times(figures, one_in),
         one_in,
         former is None or not former.live or draft != replace(former, name=draft.name),
     )
@@ -127,18 +127,18 @@ async def _one_in(session: AsyncSession, seller_id: int, body: Mapping[str, Any]
     return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
 
 
-def _times(told: dict[str, Any], one_in: int) -> dict[str, Any]:
+def _times(figures: dict[str, Any], one_in: int) -> dict[str, Any]:
     """Return the figures of all cards, estimated from a sample. Pure."""
     if one_in == 1:
-        return told
+        return figures
     counts = ("cards", "up", "down", "unchanged", "held", "reviewed", "differs")
     values = ("listed_value_before", "listed_value_after", "up_value", "down_value")
     return (
-        told
-        | {name: told[name] * one_in for name in counts}
-        | {name: str(Decimal(told[name]) * one_in) for name in values}
-        | {"blocked": {code: count * one_in for code, count in told["blocked"].items()}}
-        | {"histogram": [bin | {"count": bin["count"] * one_in} for bin in told["histogram"]]}
+        figures
+        | {name: figures[name] * one_in for name in counts}
+        | {name: str(Decimal(figures[name]) * one_in) for name in values}
+        | {"blocked": {code: count * one_in for code, count in figures["blocked"].items()}}
+        | {"histogram": [bin | {"count": bin["count"] * one_in} for bin in figures["histogram"]]}
     )
 
 

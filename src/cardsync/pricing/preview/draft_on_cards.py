@@ -70,8 +70,8 @@ async def draft_on_cards(
                     card.printing,
                 ),
                 money(by_live[card.id]["current_price"]),
-                _told(by_live[card.id], live),
-                _told(by_draft[card.id], drafted),
+                _priced_by(by_live[card.id], live),
+                _priced_by(by_draft[card.id], drafted),
             )
             for card in cards
         ],
@@ -107,7 +107,7 @@ async def _ids(
     return ids
 
 
-def _told(row: Mapping[str, Any], run: Run) -> PricedBy:
+def _priced_by(row: Mapping[str, Any], run: Run) -> PricedBy:
     rule = next((rule for rule in run.rules if rule.id == row["rule_id"]), None)
     return PricedBy(
         money(row["target"]),

@@ -50,7 +50,7 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
     for preset, rule in PRESETS.items():
         rules = [*own, replace(rule, id=UNSAVED)]
         stock, out = await preview.priced_by(session, account, replace(run, rules=rules))
-        shown = await preview.told(session, caller, stock, out)
+        shown = await preview.figures(session, caller, stock, out)
         shown["largest"] = shown["largest"][:EXAMPLES]
         found.append(PresetPreview(preset, rule.name, preset in live, shown))
     return found

@@ -158,7 +158,7 @@ async def _where(
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
 
 
-async def told(
+async def figures(
     session: AsyncSession,
     caller: Caller,
     stock: Stock,
@@ -176,7 +176,7 @@ async def told(
         "largest": [move | {"product_name": names.get(move["marketplace_id"])} for move in moves],
         "differs": differing.height,
         "differing": [card | {"product_name": names.get(card["marketplace_id"])} for card in first],
-        "warnings": missing_evidence.told(
+        "warnings": missing_evidence.warnings_of(
             stock.run.live,
             await observed_for(session, stock.run.live),
         ),

@@ -159,11 +159,11 @@ class Shop:
             run.now,
             run.sales,
         )
-        told = stocked.select("id").with_columns(out["target"])
+        asked_prices = stocked.select("id").with_columns(out["target"])
         back = ways_back(out, run).select("marketplace_id", back="price")
         is_back = pl.col("back").is_not_null()
         self.cards = (
-            self.cards.join(told, on="id", how="left")
+            self.cards.join(asked_prices, on="id", how="left")
             .join(back, on="marketplace_id", how="left")
             .with_columns(
                 asked=pl.coalesce("target", "asked"),

@@ -25,7 +25,7 @@ from cardsync.money import to_units
 from cardsync.pricing.engine.engine import INPUT_COLUMNS
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts import parquet_file
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown, money
 from cardsync.storage import ObjectMissing, Store
 
 # The run is that of the last upload that covered the card's whole product line, or the run that
@@ -103,8 +103,8 @@ async def breakdown(store: Store, latest: Synced | None, card: Card) -> dict[str
     )
     if row is None:
         return _absent("not_priced")
-    told = _told(row, run, latest.id, card)
-    return {"historical_breakdown": told, "historical_breakdown_absent": None}
+    latest_breakdown = _breakdown(row, run, latest.id, card)
+    return {"historical_breakdown": latest_breakdown, "historical_breakdown_absent": None}
 
 
 async def breakdown_at(
@@ -141,8 +141,8 @@ async def breakdown_at(
             continue
         row = await asyncio.to_thread(parquet_file.receipt, data, marketplace_id)
         if row is not None:
-            told = _told(row, parquet_file.run_of(data), run.id, card)
-            return {"historical_breakdown": told, "historical_breakdown_absent": None}
+            latest_breakdown = _breakdown(row, parquet_file.run_of(data), run.id, card)
+            return {"historical_breakdown": latest_breakdown, "historical_breakdown_absent": None}
     return _absent(absent)
 
 
@@ -165,7 +165,7 @@ def _absent(code: str) -> dict[str, Any]:
     }
 
 
-def _told(
+def _breakdown(
     row: dict[str, Any],
     run: Run,
     run_id: int,
@@ -181,5 +181,5 @@ def _told(
         "rule_id": row["rule_id"],
         "blockers": blocker_codes(row["blockers"]),
         "steps": explain(row, run),
-        "inputs": {name: input_told(name, row[name]) for name in INPUT_COLUMNS if name in row},
+        "inputs": {name: input_shown(name, row[name]) for name in INPUT_COLUMNS if name in row},
     }

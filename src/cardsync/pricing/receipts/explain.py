@@ -27,7 +27,7 @@ from cardsync.pricing.files.price_updates import run_waits
 from cardsync.pricing.inputs.cards_to_price import Choices, condition_of, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.archive import breakdown, last_synced
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown, money
 from cardsync.seller_state.models import SyncState
 from cardsync.storage import Store
 
@@ -70,7 +70,7 @@ async def explain_card(
             {"code": code, "message": BLOCKERS[code]}
             for code in _blockers(row["blockers"], waits=waits)
         ],
-        "matching_rules": told_rules(rules, sales, row),
+        "matching_rules": considered_rules(rules, sales, row),
         "governing_rule": governing
         and {
             "id": governing.id,
@@ -79,7 +79,9 @@ async def explain_card(
         },
         "steps": explain(row, run),
         "inputs": {
-            name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
+            name: input_shown(name, row[name])
+            for name in engine.INPUT_COLUMNS
+            if name not in _TEXTS
         }
         | {name: getattr(card, name) for name in _TEXTS},
         **synced,
@@ -175,18 +177,18 @@ def _blockers(bits: int, *, waits: bool) -> list[str]:
     return [*codes, "awaiting_review"] if waits and "awaiting_review" not in codes else codes
 
 
-def told_rules(
+def considered_rules(
     rules: Sequence[Rule],
     sales: Sequence[Sale],
     row: dict[str, Any],
 ) -> list[dict[str, Any]]:
-    told = [_told_rule(rule, rules, row) for rule in rules] + [
-        _told_sale(sale, row) for sale in sales
+    considered = [_considered_rule(rule, rules, row) for rule in rules] + [
+        _considered_sale(sale, row) for sale in sales
     ]
-    return sorted(told, key=lambda entry: (entry["priority"], entry["kind"]))
+    return sorted(considered, key=lambda entry: (entry["priority"], entry["kind"]))
 
 
-def _told_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[str, Any]:
+def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[str, Any]:
     if row["pin"] is not None:
         outcome = "lost"
         reason = "The card's price is pinned."
@@ -209,7 +211,7 @@ def _told_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[s
     }
 
 
-def _told_sale(sale: Sale, row: dict[str, Any]) -> dict[str, Any]:
+def _considered_sale(sale: Sale, row: dict[str, Any]) -> dict[str, Any]:
     if sale.id == row["sale_id"]:
         outcome = "applies"
         reason = "It is the first active sale that selects the card."

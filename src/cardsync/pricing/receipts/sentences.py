@@ -20,7 +20,7 @@ from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
 from cardsync.pricing.engine.steps import BLOCKER_BIT, BLOCKERS
 
 Row = Mapping[str, Any]
-_Told = tuple[str, dict[str, object]]
+_Step = tuple[str, dict[str, object]]
 
 
 def blocker_codes(bits: int) -> list[str]:
@@ -34,12 +34,12 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
     if row["pin"] is not None:
         return []
     rule = _rule_of(row, run)
-    told = [_tell_eligibility(row), _tell_rule(row, rule, run)]
+    steps = [_eligibility_step(row), _rule_step(row, rule, run)]
     if rule is None or rule.broken:
-        return told
-    told.append(_tell_source(row, rule))
+        return steps
+    steps.append(_source_step(row, rule))
     if row["blockers"]:
-        return told
+        return steps
     before = row["base"]
     for step in PRICE_STEPS:
         if step.output in _ONLY_IF_SET and not step.needed(run):
@@ -49,16 +49,16 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         if step.output == "after_review" and row["review"] and row["after_review"] is None:
             after = None
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
-        told.append(
+        steps.append(
             _step(
                 name,
                 before,
                 after,
-                *_TELL[step.output](row, rule, before, after, run),
+                *_STEPS[step.output](row, rule, before, after, run),
             )
         )
         before = after
-    return told
+    return steps
 
 
 # Steps of seller-wide settings, and those that most rules do without, are shown only where the
@@ -94,7 +94,7 @@ def money(units: int | None) -> str | None:
     return None if units is None else dollars(units)
 
 
-def input_told(name: str, value: Any) -> Any:
+def input_shown(name: str, value: Any) -> Any:
     """Return one of the engine's inputs in its form on the wire."""
     if isinstance(value, datetime):
         return rfc3339(value)
@@ -109,7 +109,7 @@ def _time(moment: datetime | None) -> str | None:
     return rfc3339(moment) if moment else None
 
 
-def _tell_eligibility(row: Row) -> dict[str, object]:
+def _eligibility_step(row: Row) -> dict[str, object]:
     codes = blocker_codes(row["blockers"])
     reasons = "; ".join(BLOCKERS[code].removesuffix(".") for code in codes)
     said = f"The card keeps its price: {reasons}." if codes else "Nothing blocks the card."
@@ -122,7 +122,7 @@ def _tell_eligibility(row: Row) -> dict[str, object]:
     )
 
 
-def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
+def _rule_step(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     losing = row["candidates"]
     if losing is None:
         # Without queries every live rule selects every card, so the rules after the governing one
@@ -143,7 +143,7 @@ def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     return _step("governing_rule", row["current_price"], row["current_price"], said, own)
 
 
-def _tell_source(row: Row, rule: Rule) -> dict[str, object]:
+def _source_step(row: Row, rule: Rule) -> dict[str, object]:
     source = row["source"]
     earlier = rule.sources[: rule.sources.index(source)] if source else rule.sources
     unused: list[dict[str, str]] = [
@@ -183,13 +183,13 @@ _REASONS: Final = {
 }
 
 
-def _tell_formula(
+def _formula_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     share = f"{Decimal(rule.adjust_bp) / 100:+f} %"
     amount = f" and {'-' if rule.adjust_amount < 0 else '+'}{money(abs(rule.adjust_amount))}"
     said = f"{money(before)} {share}{amount if rule.adjust_amount else ''} is {money(after)}."
@@ -199,13 +199,13 @@ def _tell_formula(
     }
 
 
-def _tell_adder(
+def _adder_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     adder = money(run.seller.shipping_adder)
     threshold = money(run.seller.tracking_threshold)
     own: dict[str, object] = {"shipping_adder": adder, "tracking_threshold": threshold}
@@ -216,13 +216,13 @@ def _tell_adder(
     return f"From {threshold} on, {adder} is added for the tracked parcel: {money(after)}.", own
 
 
-def _tell_gate(
+def _gate_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     verdict = row["gate_verdict"]
     aggressive = money(row["aggressive_price"])
     own: dict[str, object] = {
@@ -256,13 +256,13 @@ _VERDICTS: Final = {
 }
 
 
-def _tell_undercut(
+def _undercut_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     verdict = row["undercut_verdict"]
     lowest = money(row["undercut_listing"])
     own: dict[str, object] = {
@@ -292,13 +292,13 @@ _UNDERCUTS: Final = {
 }
 
 
-def _tell_stale(
+def _stale_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     days = row["stale_days"]
     spared = bool(row["stale_spared"])
     own: dict[str, object] = {"days": days, "spared": spared}
@@ -315,13 +315,13 @@ def _tell_stale(
     return said, own
 
 
-def _tell_bounds(
+def _bounds_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     bound = row["bound"]
     said = (
         f"{money(before)} is {_BOUNDS[bound]} {money(after)}."
@@ -347,13 +347,13 @@ _BOUNDS: Final = {
 }
 
 
-def _tell_cap(
+def _cap_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     cap = rule.cap
     limit = row["seller_limit"]
     own: dict[str, object] = {
@@ -383,13 +383,13 @@ def _tell_cap(
     return said, own
 
 
-def _tell_sale(
+def _sale_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     own: dict[str, object] = {
         "sale_id": row["sale_id"],
         "ends_at": _time(row["sale_ends_at"]),
@@ -409,13 +409,13 @@ def _sale_of(row: Row, run: Run) -> Sale:
     return next(sale for sale in run.sales if sale.id == row["sale_id"])
 
 
-def _tell_hard_floor(
+def _hard_floor_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     own: dict[str, object] = {"hard_floor": money(run.seller.hard_floor)}
     if run.seller.hard_floor is None:
         return "No hard floor is set.", own
@@ -424,13 +424,13 @@ def _tell_hard_floor(
     return f"{money(after)} is not below your hard floor.", own
 
 
-def _tell_direct(
+def _direct_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     eligible = run.seller.direct_program and row["direct_low"] is not None
     own: dict[str, object] = {
         "direct_eligible": eligible,
@@ -443,13 +443,13 @@ def _tell_direct(
     return f"{money(after)} is not below the Direct minimum.", own
 
 
-def _tell_fee_gap(
+def _fee_gap_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     direct = run.seller.direct_program and row["direct_low"] is not None
     nets = [
         net(price, run.schedule, run.seller.fee_level, direct=direct) // 10_000
@@ -486,13 +486,13 @@ def _signed(units: int) -> str:
     return f"-{dollars(-units)}" if units < 0 else dollars(units)
 
 
-def _tell_rounding(
+def _rounding_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     return _rounded(rule, before, after), {"rounding": rule.rounding}
 
 
@@ -516,13 +516,13 @@ def _rounded(rule: Rule, before: int, after: int) -> str:
     return f"{was} becomes {becomes}, the least that floor, cap and Direct minimum allow."
 
 
-def _tell_holdout(
+def _holdout_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     own: dict[str, object] = {"group": row["holdout"]}
     if row["holdout"] == "held":
         said = (
@@ -542,13 +542,13 @@ _REVIEWED: Final = {
 }
 
 
-def _tell_review(
+def _review_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int | None,
     run: Run,
-) -> _Told:
+) -> _Step:
     limits = rule.review or run.seller.review
     reason = row["review"]
     own: dict[str, object] = {
@@ -562,8 +562,8 @@ def _tell_review(
         said += f", so the price is {money(after)}." if after is not None else "."
     elif reason is not None:
         bp = limits.up_bp if reason == "rise" else limits.down_bp
-        told = _REVIEWED[reason].format(percent(bp or 0), money(after))
-        said = f"{money(before)}: {told}"
+        sentence = _REVIEWED[reason].format(percent(bp or 0), money(after))
+        said = f"{money(before)}: {sentence}"
     elif row["approved_price"] is not None:
         said = f"You accepted {money(row['approved_price'])}, so {money(before)} needs no review."
     else:
@@ -571,13 +571,13 @@ def _tell_review(
     return said, own
 
 
-def _tell_change(
+def _change_step(
     row: Row,
     rule: Rule,
     before: int,
     after: int,
     run: Run,
-) -> _Told:
+) -> _Step:
     current = money(row["current_price"])
     target = money(after)
     moved = (
@@ -591,20 +591,20 @@ def _tell_change(
     return said, {"changed": row["changed"]}
 
 
-_TELL: Final[dict[str, Callable[[Row, Rule, int, int, Run], _Told]]] = {
-    "after_formula": _tell_formula,
-    "after_shipping_adder": _tell_adder,
-    "after_market_gate": _tell_gate,
-    "after_undercut": _tell_undercut,
-    "after_stale_reduction": _tell_stale,
-    "after_bounds": _tell_bounds,
-    "after_cap": _tell_cap,
-    "after_sale": _tell_sale,
-    "after_hard_floor": _tell_hard_floor,
-    "after_direct_minimum": _tell_direct,
-    "after_fee_gap": _tell_fee_gap,
-    "after_rounding": _tell_rounding,
-    "after_holdout": _tell_holdout,
-    "after_review": _tell_review,
-    "target": _tell_change,
+_STEPS: Final[dict[str, Callable[[Row, Rule, int, int, Run], _Step]]] = {
+    "after_formula": _formula_step,
+    "after_shipping_adder": _adder_step,
+    "after_market_gate": _gate_step,
+    "after_undercut": _undercut_step,
+    "after_stale_reduction": _stale_step,
+    "after_bounds": _bounds_step,
+    "after_cap": _cap_step,
+    "after_sale": _sale_step,
+    "after_hard_floor": _hard_floor_step,
+    "after_direct_minimum": _direct_step,
+    "after_fee_gap": _fee_gap_step,
+    "after_rounding": _rounding_step,
+    "after_holdout": _holdout_step,
+    "after_review": _review_step,
+    "target": _change_step,
 }

@@ -16,28 +16,28 @@ NARROWEST: Final = 72
 _NAME: Final = 15
 
 
-def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
+def lines(explanation: Mapping[str, Any], width: int) -> Iterator[str]:
     width = max(NARROWEST, width)
-    yield from _wrapped(_heading(told), width)
-    yield from _wrapped(_outcome(told), width)
+    yield from _wrapped(_heading(explanation), width)
+    yield from _wrapped(_outcome(explanation), width)
     if (
-        told["steps"]
-        and not told["blockers"]
-        and told["steps"][-1]["output"] != told["target_price"]
+        explanation["steps"]
+        and not explanation["blockers"]
+        and explanation["steps"][-1]["output"] != explanation["target_price"]
     ):
-        comes_to = told["steps"][-1]["output"]
+        comes_to = explanation["steps"][-1]["output"]
         yield from _wrapped(
             f"The target is of an earlier run: priced now, the card comes to {comes_to}.",
             width,
         )
     yield ""
-    if told["steps"]:
-        yield from _table(told["steps"], width)
+    if explanation["steps"]:
+        yield from _table(explanation["steps"], width)
     else:
         yield "The price is pinned: no step runs."
-    for blocker in told["blockers"]:
+    for blocker in explanation["blockers"]:
         yield from _wrapped(f"blocked: {blocker['code']} — {blocker['message']}", width)
-    lost = [rule for rule in told["matching_rules"] if rule["outcome"] == "lost"]
+    lost = [rule for rule in explanation["matching_rules"] if rule["outcome"] == "lost"]
     if lost:
         yield ""
         yield "It is selected as well by"
@@ -49,25 +49,25 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
                 "  ",
             )
     yield from _receipt(
-        told["historical_breakdown"],
-        told.get("historical_breakdown_absent"),
+        explanation["historical_breakdown"],
+        explanation.get("historical_breakdown_absent"),
         width,
     )
 
 
-def _heading(told: Mapping[str, Any]) -> str:
-    card = told["card"]
+def _heading(explanation: Mapping[str, Any]) -> str:
+    card = explanation["card"]
     number = f" {card['number']}" if card["number"] else ""
     kind = " ".join(part for part in (card["condition"], card["printing"]) if part)
     name = f"{_clean(card['product_name'])} · {_clean(card['set_name'])}"
-    return f"{told['marketplace_id']}: {name}{number} · {kind}"
+    return f"{explanation['marketplace_id']}: {name}{number} · {kind}"
 
 
-def _outcome(told: Mapping[str, Any]) -> str:
-    current = told["current_price"] or "none"
-    target = told["target_price"]
+def _outcome(explanation: Mapping[str, Any]) -> str:
+    current = explanation["current_price"] or "none"
+    target = explanation["target_price"]
     asks = f"target {target}" if target is not None else "no target: the price is kept"
-    return f"price {current}, {asks} (as of {told['computed_at']})"
+    return f"price {current}, {asks} (as of {explanation['computed_at']})"
 
 
 def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:

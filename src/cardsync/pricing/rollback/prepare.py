@@ -22,7 +22,7 @@ from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
 from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback
-from cardsync.pricing.rollback.rollbacks import STREAM, ask, end, open_one, told_of
+from cardsync.pricing.rollback.rollbacks import STREAM, ask, end, open_one, scope_words
 from cardsync.pricing.rollback.scope import KEEP, Scope, is_lost, statement, values_of
 from cardsync.seller_state.lease import UnderLease
 from cardsync.seller_state.state import Lease, hold_lease, locked, own_state, release_lease
@@ -187,13 +187,14 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
     else:
         # No card is left to bring back: they were sold, or went back by themselves.
         await end(session, state, rollback, "applied", now)
-    told = f"rollback {rollback.id} of {told_of(rollback.scope)} {rollback.state}: {rollback.cards} cards"
+    scope = scope_words(rollback.scope)
+    summary = f"rollback {rollback.id} of {scope} {rollback.state}: {rollback.cards} cards"
     session.add(
         Activity(
             seller_id=lease.seller_id,
             actor="pricing",
             action="pricing.rollback",
-            summary=told,
+            summary=summary,
             created_at=now,
         )
     )

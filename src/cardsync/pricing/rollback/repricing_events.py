@@ -58,8 +58,10 @@ class Report:
         """The key by which a repeated report is the same event: the file, with its cycle or, without
         a cycle, the moment.
         """
-        told_by = self.sync_cycle_id or self.imported_at.isoformat()
-        return msgspec.json.encode([self.outcome, told_by, self.file_sha256, self.step]).decode()
+        reported_by = self.sync_cycle_id or self.imported_at.isoformat()
+        return msgspec.json.encode(
+            [self.outcome, reported_by, self.file_sha256, self.step]
+        ).decode()
 
 
 # An agent writes prices so, and fifty thousand of them; whatever else is a price takes a decimal.
@@ -283,8 +285,8 @@ async def _end_its_work(
             await end(session, state, rollback, "failed", now, {"step": report.step, **error})
         return f"rollback {rollback.id}"
     failure = error.get("message") if report.outcome == "failed" else None
-    told = FileReport(report.rejected, failure, report.refused_entries)
-    if await settle_file(session, seller_id, report.file_sha256, told, now):
+    file_report = FileReport(report.rejected, failure, report.refused_entries)
+    if await settle_file(session, seller_id, report.file_sha256, file_report, now):
         return "listings"
     if report.outcome == "imported":
         cycle, sha256 = report.sync_cycle_id, report.file_sha256

@@ -78,7 +78,7 @@ async def ask(
         session,
         caller,
         "pricing.rollback_requested",
-        f"rollback {rollback.id} of {told_of(scope)}: {cards} cards",
+        f"rollback {rollback.id} of {scope_words(scope)}: {cards} cards",
         now,
     )
     return rollback, bool(cards)
@@ -97,7 +97,7 @@ async def _waiting(
     return None
 
 
-def told_of(scope: Mapping[str, Any]) -> str:
+def scope_words(scope: Mapping[str, Any]) -> str:
     [(name, value)] = scope.items()
     return f"everything since {value}" if name == "since" else f"{name.removesuffix('_id')} {value}"
 
@@ -164,11 +164,11 @@ async def cancel(
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     rollback = await rollback_of(session, caller.seller_id, rollback_id)
-    told = state_at(rollback, now)
-    if told == "cancelled":
+    shown_state = state_at(rollback, now)
+    if shown_state == "cancelled":
         return rollback
-    if told not in ("requested", "ready"):
-        raise errors.NotCancellable(f"rollback {rollback_id} is {told}")
+    if shown_state not in ("requested", "ready"):
+        raise errors.NotCancellable(f"rollback {rollback_id} is {shown_state}")
     await end(session, state, rollback, "cancelled", now)
     note(session, caller, "pricing.rollback_cancelled", f"rollback {rollback_id} cancelled", now)
     return rollback

@@ -62,25 +62,27 @@ _AMOUNTS = ("current_price", "target_price", "price")
 
 
 def diff_body(diff: rollbacks.Diff) -> CardDiff:
-    told = []
+    fields = []
     for row in diff:
         amounts = {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
-        told.append(
+        fields.append(
             row | amounts | {"asked_price": amounts["target_price"] or amounts["current_price"]}
         )
-    return msgspec.convert(told, CardDiff)
+    return msgspec.convert(fields, CardDiff)
 
 
 def rollback_body(rollback: PriceRollback, diff: rollbacks.Diff, now: datetime) -> RollbackShown:
     moments = {name: getattr(rollback, name) for name in _TIMES}
     times = {name: at and clock.rfc3339(at) for name, at in moments.items()}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": rollback.id,
         "state": rollbacks.state_at(rollback, now),
         "cards": rollback.cards,
         "diff": diff_body(diff),
     }
-    return msgspec.convert(told | rollback.scope | times | {"error": rollback.error}, RollbackShown)
+    return msgspec.convert(
+        fields | rollback.scope | times | {"error": rollback.error}, RollbackShown
+    )
 
 
 class Recorded(msgspec.Struct):

@@ -88,8 +88,8 @@ async def _chosen_by(
     data = await copy_chunks(session, await with_values(session, sql, values))
     names = [f"t{place}" for place in conditions]
     schema = {"id": pl.Int64, **dict.fromkeys(names, pl.Int8)}
-    told = await asyncio.to_thread(frame_of, data, schema)
-    joined = stock.cards.select("id").join(told, on="id", how="left", maintain_order="left")
+    cards_frame = await asyncio.to_thread(frame_of, data, schema)
+    joined = stock.cards.select("id").join(cards_frame, on="id", how="left", maintain_order="left")
     return [joined[name].fill_null(0).cast(pl.Boolean) for name in names]
 
 

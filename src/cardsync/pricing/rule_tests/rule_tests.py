@@ -88,8 +88,8 @@ async def create(
         "pricing.rule_test_created",
         f"rule test {row.id} “{row.name}” made",
         now,
-        after=_told(row),
-        undo={"kind": KIND, "id": row.id, "was": None, "became": _told(row)},
+        after=_test_json(row),
+        undo={"kind": KIND, "id": row.id, "was": None, "became": _test_json(row)},
     )
     return row
 
@@ -108,7 +108,7 @@ async def change(
     row = await _one(session, caller.seller_id, test_id)
     if values.get("search", row.search) != row.search:
         await need_readable(session, caller.seller_id, values["search"], "search")
-    was = _told(row)
+    was = _test_json(row)
     if was | values != was:
         for name, value in values.items():
             setattr(row, name, value)
@@ -121,8 +121,8 @@ async def change(
             f"rule test {test_id} “{row.name}” changed: {', '.join(values)}",
             now,
             before=was,
-            after=_told(row),
-            undo={"kind": KIND, "id": test_id, "was": was, "became": _told(row)},
+            after=_test_json(row),
+            undo={"kind": KIND, "id": test_id, "was": was, "became": _test_json(row)},
         )
     return row
 
@@ -139,8 +139,8 @@ async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datet
         "pricing.rule_test_deleted",
         f"rule test {test_id} “{row.name}” deleted",
         now,
-        before=_told(row),
-        undo={"kind": KIND, "id": test_id, "was": _told(row), "became": None},
+        before=_test_json(row),
+        undo={"kind": KIND, "id": test_id, "was": _test_json(row), "became": None},
     )
 
 
@@ -177,7 +177,7 @@ def _read(body: Mapping[str, Any]) -> dict[str, Any]:
     return given_fields(read(given, _Given))
 
 
-def _told(row: RuleTest) -> dict[str, Any]:
+def _test_json(row: RuleTest) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _FIELDS}
 
 

@@ -98,10 +98,10 @@ def _read_reason(value: Any) -> str | None:
 
 
 def _sentence(red: Sequence[RuleTestVerdict]) -> str:
-    told = "; ".join(_why(verdict) for verdict in red[:_NAMED])
+    failures = "; ".join(_why(verdict) for verdict in red[:_NAMED])
     rest = f"; and {len(red) - _NAMED} more" if len(red) > _NAMED else ""
     count = "1 rule test is" if len(red) == 1 else f"{len(red)} rule tests are"
-    return f"{count} red: {told}{rest}"
+    return f"{count} red: {failures}{rest}"
 
 
 def _why(verdict: RuleTestVerdict) -> str:

@@ -1,8 +1,8 @@
 """Finds the rule and the sale that select each row of one file, for rules with queries.
 
 PostgreSQL evaluates the search language, so the rows are copied into a temporary table of one
-transaction, and nothing stays. A file holds no lists, shelves, orders or past; `untold` names the
-parts of a rule that need them.
+transaction, and nothing stays. A file holds no lists, shelves, orders or past; `unanswerable` names
+the parts of a rule that need them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _FLAGS: Final = {
 }  # fmt: skip
 
 
-def untold(query: str) -> list[str]:
+def unanswerable(query: str) -> list[str]:
     """Return the parts of the query that a file cannot answer."""
     try:
         asked = list(terms(parse(query)))
@@ -134,10 +134,10 @@ async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:
 async def _fill(session: AsyncSession, rows: pl.DataFrame) -> None:
     columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
     await session.execute(text(f"CREATE TEMP TABLE rows_of_file ({columns}) ON COMMIT DROP"))
-    told = (
+    outside = (
         rows.with_row_index("id")
         .hstack(search_columns(rows))
         .with_columns(decimal(name) for name in _AMOUNTS)
     )
-    data = await asyncio.to_thread(encode, told.select(list(_TYPES)))
+    data = await asyncio.to_thread(encode, outside.select(list(_TYPES)))
     await copy_in(session, "rows_of_file", list(_TYPES), data)

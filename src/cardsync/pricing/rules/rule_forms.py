@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cardsync import errors
 
-Told = Mapping[str, Any]
+RuleJson = Mapping[str, Any]
 SOURCES: Final = {
     "market": "the market price",
     "low": "the lowest listing",
@@ -37,35 +37,35 @@ _STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
 _APART: Final = frozenset({"id", "priority", "enabled", "state"})
 
 
-def sentence_of(told: Told) -> str:
+def sentence_of(rule: RuleJson) -> str:
     """Return what the rule does, as one or a few sentences."""
-    query = told.get("query")
+    query = rule.get("query")
     which = f"Cards that match {query}" if query else "All cards"
-    first = f"{which} ask {_asked(told)}."
-    return " ".join([first, *_bounds(told), *_limits(told)])
+    first = f"{which} ask {_asked(rule)}."
+    return " ".join([first, *_bounds(rule), *_limits(rule)])
 
 
-def _asked(told: Told) -> str:
-    bp = int(told.get("adjust_bp") or 0)
-    amount = str(told.get("adjust_amount") or "0")
-    source = SOURCES[told["price_source"]]
+def _asked(rule: RuleJson) -> str:
+    bp = int(rule.get("adjust_bp") or 0)
+    amount = str(rule.get("adjust_amount") or "0")
+    source = SOURCES[rule["price_source"]]
     text = source if bp == 0 else f"{percent(abs(bp))} % {'above' if bp > 0 else 'under'} {source}"
     if Decimal(amount):
         more = not amount.startswith("-")
         text += f", and {amount.lstrip('-')} dollars {'more' if more else 'less'}"
-    others = [SOURCES[name] for name in told["fallback_sources"] if name != told["price_source"]]
+    others = [SOURCES[name] for name in rule["fallback_sources"] if name != rule["price_source"]]
     return f"{text} (where that is not known, {', then '.join(others)})" if others else text
 
 
-def _bounds(told: Told) -> list[str]:
+def _bounds(rule: RuleJson) -> list[str]:
     sentences = []
-    if told.get("floor") is not None:
-        sentences.append(f"They never ask less than {told['floor']}.")
-    if told.get("ceiling") is not None:
-        sentences.append(f"They never ask more than {told['ceiling']}.")
-    if told.get("never_lower"):
+    if rule.get("floor") is not None:
+        sentences.append(f"They never ask less than {rule['floor']}.")
+    if rule.get("ceiling") is not None:
+        sentences.append(f"They never ask more than {rule['ceiling']}.")
+    if rule.get("never_lower"):
         sentences.append("Their price is never lowered.")
-    if (stale := told.get("stale")) is not None:
+    if (stale := rule.get("stale")) is not None:
         sentences.append(
             f"After {stale['after_days']} days without a sale the price falls by"
             f" {percent(stale['step_bp'])} % every {stale['every_days']} days,"
@@ -74,9 +74,9 @@ def _bounds(told: Told) -> list[str]:
     return sentences
 
 
-def _limits(told: Told) -> list[str]:
+def _limits(rule: RuleJson) -> list[str]:
     sentences = []
-    if (cap := told.get("cap")) is not None:
+    if (cap := rule.get("cap")) is not None:
         ways = [
             f"{percent(cap[name])} % {word}"
             for name, word in (("up_bp", "up"), ("down_bp", "down"))
@@ -89,27 +89,27 @@ def _limits(told: Told) -> list[str]:
             )
         if (small := cap.get("small")) is not None:
             sentences.append(f"Cards below {small['below']} have limits of their own.")
-    if told.get("velocity_boost_enabled"):
+    if rule.get("velocity_boost_enabled"):
         sentences.append("Cards that sell fast ask more.")
-    if (up := told.get("undercut_up_bp")) is not None:
+    if (up := rule.get("undercut_up_bp")) is not None:
         under = f"{percent(up)} % under it" if up else "its price"
         sentences.append(f"Where the lowest listing stands above, they rise to {under}.")
-    if told.get("market_gate") is not None:
+    if rule.get("market_gate") is not None:
         sentences.append("The lowest listing is undercut only where enough is sold.")
-    if told.get("fee_gap_adjustment"):
+    if rule.get("fee_gap_adjustment"):
         sentences.append("Prices inside a gap of the fees move out of it.")
-    if (review := told.get("review")) is not None:
+    if (review := rule.get("review")) is not None:
         sentences.append(_reviewed(review))
-    if (held := told.get("holdout_bp")) is not None:
+    if (held := rule.get("holdout_bp")) is not None:
         sentences.append(
             f"{percent(held)} % of the cards, drawn every thirty days, stay at their old price."
         )
-    if told["rounding"] != "cent":
-        sentences.append(f"Prices are rounded {ROUNDINGS[told['rounding']]}.")
+    if rule["rounding"] != "cent":
+        sentences.append(f"Prices are rounded {ROUNDINGS[rule['rounding']]}.")
     return sentences
 
 
-def _reviewed(review: Told) -> str:
+def _reviewed(review: RuleJson) -> str:
     ways = [
         f"a {word} of more than {percent(review[name])} %"
         for name, word in (("up_bp", "rise"), ("down_bp", "drop"))
@@ -129,13 +129,13 @@ def percent(bp: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def own_fields(told: Told) -> dict[str, Any]:
+def own_fields(rule: RuleJson) -> dict[str, Any]:
     """Return the fields that the form and the text set."""
-    return {name: value for name, value in told.items() if name not in _APART}
+    return {name: value for name, value in rule.items() if name not in _APART}
 
 
-def text_of(told: Told) -> str:
-    return json.dumps(own_fields(told), indent=2, ensure_ascii=False)
+def text_of(rule: RuleJson) -> str:
+    return json.dumps(own_fields(rule), indent=2, ensure_ascii=False)
 
 
 def read_text(text: str) -> dict[str, Any]:
@@ -157,25 +157,25 @@ def read_text(text: str) -> dict[str, Any]:
     return body
 
 
-def form_of(told: Told) -> dict[str, str]:
+def form_of(rule: RuleJson) -> dict[str, str]:
     """Return the texts of the form's fields."""
-    cap: Told = told.get("cap") or {}
-    stale: Told = told.get("stale") or {}
-    review: Told = told.get("review") or {}
-    texts = {name: str(told.get(name) or "") for name in ("name", "query", *_AMOUNTS)}
-    texts |= {name: "true" if told.get(name) else "" for name in _FLAGS}
+    cap: RuleJson = rule.get("cap") or {}
+    stale: RuleJson = rule.get("stale") or {}
+    review: RuleJson = rule.get("review") or {}
+    texts = {name: str(rule.get(name) or "") for name in ("name", "query", *_AMOUNTS)}
+    texts |= {name: "true" if rule.get(name) else "" for name in _FLAGS}
     texts |= {
-        "price_source": told["price_source"],
-        "rounding": told["rounding"],
-        "fallback_sources": ", ".join(told["fallback_sources"]),
-        "percent": percent(told["adjust_bp"]),
-        "undercut_up": _percent_or_none(told.get("undercut_up_bp")),
-        "holdout": _percent_or_none(told.get("holdout_bp")),
+        "price_source": rule["price_source"],
+        "rounding": rule["rounding"],
+        "fallback_sources": ", ".join(rule["fallback_sources"]),
+        "percent": percent(rule["adjust_bp"]),
+        "undercut_up": _percent_or_none(rule.get("undercut_up_bp")),
+        "holdout": _percent_or_none(rule.get("holdout_bp")),
         "review_up": _percent_or_none(review.get("up_bp")),
         "review_down": _percent_or_none(review.get("down_bp")),
         "review_first": "true" if review.get("first_price") else "",
-        "review_own": "true" if told.get("review") is not None else "",
-        "adjust_amount": told["adjust_amount"],
+        "review_own": "true" if rule.get("review") is not None else "",
+        "adjust_amount": rule["adjust_amount"],
         "cap_up": _percent_or_none(cap.get("up_bp")),
         "cap_down": _percent_or_none(cap.get("down_bp")),
         "cap_period": cap.get("period", "day"),
@@ -188,7 +188,7 @@ def form_of(told: Told) -> dict[str, str]:
     return texts
 
 
-def read_form(texts: Mapping[str, str], was: Told) -> dict[str, Any]:
+def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
     """Read a form's texts into the body of a rule; `was` is the rule that the form was made from.
 
     Raises InvalidRule, naming the field.
@@ -224,7 +224,7 @@ def _review(texts: Mapping[str, str]) -> dict[str, Any] | None:
     return {"up_bp": up, "down_bp": down, "first_price": texts.get("review_first") == "true"}
 
 
-def _cap(texts: Mapping[str, str], was: Told | None) -> dict[str, Any] | None:
+def _cap(texts: Mapping[str, str], was: RuleJson | None) -> dict[str, Any] | None:
     up, down = (
         read_percent(texts[name], name) if texts.get(name) else None
         for name in ("cap_up", "cap_down")

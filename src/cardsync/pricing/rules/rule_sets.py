@@ -28,7 +28,7 @@ from cardsync.pricing.inputs.rule_rows import all_rows, one_row, row_of, rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rule_tests.saves import governing, judge_save
 from cardsync.pricing.rule_tests.shown import RuleTestVerdict
-from cardsync.pricing.rules.undo_rules import IMAGES, differing, told, undo_of
+from cardsync.pricing.rules.undo_rules import IMAGES, differing, rule_json_of, undo_of
 from cardsync.seller_state import state as sync_state
 
 _STEP = 10
@@ -98,7 +98,7 @@ async def create(
         "pricing.rule_created",
         f"rule {row.id} “{rule.name}” made",
         now,
-        after=told(row),
+        after=rule_json_of(row),
         undo=undo_of([], [IMAGES.of(row)]),
     )
     return Saved(
@@ -137,20 +137,20 @@ async def change(
         await need_readable(session, caller.seller_id, rule.query)
     if rule != rule_of(row):
         changed = row_of(caller.seller_id, rule)
-        was, was_told = IMAGES.of(row), told(row)
+        was, was_json = IMAGES.of(row), rule_json_of(row)
         for name in ("name", "priority", "enabled", "state", "query", "settings"):
             setattr(row, name, getattr(changed, name))
         row.updated_at = now
         await session.flush()
-        became = told(row)
+        became = rule_json_of(row)
         note(
             session,
             caller,
             "pricing.rule_changed",
             f"rule {rule_id} “{rule.name}” changed: {', '.join(values)}",
             now,
-            before=differing(was_told, became),
-            after=differing(became, was_told),
+            before=differing(was_json, became),
+            after=differing(became, was_json),
             undo=undo_of([was], [IMAGES.of(row)]),
         )
     return Saved(
@@ -185,7 +185,7 @@ async def remove(
         "pricing.rule_deleted",
         f"rule {rule_id} “{row.name}” deleted",
         now,
-        before=told(row),
+        before=rule_json_of(row),
         undo=undo_of([IMAGES.of(row)], []),
     )
     await session.flush()
@@ -257,7 +257,7 @@ async def apply_preset(
             select(PricingRule).where(PricingRule.seller_id == seller_id, earlier)
         )
     )
-    was, was_told = [IMAGES.of(row) for row in gone], [told(row) for row in gone]
+    was, was_json = [IMAGES.of(row) for row in gone], [rule_json_of(row) for row in gone]
     await session.execute(delete(PricingRule).where(PricingRule.seller_id == seller_id, earlier))
     row = row_of(seller_id, rule, preset)
     row.created_at = row.updated_at = now
@@ -269,8 +269,8 @@ async def apply_preset(
         "pricing.preset_applied",
         f"preset {preset}, rule {row.id}",
         now,
-        before={"rules": was_told},
-        after={"rules": [told(row)]},
+        before={"rules": was_json},
+        after={"rules": [rule_json_of(row)]},
         undo=undo_of(was, [IMAGES.of(row)]),
     )
     verdicts = await judge_save(session, caller, governed, now, override_reason=override_reason)

@@ -100,7 +100,7 @@ async def create_sale(
         "pricing.sale_created",
         f"sale {row.id} “{sale.name}” made",
         now,
-        after=rule_json.told(sale_of(row)),
+        after=rule_json.to_json(sale_of(row)),
         undo=undo_of(row.id, None, IMAGES.of(row)),
     )
     return row
@@ -122,7 +122,7 @@ async def change_sale(
     if sale.query != row.query:
         await need_readable(session, caller.seller_id, sale.query)
     if sale != sale_of(row):
-        was, image = rule_json.told(sale_of(row)), IMAGES.of(row)
+        was, image = rule_json.to_json(sale_of(row)), IMAGES.of(row)
         for name, value in _columns(sale).items():
             setattr(row, name, value)
         row.updated_at = now
@@ -134,8 +134,8 @@ async def change_sale(
             "pricing.sale_changed",
             f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}",
             now,
-            before=differing(was, rule_json.told(sale)),
-            after=differing(rule_json.told(sale), was),
+            before=differing(was, rule_json.to_json(sale)),
+            after=differing(rule_json.to_json(sale), was),
             undo=undo_of(sale_id, image, IMAGES.of(row)),
         )
     return row
@@ -155,7 +155,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
         "pricing.sale_deleted",
         f"sale {sale_id} “{row.name}” deleted",
         now,
-        before=rule_json.told(sale_of(row)),
+        before=rule_json.to_json(sale_of(row)),
         undo=undo_of(sale_id, IMAGES.of(row), None),
     )
 
@@ -275,7 +275,7 @@ async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) ->
 def _of_pin(marketplace_id: int, was: _Pin, price: str | None) -> _OfPin:
     """Return what the activity feed keeps of a pin."""
     before, after = (
-        {"marketplace_id": marketplace_id, "price": told} for told in (was.price, price)
+        {"marketplace_id": marketplace_id, "price": pinned} for pinned in (was.price, price)
     )
     undo = {"kind": PIN, "marketplace_id": marketplace_id, "was": was.price, "became": price}
     return {"before": before, "after": after, "undo": undo | {"until": was.until}}
@@ -295,8 +295,8 @@ async def put_pin_back(
     id = undo["marketplace_id"]
     present = (await _pinned(session, caller.seller_id, id)).price
     if present != undo["became"]:
-        told = "not pinned any more" if present is None else f"pinned at {present} by now"
-        raise errors.ChangedSince(f"card {id} is {told}")
+        state = "not pinned any more" if present is None else f"pinned at {present} by now"
+        raise errors.ChangedSince(f"card {id} is {state}")
     # Older entries lack the end.
     until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
     named = {"seller": caller.seller_id, "id": id, "until": until}

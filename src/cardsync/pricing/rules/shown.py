@@ -150,24 +150,24 @@ def _times(row: PricingRule | PricingSale) -> dict[str, str]:
 
 
 def rule_bodies(rows: Sequence[PricingRule], warnings: Warnings) -> list[PricingRuleShown]:
-    told = [
-        rule_json.told(rule_of(row)) | _times(row) | {"warnings": warned}
+    bodies = [
+        rule_json.to_json(rule_of(row)) | _times(row) | {"warnings": warned}
         for row, warned in zip(rows, warnings, strict=True)
     ]
-    return msgspec.convert(told, list[PricingRuleShown])
+    return msgspec.convert(bodies, list[PricingRuleShown])
 
 
 def saved_rule(row: PricingRule, warnings: Warnings, verdicts: list[RuleTestVerdict]) -> SavedRule:
-    [told] = rule_bodies([row], warnings)
-    return SavedRule(**msgspec.structs.asdict(told), rule_tests=verdicts)
+    [saved] = rule_bodies([row], warnings)
+    return SavedRule(**msgspec.structs.asdict(saved), rule_tests=verdicts)
 
 
 def sale_bodies(rows: Sequence[PricingSale], warnings: Warnings) -> list[SaleShown]:
-    told = [
-        rule_json.told(sale_of(row)) | _times(row) | {"warnings": warned}
+    bodies = [
+        rule_json.to_json(sale_of(row)) | _times(row) | {"warnings": warned}
         for row, warned in zip(rows, warnings, strict=True)
     ]
-    return msgspec.convert(told, list[SaleShown])
+    return msgspec.convert(bodies, list[SaleShown])
 
 
 def settings_body(account: Account) -> PricingSettings:

@@ -22,11 +22,11 @@ from cardsync.seller_state import state as sync_state
 
 
 class ChangedMeanwhile(Exception):
-    """Nothing is written; `stands` is the version that somebody else wrote meanwhile."""
+    """Nothing is written; `current` is the version that somebody else wrote meanwhile."""
 
-    def __init__(self, stands: Mapping[str, Any]) -> None:
+    def __init__(self, current: Mapping[str, Any]) -> None:
         super().__init__("it has changed meanwhile")
-        self.stands = stands
+        self.current = current
 
 
 async def change_rule(
@@ -45,9 +45,9 @@ async def change_rule(
     await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     await session.refresh(row)
-    stands = rule_json.told(rule_of(row))
-    if own_fields(stands) != dict(shown):
-        raise ChangedMeanwhile(stands)
+    current = rule_json.to_json(rule_of(row))
+    if own_fields(current) != dict(shown):
+        raise ChangedMeanwhile(current)
     return await rule_sets.change(
         session,
         caller,
@@ -71,8 +71,8 @@ async def reorder(
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    stand = [row.id for row in await all_rows(session, PricingRule, caller.seller_id)]
-    if stand != list(shown):
+    present = [row.id for row in await all_rows(session, PricingRule, caller.seller_id)]
+    if present != list(shown):
         raise errors.ChangedSince("the rules stand in another order by now; look at them again")
     return await rule_sets.reorder(session, caller, ids, now, override_reason)
 
@@ -91,9 +91,9 @@ async def change_settings(
     await sync_state.locked(session, caller.seller_id)
     account = await sale_sets.settings_of(session, caller)
     await session.refresh(account)
-    stands = settings_texts(plain_settings(account, list(shown)))
-    if any(stands[name] != text for name, text in shown.items() if name in body):
-        raise ChangedMeanwhile(stands)
+    current = settings_texts(plain_settings(account, list(shown)))
+    if any(current[name] != text for name, text in shown.items() if name in body):
+        raise ChangedMeanwhile(current)
     await sale_sets.change_settings(session, caller, body, now)
 
 

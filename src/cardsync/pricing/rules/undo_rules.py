@@ -29,9 +29,9 @@ IMAGES: Final = RowImages(
 )
 
 
-def told(row: PricingRule) -> dict[str, Any]:
+def rule_json_of(row: PricingRule) -> dict[str, Any]:
     """Return a rule as the API tells it."""
-    return rule_json.told(rule_of(row))
+    return rule_json.to_json(rule_of(row))
 
 
 def differing(rule: Image, other: Image) -> dict[str, Any]:
@@ -74,8 +74,11 @@ def changed_since(what: str, otherwise: Otherwise, became: Image | None) -> erro
     """Say how a row with a name does not stand as it became. Pure."""
     id, standing, columns = otherwise
     if standing is None or became is None:
-        there, told = standing or became or {}, "was deleted since" if became else "is there again"
-        return errors.ChangedSince(f"{what} {id} “{there['name']}” {told}")
+        there, rule_json_of = (
+            standing or became or {},
+            "was deleted since" if became else "is there again",
+        )
+        return errors.ChangedSince(f"{what} {id} “{there['name']}” {rule_json_of}")
     if "settings" in columns:
         stored, meant = standing["settings"], became["settings"]
         fields = [name for name in stored | meant if stored.get(name) != meant.get(name)]

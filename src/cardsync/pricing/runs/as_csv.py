@@ -36,6 +36,6 @@ async def runs_as_csv(
 
 def _line(row: PriceRun) -> Sequence[Any]:
     body = run_body(row)
-    told = {name: getattr(body, name) for name in COLUMNS}
-    told["blocked"] = sum(body.blocked.values())
-    return [told[name] for name in COLUMNS]
+    cells = {name: getattr(body, name) for name in COLUMNS}
+    cells["blocked"] = sum(body.blocked.values())
+    return [cells[name] for name in COLUMNS]

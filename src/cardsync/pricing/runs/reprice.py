@@ -136,12 +136,12 @@ async def following(
 
     Until such a run has ended, the upload's agent has no prices to fetch.
     """
-    told = PriceRun.state.in_(("running", "awaiting_review", "discarded"))
+    open_or_judged = PriceRun.state.in_(("running", "awaiting_review", "discarded"))
     follows = PriceRun.summary["follows"].as_integer()
     statement = select(PriceRun).where(
         PriceRun.seller_id == seller_id,
         PriceRun.upload_id.is_(None),
-        told,
+        open_or_judged,
         follows.in_(upload_ids),
     )
     found = await session.scalars(statement.order_by(PriceRun.id))
@@ -265,8 +265,8 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         stock.run.now,
         stock.run.sales,
     )
-    told = asdict(engine.summary(priced))
-    counts: dict[str, Any] = {name: told[name] for name in _COUNTED}
+    summary = asdict(engine.summary(priced))
+    counts: dict[str, Any] = {name: summary[name] for name in _COUNTED}
     # The rules that govern a card, so that Today can name those that govern none.
     counts["rules"] = priced["rule_id"].drop_nulls().unique().sort().to_list()
     full = account.entitlements(run.started_at).sync_mode == "full"
@@ -407,7 +407,7 @@ async def _end(
         if ended is None:
             ended = Ended(await fingerprint(session, lease.seller_id), completed=False)
         else:
-            ended = await _told(session, run, ended, changed)
+            ended = await _with_task(session, run, ended, changed)
         await settle(session, own, ended, now)
         session.add(
             Activity(
@@ -422,7 +422,7 @@ async def _end(
         await sync_state.release_lease(session, lease)
 
 
-async def _told(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:
+async def _with_task(session: AsyncSession, run: PriceRun, ended: Ended, changed: int) -> Ended:
     """Add whether the agent gets a task. An upload that shows the old prices has them offered again,
     as after an import without a run.
     """

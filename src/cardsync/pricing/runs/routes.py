@@ -152,8 +152,8 @@ async def preview_prices(
         if format is not None:
             table = await asyncio.to_thread(preview.every_card, out, format)
             return Response(table, media_type=preview.FORMATS[format])
-        told = await preview.told(session, caller, stock, out)
-    return Response(msgspec.convert(told, Preview))
+        answer = await preview.figures(session, caller, stock, out)
+    return Response(msgspec.convert(answer, Preview))
 
 
 @get(
@@ -228,7 +228,7 @@ async def preview_draft_rule(
         "one_in": found.one_in,
         "shadowed_by": found.shadowed_by,
     }
-    return msgspec.convert(found.told | own, DraftPreview)
+    return msgspec.convert(found.figures | own, DraftPreview)
 
 
 @post(
@@ -280,8 +280,8 @@ async def backtest_prices(
     async with database.bounded(
         caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
     ) as session:
-        told = await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
-    return msgspec.convert(told, Backtest)
+        answer = await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
+    return msgspec.convert(answer, Backtest)
 
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
@@ -308,8 +308,8 @@ async def explain_price(
 ) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
-    return msgspec.convert(told, Explanation)
+        answer = await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
+    return msgspec.convert(answer, Explanation)
 
 
 @get(
@@ -328,8 +328,8 @@ async def receipt_then(
     if moment is None:
         raise errors.InvalidPayload("at: must be a time, as 2026-11-21T08:00:00Z")
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await breakdown_at(session, caller, store, marketplace_id, moment)
-    return msgspec.convert(told, ReceiptThen)
+        answer = await breakdown_at(session, caller, store, marketplace_id, moment)
+    return msgspec.convert(answer, ReceiptThen)
 
 
 @post(

@@ -109,19 +109,19 @@ _COUNTS: Final = ("cards", "priced", "changed", "held", "reviewed")
 
 
 def run_body(run: PriceRun) -> PriceRunShown:
-    told: dict[str, Any] = run.summary
+    fields: dict[str, Any] = run.summary
     return msgspec.convert(
         {
             "id": run.id,
             "trigger": run.trigger,
             "state": run.state,
-            "upload_id": run.upload_id or told.get("follows"),
+            "upload_id": run.upload_id or fields.get("follows"),
             "started_at": clock.rfc3339(run.started_at),
             "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
-            **{name: told.get(name) or 0 for name in _COUNTS},
-            "blocked": told.get("blocked") or {},
-            **{name: told.get(name) for name in ("up", "down")},
-            **{name: money(told.get(name)) for name in ("up_value", "down_value")},
+            **{name: fields.get(name) or 0 for name in _COUNTS},
+            "blocked": fields.get("blocked") or {},
+            **{name: fields.get(name) for name in ("up", "down")},
+            **{name: money(fields.get(name)) for name in ("up_value", "down_value")},
         },
         PriceRunShown,
     )

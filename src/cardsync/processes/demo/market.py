@@ -66,8 +66,8 @@ async def observe(settings: Settings, seller_id: int) -> str:
 
 
 def _file(cards: Sequence[Any], now: datetime) -> str:
-    told = io.StringIO()
-    writer = csv.writer(told)
+    output = io.StringIO()
+    writer = csv.writer(output)
     writer.writerow(HEADER)
     # The dearest card was bought out; others are listed for more, or sell for more.
     for place, card in enumerate(cards):
@@ -80,7 +80,7 @@ def _file(cards: Sequence[Any], now: datetime) -> str:
                 (card.product, card.condition, card.printing, card.language, amount, quantity,
                  clock.rfc3339(sold_at) if sold_at else "", fetched, observed)
             )  # fmt: skip
-    return told.getvalue()
+    return output.getvalue()
 
 
 _Row = tuple[Decimal, int, datetime | None, datetime]

@@ -17,7 +17,7 @@ MOST_WAIT = 60.0
 SHIPPING = {"pwe": "in a plain envelope", "tracked": "tracked", "expedited": "expedited"}
 
 
-def tell_sent(console: Console, event: dict[str, Any]) -> None:
+def show_sent(console: Console, event: dict[str, Any]) -> None:
     match event:
         case {"event": "rows_sent", "rows": rows, "text": text}:
             console.print(f"[green]✓[/] {text}" if rows else f"[yellow]![/] {text}")
@@ -91,11 +91,11 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _refunds(orders: list[dict[str, Any]]) -> str:
     refunded = [order for order in orders if order["refund_amt"] is not None]
-    told = ", ".join(
+    counted = ", ".join(
         f"{order['refund_amt']} ({order['refund_type']}, {order['refund_reason']})"
         for order in refunded
     )
-    return told or "none"
+    return counted or "none"
 
 
 def _sales(orders: list[dict[str, Any]]) -> str:

@@ -162,14 +162,14 @@ def _pulled(orders: Sequence[Order]) -> Iterable[list[object]]:
                 "Rarity",
             )
         ]
-        told = " | ".join(f"{number}:{count}" for number, count in pairs)
+        numbers = " | ".join(f"{number}:{count}" for number, count in pairs)
         yield [
             *names,
             sum(count for _, count in pairs),
             "",
             "01/01/2025 00:00:00",
             sku,
-            told,
+            numbers,
         ]
 
 

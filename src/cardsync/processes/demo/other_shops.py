@@ -47,14 +47,14 @@ def stock_of(shop: Shop) -> bytes:
     """Return the export of a shop: all of the demo's rows but a third, at its prices."""
     with demo_catalog.INVENTORY.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
-        told = io.StringIO()
-        writer = csv.DictWriter(told, reader.fieldnames or [], quoting=csv.QUOTE_ALL)
+        output = io.StringIO()
+        writer = csv.DictWriter(output, reader.fieldnames or [], quoting=csv.QUOTE_ALL)
         writer.writeheader()
         for at, row in enumerate(reader):
             price = _price(row)
             if price is not None and at % 3 != shop.part:
                 writer.writerow(row | {PRICE: str((price * shop.factor).quantize(_CENT))})
-    return told.getvalue().encode()
+    return output.getvalue().encode()
 
 
 def _price(row: dict[str, Any]) -> Decimal | None:

@@ -158,7 +158,7 @@ def _first_cycle(settings: Settings, demo: DemoSeller) -> list[int]:
     console.rule("[bold]one cycle, as the seller's agent runs it", align="left")
     uploads: list[int] = []
     for event in _agent_events(settings, demo):
-        _tell(event)
+        _show(event)
         uploads += event.get("upload_ids", [])
     return uploads
 
@@ -179,10 +179,10 @@ def _agent_events(settings: Settings, demo: DemoSeller) -> Iterator[dict[str, An
                 yield json.loads(line)
 
 
-def _tell(event: dict[str, Any]) -> None:
+def _show(event: dict[str, Any]) -> None:
     match event:
         case {"event": "upload_done", "report": report}:
-            _tell_report(report)
+            _show_report(report)
         case {"event": "export_saved", "path": path, "rows": rows}:
             console.print(f"[green]✓[/] {rows} price updates saved: [bold]{path}[/]")
         case {"event": "cycle_started", **rest}:
@@ -194,10 +194,10 @@ def _tell(event: dict[str, Any]) -> None:
         case {"event": name, **rest} if name in ("error", "warning"):
             console.print(f"[yellow]![/] {rest.get('message', name)}")
         case _:
-            order_files.tell_sent(console, event)
+            order_files.show_sent(console, event)
 
 
-def _tell_report(report: dict[str, Any]) -> None:
+def _show_report(report: dict[str, Any]) -> None:
     console.print(
         f"[green]✓[/] {report['rows']} rows read: {report['matched']} matched, {report['provisional']} provisional, "
         f"{report['rejected_count']} rejected, {report['duplicates']} duplicate"
@@ -259,12 +259,12 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
     )  # fmt: skip
     run = Run(rules, SellerPricing(), row["priced_at"])
     priced = engine.price(card, rules, run.seller, run.now)
-    told = {
+    facts = {
         step["name"]: str(step["summary"])
         for step in sentences.explain(priced.row(0, named=True), run)
     }
     return " ".join(
-        told[name] for name in ("price_source", "formula", "bounds", "cap") if name in told
+        facts[name] for name in ("price_source", "formula", "bounds", "cap") if name in facts
     )
 
 
