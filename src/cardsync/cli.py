@@ -105,7 +105,7 @@ def _sentence(e: Exception) -> str | None:
             "cardsync.inventory.price_commands:price",
             "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",
         ),
-        "pricing": Command("cardsync.pricing.commands:pricing", "Look after price runs."),
+        "pricing": Command("cardsync.pricing.commands:pricing", "Look after pricing runs."),
     },
 )
 @click.version_option(__version__)

@@ -170,7 +170,7 @@ def _members(kind: inspect.Type | None) -> list[inspect.Type]:
 
 
 def _at(shape: Any, path: str, given: Any) -> inspect.Type | None:
-    """Return the type at a path of msgspec's; None where it cannot be told. Of structs that a tag
+    """Return the type at a path of msgspec's; None where it cannot be known. Of structs that a tag
     tells apart, the tags in `given` choose.
     """
     kinds: list[inspect.Type] = [_kind_of(shape)]
@@ -233,7 +233,7 @@ def _words(kind: inspect.Type | None) -> list[str]:
 
 
 def _needed(kind: inspect.Type | None) -> str:
-    """Return what a value must be; nothing where that cannot be told. That a value may be null
+    """Return what a value must be; nothing where that cannot be known. That a value may be null
     is said of no field: whoever leaves it out says the same.
     """
     match kind:

@@ -350,7 +350,7 @@ class Settings(BaseSettings):
     receipt_retention_days: int = Field(
         730,
         ge=1,
-        description="Receipts of price runs are kept so long; without them a price is explained by today's rules alone",
+        description="Receipts of pricing runs are kept so long; without them a price is explained by today's rules alone",
     )
     activity_retention_days: int = Field(
         730,

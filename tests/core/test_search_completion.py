@@ -65,7 +65,7 @@ def test_a_term_is_completed(text, offered):
 
 
 def test_lists_tell_their_names():
-    assert [(one.text, one.told, one.at) for one in complete("a list:bin", OWN)] == [
+    assert [(one.text, one.detail, one.at) for one in complete("a list:bin", OWN)] == [
         ("list:binder", "My Binder", 2)
     ]
 

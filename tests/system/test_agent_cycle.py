@@ -109,7 +109,7 @@ class Shop:
         return self.seller.sql("SELECT * FROM sync_state WHERE seller_id = %(seller)s")[0]
 
     def assert_done_once(self, *, placed: bool = True, status: str = FULL) -> None:
-        """One upload, one import, one file of prices, one log of it, no lock."""
+        """One upload, one import, one price file, one log of it, no lock."""
         [upload] = self.uploads()
         assert upload["state"] == "done"
         [cycle] = self.cycles()

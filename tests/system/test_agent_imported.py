@@ -33,7 +33,7 @@ def imported(
 
 
 def cycle(seller: Seller, folder: Path) -> Path:
-    """One sync of the inventory; the file of prices that came down."""
+    """One sync of the inventory; the price file that came down."""
     command = [
         sys.executable,
         "-m",

@@ -116,8 +116,8 @@ async def _end(
 
 async def is_known(session: AsyncSession) -> bool:
     """Return whether the database knows the seal of this process."""
-    asked = {"told": "ready", "proof": _proof(session, "ready", ())}
-    return bool(await session.scalar(text("SELECT is_sealed(:told, :proof)"), asked))
+    asked = {"message": "ready", "proof": _proof(session, "ready", ())}
+    return bool(await session.scalar(text("SELECT is_sealed(:message, :proof)"), asked))
 
 
 async def _run(

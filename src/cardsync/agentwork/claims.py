@@ -54,7 +54,7 @@ _CLAIM = f"""
         SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
          WHERE seller_id = :seller AND status = 'pending' AND kind = ANY(CAST(:kinds AS text[]))
            AND created_at <= :now
-           AND (:told = 1 OR EXISTS (
+           AND (:kinds_known = 1 OR EXISTS (
                 SELECT FROM sync_state s WHERE s.seller_id = :seller
                    AND (s.agent_kinds IS NULL OR agent_task.kind = ANY (s.agent_kinds))))
          ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
@@ -70,18 +70,18 @@ _CLAIM = f"""
 """
 _END = f"""
     UPDATE agent_task
-       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending' ELSE CAST(:told AS text) END,
+       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending' ELSE CAST(:ended_as AS text) END,
            finished_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL ELSE CAST(:now AS timestamptz) END,
            claimed_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL ELSE claimed_at END,
            attempt = attempt + :counts, result = CAST(:result AS jsonb), error = CAST(:error AS jsonb),
-           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
+           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
      WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now
     RETURNING id
 """
 # It runs before the end, which is what it looks for; the seller's row is locked.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
-    SELECT t.seller_id, CAST(:actor AS text), 'task.' || CAST(:told AS text),
+    SELECT t.seller_id, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
            'task ' || t.id || ': ' || t.kind || CAST(:become AS text), CAST(:request AS text), CAST(:now AS timestamptz)
       FROM agent_task t
      WHERE t.seller_id = :seller AND t.id = :id AND t.status = 'claimed' AND t.token_hash = :hash AND t.claim_expires_at > :now
@@ -89,7 +89,7 @@ _NOTE = """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
 # A task that ended while an agent had it in hand: its reported import completed the task.
 _ENDED_BEFORE = """
-    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
+    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = CAST(:hash AS bytea), ended_as = CAST(:ended_as AS text)
      WHERE seller_id = :seller AND id = :id
 """
 
@@ -176,7 +176,7 @@ async def _hand_out(
     note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {
-        "seller": seller_id, "said": said, "told": int(said is not None), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
+        "seller": seller_id, "said": said, "kinds_known": int(said is not None), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
         "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
     }  # fmt: skip
     _, back, _, rows, _ = await in_one_message(session, statements, values)
@@ -255,7 +255,7 @@ def _values(seller_id: int, task_id: int, outcome: Outcome, hashed: bytes) -> di
         "seller": seller_id,
         "id": task_id,
         "hash": hashed,
-        "told": outcome.status,
+        "ended_as": outcome.status,
         "result": _json(outcome.result),
     }
 

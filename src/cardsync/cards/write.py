@@ -25,7 +25,7 @@ from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import Database
 from cardsync.database.transaction_settings import committed_before_the_disk
 from cardsync.search.folding import search_columns
-from cardsync.seller_state.state import Lease, hold_lease, look
+from cardsync.seller_state.state import Lease, check_lease, hold_lease
 from cardsync.work.piece import LeaseLost
 
 WRITERS = 2
@@ -341,7 +341,7 @@ async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
     Raises LeaseLost or CancelRequested.
     """
     for slab in gone:
-        await look(session, writer.lease)
+        await check_lease(session, writer.lease)
         await _settle(session, writer, slab, await asyncio.to_thread(_encoded, slab))
         await session.execute(text("DROP TABLE incoming"))
 

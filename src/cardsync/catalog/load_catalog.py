@@ -248,7 +248,7 @@ async def _described_by_others(session: AsyncSession, source: str) -> int:
     )
     await session.execute(
         text(f"""
-            CREATE TEMP TABLE told ON COMMIT DROP AS
+            CREATE TEMP TABLE described ON COMMIT DROP AS
             SELECT identity, id FROM (
                 SELECT i.identity, p.id,
                        count(*) OVER (PARTITION BY i.identity) AS theirs,
@@ -268,12 +268,14 @@ async def _described_by_others(session: AsyncSession, source: str) -> int:
         session,
         f"""
             UPDATE product p SET {sets}, vanished_at = NULL
-              FROM told t JOIN incoming i ON i.identity = t.identity
+              FROM described t JOIN incoming i ON i.identity = t.identity
              WHERE p.id = t.id AND ({lacks} OR p.vanished_at IS NOT NULL)
         """,
         {},
     )
-    await session.execute(text("DELETE FROM incoming i USING told t WHERE t.identity = i.identity"))
+    await session.execute(
+        text("DELETE FROM incoming i USING described t WHERE t.identity = i.identity")
+    )
     return filled
 
 

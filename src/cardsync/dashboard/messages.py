@@ -101,8 +101,8 @@ MESSAGES: Final[dict[str, str]] = {
     "test_deleted": f"The test is deleted. {_UNDO}",
     "run_confirm": "The prices are confirmed, and the run goes on.",
     "run_discard": "The run's prices are discarded; targets stay as they were.",
-    "run_confirmed": "The price run is confirmed.",
-    "run_discarded": "The price run is discarded.",
+    "run_confirmed": "The pricing run is confirmed.",
+    "run_discarded": "The pricing run is discarded.",
     # reviews and advice
     "none_chosen": "No price was chosen.",
     "prices_accepted": "# [price is|prices are] accepted.",

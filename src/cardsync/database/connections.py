@@ -131,11 +131,11 @@ async def still_there(connection: Connection) -> None:
         await AsyncConnectionPool.check_connection(connection)
 
 
-def look_before_use(engine: AsyncEngine) -> None:
+def check_before_use(engine: AsyncEngine) -> None:
     """Add the same check to the pool of sessions."""
     dialect = engine.dialect
 
-    def look(connection: Any, *_: object) -> None:
+    def check(connection: Any, *_: object) -> None:
         if connection.driver_connection.closed:
             raise DisconnectionError
         if not _speaks(connection.driver_connection):
@@ -145,4 +145,4 @@ def look_before_use(engine: AsyncEngine) -> None:
         except (psycopg.Error, DBAPIError) as e:
             raise DisconnectionError from e
 
-    event.listen(engine.sync_engine.pool, "checkout", look)
+    event.listen(engine.sync_engine.pool, "checkout", check)

@@ -28,7 +28,7 @@ from cardsync.database.connections import (
     RECONNECT_SECONDS,
     BoundedConnection,
     Connection,
-    look_before_use,
+    check_before_use,
     still_there,
 )
 from cardsync.database.hot_reads import PolledReads
@@ -83,7 +83,7 @@ class Database:
                 "connect_timeout": CONNECT_SECONDS,
             },
         )
-        look_before_use(engine)
+        check_before_use(engine)
         hot: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             plain,
             connection_class=BoundedConnection.within(hot_seconds),

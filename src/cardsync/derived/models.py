@@ -37,7 +37,7 @@ class ListedValue(Base):
 
 
 class ShopFigures(Base):
-    """The figures of the stock after the last import or price run."""
+    """The figures of the stock after the last import or pricing run."""
 
     __tablename__ = "shop_figures"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -54,8 +54,8 @@ class ShopFigures(Base):
     asked: Mapped[int]
     asked_value: Mapped[Decimal] = mapped_column(Sum)
     asked_since: Mapped[datetime | None] = mapped_column(Moment)
-    # The last completed price run: how many cards it asks for more and for less than they have, and
-    # by how much in all.
+    # The last completed pricing run: how many cards it asks for more and for less than they have,
+    # and by how much in all.
     run_id: Mapped[int | None] = mapped_column(BigInteger)
     rises: Mapped[int]
     rises_value: Mapped[Decimal] = mapped_column(Sum)

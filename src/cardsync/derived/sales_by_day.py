@@ -181,8 +181,8 @@ _PACE: Final = f"""
 """
 _KEPT: Final = """
     INSERT INTO sales_kept (seller_id, ordered, zone, kept_at)
-    SELECT CAST(:seller AS bigint), told.ordered, :zone, :now
-      FROM unnest(CAST(:days AS date[])) AS told (ordered)
+    SELECT CAST(:seller AS bigint), given.ordered, :zone, :now
+      FROM unnest(CAST(:days AS date[])) AS given (ordered)
 """
 _DONE: Final = """
     DELETE FROM sales_stale WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))

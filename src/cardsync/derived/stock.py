@@ -161,8 +161,8 @@ async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
 STOCK = Kept[None](
     Figure.STOCK,
     tables=("listed_value", "shop_figures"),
-    source="cards with their targets, held prices and history, and the last price run",
-    marked_by="an import or a price run that has ended",
+    source="cards with their targets, held prices and history, and the last pricing run",
+    marked_by="an import or a pricing run that has ended",
     meanwhile="Today shows the figures of the last refresh with their time",
     refresh=_refresh,
 )

@@ -205,18 +205,18 @@ class _Filling:
         """Let another line take its copies elsewhere, so that this one gets some; say whether
         that was possible. This is a step of a maximal flow.
         """
-        came: dict[int, list[tuple[int, int]]] = {line: []}
+        reached: dict[int, list[tuple[int, int]]] = {line: []}
         waiting = [line]
         for other in waiting:
             for at in self.of_line[other]:
                 stock = self.offers[at].stock
                 if self.stock[stock]:
-                    self._move([*came[other], (at, at)], line, stock)
+                    self._move([*reached[other], (at, at)], line, stock)
                     return True
                 for held in self.of_stock[stock]:
                     behind = self.offers[held].line
-                    if self.copies[held] and behind not in came:
-                        came[behind] = [*came[other], (at, held)]
+                    if self.copies[held] and behind not in reached:
+                        reached[behind] = [*reached[other], (at, held)]
                         waiting.append(behind)
         return False
 

@@ -176,7 +176,7 @@ async def accept_bytes(
     settings: Settings,
     body: AsyncIterable[bytes],
     content_type: str,
-    came: Arrival,
+    arrived: Arrival,
     plain_most: int = limits.BODY_WIRE_BYTES,
 ) -> int:
     """Accept the raw form of POST /sync. Returns the upload's id, committed."""
@@ -187,7 +187,7 @@ async def accept_bytes(
         key = private_key(caller.seller_id, "csv")
         await store.write(key, path)
     async with database.tenant(caller.seller_id) as session:
-        return await _accept(session, caller, settings, came, source_key=None, storage_key=key)
+        return await _accept(session, caller, settings, arrived, source_key=None, storage_key=key)
 
 
 async def accept_named(
@@ -203,8 +203,8 @@ async def accept_named(
     Raises ObjectStorePipelineDisabled, InvalidProductLine, InvalidObjectKey, PayloadTooLarge.
     """
     _need_pipeline(caller)
-    came = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
-    return await accept_key(database, caller, store, settings, named.key, came)
+    arrived = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
+    return await accept_key(database, caller, store, settings, named.key, arrived)
 
 
 async def accept_key(
@@ -213,7 +213,7 @@ async def accept_key(
     store: Store,
     settings: Settings,
     key: Any,
-    came: Arrival,
+    arrived: Arrival,
 ) -> int:
     """Find the upload that the same key made before, whatever its cycle."""
     match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
@@ -222,9 +222,9 @@ async def accept_key(
     async with database.tenant(caller.seller_id) as session:
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
             return known
-        if came.product_line is None:
-            came = replace(came, product_line=await _line_of(session, caller.seller_id, key))
-            _refuse_line(caller, came.product_line)
+        if arrived.product_line is None:
+            arrived = replace(arrived, product_line=await _line_of(session, caller.seller_id, key))
+            _refuse_line(caller, arrived.product_line)
     copy = private_key(caller.seller_id, "csv")
     try:
         await store.copy(key, copy)
@@ -244,7 +244,7 @@ async def accept_key(
                 RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key
             )
         )
-        return await _accept(session, caller, settings, came, source_key=key, storage_key=copy)
+        return await _accept(session, caller, settings, arrived, source_key=key, storage_key=copy)
 
 
 async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
@@ -273,7 +273,7 @@ async def _accept(
     session: AsyncSession,
     caller: Caller,
     settings: Settings,
-    came: Arrival,
+    arrived: Arrival,
     *,
     source_key: str | None,
     storage_key: str,
@@ -284,24 +284,24 @@ async def _accept(
     await cancel.end_left(session, caller.seller_id, now)
     # The statement takes the seller's row lock first, so ids commit in the order of acceptance.
     trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
-    await place_cycle(session, caller.seller_id, came.sync_cycle_id, trigger, now)
+    await place_cycle(session, caller.seller_id, arrived.sync_cycle_id, trigger, now)
     upload = Upload(
         seller_id=caller.seller_id,
         stream="inventory",
         source_key=source_key,
         storage_key=storage_key,
-        product_line=came.product_line,
-        sync_cycle_id=came.sync_cycle_id,
-        exported_at=came.exported_at,
+        product_line=arrived.product_line,
+        sync_cycle_id=arrived.sync_cycle_id,
+        exported_at=arrived.exported_at,
         received_at=now,
     )
     session.add(upload)
     await session.flush()
-    if came.mends is None:
+    if arrived.mends is None:
         summary = f"upload {upload.id}: inventory"
         note(session, caller, "upload.accepted", summary, now)
     else:
-        summary = f"upload {upload.id}: the rejected rows of upload {came.mends}, mended"
+        summary = f"upload {upload.id}: the rejected rows of upload {arrived.mends}, mended"
         note(session, caller, "upload.mended", summary, now)
     await mark_due(session, caller.seller_id, "inventory")
     await enqueue(session, drain_inventory, seller_id=caller.seller_id)

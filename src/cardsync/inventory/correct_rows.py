@@ -115,7 +115,7 @@ async def mend(
     whole = await asyncio.to_thread(rejected_rows.merged, data, rejected_text, mended)
     now = clock.now()
     moment = clock.rfc3339(upload.exported_at)
-    came = accept_inventory.arrival(caller, upload.product_line, None, moment, now)
+    arrived = accept_inventory.arrival(caller, upload.product_line, None, moment, now)
     return await accept_inventory.accept_bytes(
         database,
         caller,
@@ -123,7 +123,7 @@ async def mend(
         settings,
         _parts(whole),
         "text/csv",
-        replace(came, mends=upload_id),
+        replace(arrived, mends=upload_id),
         limits.PRESIGNED_PLAIN_BYTES,
     )
 

@@ -87,7 +87,7 @@ async def _nothing_left(work: Work, seller_id: int) -> bool:
     if lease is None:
         return False
     try:
-        await finish.let_go(work, lease)
+        await finish.settle_and_release(work, lease)
     except LeaseLost:
         log.warning("lease_lost", seller_id=seller_id, stream=STREAM)
     return True

@@ -94,7 +94,7 @@ async def _end_run(
     outcome: Outcome,
     now: datetime,
 ) -> None:
-    """End the price run of the upload with its counts."""
+    """End the pricing run of the upload with its counts."""
     report = outcome.report
     counts = {
         "priced": report["priced"],
@@ -132,7 +132,7 @@ def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> 
     )
 
 
-async def let_go(work: Work, lease: Lease) -> None:
+async def settle_and_release(work: Work, lease: Lease) -> None:
     """Settle the export after a run that did not end by itself: store its fingerprint if the run
     changed it, then release the lease.
 

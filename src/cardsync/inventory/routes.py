@@ -167,7 +167,9 @@ async def upload_inventory(
     else:
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
         # A client without a value may send an empty header.
-        came = accept_inventory.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
+        arrived = accept_inventory.arrival(
+            caller, x_product_line or None, cycle, x_exported_at, now
+        )
         body = request.stream()
         upload_id = await accept_inventory.accept_bytes(
             database,
@@ -176,7 +178,7 @@ async def upload_inventory(
             settings,
             body,
             content_type,
-            came,
+            arrived,
         )
     return Accepted("accepted", upload_id)
 

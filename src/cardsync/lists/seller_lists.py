@@ -39,7 +39,7 @@ _LISTS = f"""
 
 
 async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[CardListBody]:
-    """Return all lists; `asked` is the card for which `member` is told, given by `card_id` or
+    """Return all lists; `asked` is the card for which `member` is shown, given by `card_id` or
     `marketplace_id`, or empty.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}

@@ -225,10 +225,10 @@ class _CellIds:
             text("""
                 INSERT INTO market_cell (condition, printing, language)
                 SELECT * FROM unnest(CAST(:condition AS text[]), CAST(:printing AS text[]),
-                                     CAST(:language AS text[])) AS told (condition, printing, language)
+                                     CAST(:language AS text[])) AS given (condition, printing, language)
                  WHERE NOT EXISTS (SELECT FROM market_cell c
                                     WHERE (c.condition, c.printing, c.language)
-                                        = (told.condition, told.printing, told.language))
+                                        = (given.condition, given.printing, given.language))
                 ON CONFLICT DO NOTHING
             """),
             {name: distinct[name].to_list() for name in _CELL},

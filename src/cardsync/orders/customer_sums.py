@@ -49,8 +49,8 @@ _ORDERS: Final = f"""
 """
 _NAME: Final = """
     INSERT INTO customer_order (seller_id, order_id, name)
-    SELECT CAST(:seller AS bigint), told.order_id, told.name
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:names AS bigint[])) AS told (order_id, name)
+    SELECT CAST(:seller AS bigint), given.order_id, given.name
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:names AS bigint[])) AS given (order_id, name)
     ON CONFLICT (seller_id, order_id) DO UPDATE SET name = excluded.name
 """
 _COUNTED: Final = """

@@ -159,12 +159,12 @@ async def _without_sku(
          WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
            AND order_id IN (SELECT order_id FROM replaced)
     """
-    come = f"""
+    arrived = f"""
         INSERT INTO order_item (seller_id, order_id, {", ".join(FIELDS)})
         SELECT :seller, i.order_id, {given} FROM found i
          WHERE {own} AND i.order_id IN (SELECT order_id FROM replaced) ORDER BY i.row
     """
-    return await run(session, gone, values) + await run(session, come, values)
+    return await run(session, gone, values) + await run(session, arrived, values)
 
 
 SUMS_SQL = f"""

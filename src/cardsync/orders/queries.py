@@ -77,7 +77,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
         values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
     order = page_order(wanted)
     if not wanted.tallied:
-        return await _looked_through(reading, values, wanted, order)
+        return await _scanned(reading, values, wanted, order)
     tallied, more = tallied_conditions(wanted)
     status, of_statuses = of_status(wanted)
     number, counted, of_tally = tally_conditions(wanted)
@@ -133,7 +133,7 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
     return ids + await _column(reading, _page(none, order.by), rest)
 
 
-async def _looked_through(
+async def _scanned(
     reading: Reading,
     values: Values,
     wanted: OrderFilter,

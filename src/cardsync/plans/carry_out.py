@@ -186,7 +186,7 @@ async def _reprice(
     __: Settings,
 ) -> OwnDone:
     run_id = await reprice.request(session, caller, now)
-    return run_id, f"Price run {run_id} begins."
+    return run_id, f"Pricing run {run_id} begins."
 
 
 async def _rollback(

@@ -22,7 +22,7 @@ from cardsync.storage import ObjectMissing, Store, open_store
 
 @click.group()
 def pricing() -> None:
-    """Look after price runs."""
+    """Look after pricing runs."""
 
 
 @pricing.command("replay")
@@ -41,7 +41,7 @@ def pricing_replay(run_id: int, as_json: bool) -> None:
         click.echo(json.dumps({"run_id": run_id, "cards": cards, "differ": differ}))
     else:
         click.echo(
-            f"price run {run_id}: {cards - differ:,} of {cards:,} cards come to the same price"
+            f"pricing run {run_id}: {cards - differ:,} of {cards:,} cards come to the same price"
         )
     if differ:
         raise SystemExit(1)
@@ -65,7 +65,8 @@ def pricing_replay_all(seller_id: int, as_json: bool) -> None:
     for run in [] if as_json else runs:
         said = f"{run['cards'] - run['differ']:,} of {run['cards']:,} cards come to the same price"
         click.echo(
-            f"price run {run['run_id']}: {said if run['kept'] else 'its receipts are no longer kept'}"
+            f"pricing run {run['run_id']}: "
+            f"{said if run['kept'] else 'its receipts are no longer kept'}"
         )
     if any(run["differ"] for run in runs):
         raise SystemExit(1)
@@ -125,12 +126,13 @@ async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
         key = run.summary.get("receipts")
         if key is None:
             raise errors.CommandError(
-                f"price run {run_id} has no receipts: no sync made it, or attribution logging was off"
+                f"pricing run {run_id} has no receipts: no sync made it, or attribution logging"
+                " was off"
             )
         try:
             return await store.read(key)
         except ObjectMissing:
             raise errors.CommandError(
-                f"the receipts of price run {run_id} are no longer in the object store"
+                f"the receipts of pricing run {run_id} are no longer in the object store"
             ) from None
-    raise errors.CommandError(f"there is no price run {run_id}")
+    raise errors.CommandError(f"there is no pricing run {run_id}")

@@ -103,7 +103,7 @@ class Kind:
 
 
 class Decided(NamedTuple):
-    """`run_id` is the price run of accepted prices."""
+    """`run_id` is the pricing run of accepted prices."""
 
     decided: int
     refused: Sequence[Refused]
@@ -119,7 +119,8 @@ async def decide(
     answer: Answer,
     now: datetime,
 ) -> Decided:
-    """Decide each proposal that still is as it was seen; the others are told with their reasons.
+    """Decide each proposal that still is as it was seen; the others are returned with their
+    reasons.
 
     Raises OwnerRequired, what the kind raises, and the one reason if nothing could be decided.
     """
@@ -196,7 +197,7 @@ async def take_back(
     now: datetime,
     at: datetime | None = None,
 ) -> None:
-    """Let proposals wait again that still are as they were decided, at that moment if it is told.
+    """Let proposals wait again that still are as they were decided, at that moment if one is given.
     Raises ChangedSince, and what the kind raises where it cannot put back what was accepted.
     """
     caller.must_be_owner()

@@ -166,7 +166,7 @@ RECOMMENDATIONS = Kept[Read](
     Figure.RECOMMENDATIONS,
     tables=("proposal", "recommendation_scan"),
     source="cards, rules, pins, market evidence and the shop's own sales",
-    marked_by="an import and a price run",
+    marked_by="an import and a pricing run",
     meanwhile="the queue has the last generation and its time; each row has its expiry and revision",
     refresh=_refresh,
     read=_read,
@@ -319,7 +319,7 @@ async def _apply_by_itself(
         state.seller_id,
         ACTOR,
         "recommendations.auto_applied",
-        f"{len(sure):,} recommended prices applied in automatic mode, price run {run_id}",
+        f"{len(sure):,} recommended prices applied in automatic mode, pricing run {run_id}",
         now,
     )
 

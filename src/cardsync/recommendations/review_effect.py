@@ -153,8 +153,8 @@ def effect_of_draw(followed: Sequence[Brought], held: Sequence[Brought]) -> Effe
     half = _Z * (net_spread + control_spread).sqrt()
     low, high = difference - half, difference + half
     verdict: Verdict = "more" if low > 0 else "less" if high < 0 else "no_difference"
-    told = (round(net), round(control), round(difference), round(low), round(high))
-    return Effect(*counts, *told, verdict, _HELD_REASONS[verdict])
+    rounded = (round(net), round(control), round(difference), round(low), round(high))
+    return Effect(*counts, *rounded, verdict, _HELD_REASONS[verdict])
 
 
 def _mean(group: Sequence[Brought]) -> tuple[Decimal, Decimal]:

@@ -67,7 +67,7 @@ class RecommendationsShown(msgspec.Struct):
 
 
 class DecisionShown(msgspec.Struct):
-    """`run_id` is the price run of an accepted price."""
+    """`run_id` is the pricing run of an accepted price."""
 
     status: Literal["accepted", "dismissed", "snoozed", "preview_queued"]
     revision: str

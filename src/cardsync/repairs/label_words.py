@@ -88,7 +88,7 @@ def without_asides(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def named(text: str) -> tuple[str, ...]:
-    """The telling words of a name that a program gives: `import-button-old` says import."""
+    """The distinctive words of a name that a program gives: `import-button-old` says import."""
     found = distinctive(text)
     while len(found) > 1 and (found[-1] in _LAST or found[-1] == "1"):
         found = found[:-1]

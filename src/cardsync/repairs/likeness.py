@@ -291,7 +291,8 @@ def _name(name: str, value: str) -> tuple[str, ...]:
 
 
 def _address(value: str) -> tuple[str, ...]:
-    """The telling words of an address's last part, and of the one before if it names no thing."""
+    """The distinctive words of an address's last part, and of the one before if it names no
+    thing."""
     parts = [part for part in value.partition("?")[0].replace("#", "/").split("/") if part]
     said: tuple[str, ...] = ()
     for part in parts[:-3:-1]:

@@ -247,7 +247,7 @@ async def hold_lease(
         raise CancelRequested
 
 
-async def look(session: AsyncSession, lease: Lease) -> None:
+async def check_lease(session: AsyncSession, lease: Lease) -> None:
     """Check the same two conditions in the middle of a transaction, without writing.
 
     Raises LeaseLost or CancelRequested.

@@ -157,7 +157,7 @@ _SEEN: Final = """
     INSERT INTO shelf_count_line AS l (seller_id, count_id, card_id, slot, expected, seen)
     SELECT :seller, :count, card_id, slot, 0, quantity
       FROM unnest(CAST(:cards AS bigint[]), CAST(:slots AS integer[]),
-                  CAST(:quantities AS integer[])) AS told (card_id, slot, quantity)
+                  CAST(:quantities AS integer[])) AS given (card_id, slot, quantity)
     ON CONFLICT (seller_id, count_id, card_id, slot) DO UPDATE SET seen = excluded.seen
 """
 _KNOWN: Final = f"""

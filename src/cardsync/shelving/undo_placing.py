@@ -21,26 +21,27 @@ KIND: Final = "shelf.places"
 
 _COUNTED: Final = """
     unnest(CAST(:cards AS bigint[]), CAST(:boxes AS int[]), CAST(:slots AS int[]),
-           CAST(:more AS int[])) AS told (card_id, box, slot, more)
+           CAST(:more AS int[])) AS given (card_id, box, slot, more)
 """
-_PLACE: Final = "l.card_id = told.card_id AND l.box = told.box AND l.slot = told.slot"
+_PLACE: Final = "l.card_id = given.card_id AND l.box = given.box AND l.slot = given.slot"
 _OTHERWISE: Final = f"""
     SELECT count(*) FROM {_COUNTED}
       LEFT JOIN card_location l ON l.seller_id = :seller AND {_PLACE}
-     WHERE coalesce(l.quantity, 0) - told.more NOT BETWEEN 0 AND :most
+     WHERE coalesce(l.quantity, 0) - given.more NOT BETWEEN 0 AND :most
 """
 _EMPTY: Final = f"""
     DELETE FROM card_location l USING {_COUNTED}
-     WHERE l.seller_id = :seller AND {_PLACE} AND l.quantity = told.more
+     WHERE l.seller_id = :seller AND {_PLACE} AND l.quantity = given.more
 """
 _REST: Final = f"""
-    UPDATE card_location l SET quantity = l.quantity - told.more FROM {_COUNTED}
+    UPDATE card_location l SET quantity = l.quantity - given.more FROM {_COUNTED}
      WHERE l.seller_id = :seller AND {_PLACE}
 """
 _NEW: Final = f"""
     INSERT INTO card_location (seller_id, card_id, box, slot, quantity)
-    SELECT CAST(:seller AS bigint), told.card_id, told.box, told.slot, -told.more FROM {_COUNTED}
-     WHERE told.more < 0
+    SELECT CAST(:seller AS bigint), given.card_id, given.box, given.slot, -given.more
+      FROM {_COUNTED}
+     WHERE given.more < 0
        AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = :seller AND {_PLACE})
 """
 

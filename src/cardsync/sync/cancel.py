@@ -147,7 +147,7 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
         {"seller": seller_id, "now": now},
     )
     if run_id is not None:
-        run_summary = f"price run {run_id} cancelled"
+        run_summary = f"pricing run {run_id} cancelled"
         session.add(
             Activity(
                 seller_id=seller_id,
@@ -164,7 +164,7 @@ async def _cancel_uploads(
     seller_id: int,
     now: datetime,
 ) -> dict[int, str | None]:
-    """Cancel every open inventory upload and its price run; return the uploads' ids with their
+    """Cancel every open inventory upload and its pricing run; return the uploads' ids with their
     cycles.
     """
     ended = await session.execute(

@@ -101,7 +101,7 @@ class Pull(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An upload or a price run that waits for the owner's word."""
+    """An upload or a pricing run that waits for the owner's word."""
 
     id: int
     since: datetime | None
@@ -270,7 +270,7 @@ def _reviews(facts: Facts) -> Iterator[Condition]:
         yield Condition(
             "run_in_review",
             "bad",
-            "A price run waits for your review, because its prices move far.",
+            "A pricing run waits for your review, because its prices move far.",
             "Decide",
             "/today#reviews",
             run.since,

@@ -186,7 +186,7 @@ class Listed(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """The last completed price run's changes, each amount for all copies."""
+    """The last completed pricing run's changes, each amount for all copies."""
 
     run_id: int
     rises: int

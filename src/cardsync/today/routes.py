@@ -49,7 +49,7 @@ async def listed_value(
     ] = 90,
 ) -> ListedValueBody:
     """Show what the stock was listed for on each day on which it was seen, oldest first, as the
-    workers keep it after each import and price run. Staff see it if the account lets them see
+    workers keep it after each import and pricing run. Staff see it if the account lets them see
     revenue.
     """
     async with reading(request) as reads:

@@ -2,11 +2,10 @@
 gives it up.
 
 A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
-the piece in one of the states below. A piece is an upload, a price run, a rollback, an event or the
-mark of a kept figure; a `Stream` says how each is found, held, worked and ended. How long a failure
-lets a piece rest is `work/setbacks.py`. The lease is not imported, as its package is above this
-one: a stream that needs
-it gives it as its `Holding` (`seller_state/lease.py`).
+the piece in one of the states below. A piece is an upload, a pricing run, a rollback, an event or
+the mark of a kept figure; a `Stream` says how each is found, held, worked and ended. How long a
+failure lets a piece rest is `work/setbacks.py`. The lease is not imported, as its package is above
+this one: a stream that needs it gives it as its `Holding` (`seller_state/lease.py`).
 
 | what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
 |------------------------|---------------------|-----------|---------------|------------|-----------|

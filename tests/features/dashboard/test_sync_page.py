@@ -1,4 +1,4 @@
-"""The page Sync over HTTP: the sync, its forms, the agent's tasks and the file of prices."""
+"""The page Sync over HTTP: the sync, its forms, the agent's tasks and the price file."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeyp
         {"run_id": run_id, "cards": 2, "differ": 0},
     )
     unknown = await replayed(run_id + 1_000)
-    assert (unknown.exit_code, "there is no price run" in unknown.output) == (1, True)
+    assert (unknown.exit_code, "there is no pricing run" in unknown.output) == (1, True)
 
 
 @pytest.mark.slow

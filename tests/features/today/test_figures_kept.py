@@ -1,4 +1,4 @@
-"""The figures that a worker keeps after an import or a price run: listed value by day, held and
+"""The figures that a worker keeps after an import or a pricing run: listed value by day, held and
 dropped cards, the last run's moves, and the cards that moved most.
 """
 

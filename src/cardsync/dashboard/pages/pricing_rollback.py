@@ -27,7 +27,7 @@ from cardsync.pricing.rollback.shown import diff_body, rollback_body
 from cardsync.settings import Settings
 
 SCOPES: Final = (
-    ("run_id", "One price run, by its number"),
+    ("run_id", "One pricing run, by its number"),
     ("rule_id", "What one rule has priced, by its number"),
     ("list", "The cards of a list, by its id or short name"),
     ("since", "Everything since a time"),

@@ -101,9 +101,16 @@ async def upload_prices(
     try:
         if file is None:
             raise errors.InvalidCsv("choose the file of your pricing export first")
-        came = accept_inventory.arrival(caller, None, None, None, clock.now())
+        arrived = accept_inventory.arrival(caller, None, None, None, clock.now())
         upload_id = await accept_inventory.accept_bytes(
-            database, caller, store, settings, _parts(file), "", came, limits.PRESIGNED_PLAIN_BYTES
+            database,
+            caller,
+            store,
+            settings,
+            _parts(file),
+            "",
+            arrived,
+            limits.PRESIGNED_PLAIN_BYTES,
         )
     except (errors.InvalidCsv, errors.PayloadTooLarge, errors.DecompressedTooLarge) as e:
         problem = sentence(e)

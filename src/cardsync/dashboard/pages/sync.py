@@ -60,7 +60,7 @@ TASK_NAMES: Final = dict(ASKED) | {
     "apply_rollback": "Bring a rollback's prices to the marketplace",
     "quick_add_listing": "List the cards that were added",
 }
-# Why a file of prices is empty, for people.
+# Why a price file is empty, for people.
 EMPTY: Final = {
     "no_updates": "No price differs from the marketplace's.",
     "not_entitled": "The plan of this account holds no price uploads.",
@@ -68,7 +68,7 @@ EMPTY: Final = {
     "past_due": "A payment is due. Prices are uploaded again once it is paid.",
     "apply_in_progress": "The agent brings prices to the marketplace at this moment.",
     "automatic_pricing_paused": "Price uploads are paused in Settings, Sync.",
-    "awaiting_review": "A price run waits for your review first.",
+    "awaiting_review": "A pricing run waits for your review first.",
     "rollback_preparing": "A rollback is being prepared.",
     "drafts_only": "Only rules that are drafts would change a price.",
 }

@@ -86,8 +86,8 @@ DECIDING = (
     dependencies=WRITING_SEEN,
 )
 async def accept_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
-    """Make each price the card's target, in one price run. A price that is not what the caller saw
-    is refused by itself; if all are, the answer is the first refusal.
+    """Make each price the card's target, in one pricing run. A price that is not what the caller
+    saw is refused by itself; if all are, the answer is the first refusal.
     """
     return await _decided(writer, data, "accepted")
 

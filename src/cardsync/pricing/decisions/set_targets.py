@@ -39,7 +39,7 @@ _WAITS: Final = """
 
 
 async def review_waits(session: AsyncSession, state: SyncState) -> bool:
-    """Return whether an upload or a price run waits for the seller's decision."""
+    """Return whether an upload or a pricing run waits for the seller's decision."""
     waits = await session.scalar(text(_WAITS), {"seller": state.seller_id})
     return bool(waits) or state.review_upload_id is not None
 

@@ -45,7 +45,7 @@ class RefusedReview(msgspec.Struct):
 
 
 class DecidedReviews(msgspec.Struct):
-    """`run_id` is the price run of accepted prices."""
+    """`run_id` is the pricing run of accepted prices."""
 
     decided: int
     refused: list[RefusedReview]

@@ -65,8 +65,8 @@ def _stays(price: pl.Expr, run: Run) -> pl.Expr:
     approved = pl.col("approved_price")
     rising = (current < approved) & (approved < price)
     falling = (price < approved) & (approved < current)
-    goes = (current.is_null() | rising | falling) & keeps_limits(approved, run)
-    return pl.when(true(goes)).then(approved).otherwise(current)
+    passes = (current.is_null() | rising | falling) & keeps_limits(approved, run)
+    return pl.when(true(passes)).then(approved).otherwise(current)
 
 
 def _drops(price: pl.Expr, run: Run) -> pl.Expr:

@@ -307,7 +307,7 @@ async def with_losing(
 ) -> Stock:
     """The cards with the rules that lost each; `card_ids` are the stock's, if they are few.
 
-    Without queries every live rule selects every card, which needs no telling.
+    Without queries every live rule selects every card, so none is named.
     """
     if not stock.run.any(lambda rule: rule.query):
         return stock

@@ -220,6 +220,10 @@ def rule_set_text(given: RuleSet) -> str:
 
 
 def _entry(thing: Rule | Sale) -> dict[str, Any]:
-    told = wire.to_json(thing)
+    values_json = wire.to_json(thing)
     # A preset that was never saved has no id.
-    return told if thing.id else {name: value for name, value in told.items() if name != "id"}
+    return (
+        values_json
+        if thing.id
+        else {name: value for name, value in values_json.items() if name != "id"}
+    )

@@ -104,7 +104,7 @@ async def backtest(
     findings = Findings(account.time_zone)
     earlier = sold
     if kept:
-        await _go_through(
+        await _price_days(
             session,
             account,
             run,
@@ -153,7 +153,7 @@ def _moment(body: Mapping[str, Any], name: str, zone: str) -> datetime:
     return moment
 
 
-async def _go_through(
+async def _price_days(
     session: AsyncSession,
     account: Account,
     asked: Run,

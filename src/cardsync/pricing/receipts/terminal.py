@@ -25,9 +25,9 @@ def lines(explanation: Mapping[str, Any], width: int) -> Iterator[str]:
         and not explanation["blockers"]
         and explanation["steps"][-1]["output"] != explanation["target_price"]
     ):
-        comes_to = explanation["steps"][-1]["output"]
+        price_now = explanation["steps"][-1]["output"]
         yield from _wrapped(
-            f"The target is of an earlier run: priced now, the card comes to {comes_to}.",
+            f"The target is of an earlier run: priced now, the card comes to {price_now}.",
             width,
         )
     yield ""
@@ -104,7 +104,7 @@ def _receipt(
         else "which is not the target any more"
     )
     yield from _wrapped(
-        f"Receipt of price run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.",
+        f"Receipt of pricing run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.",
         width,
     )
 

@@ -79,7 +79,7 @@ async def record_import(
     store: Store,
     data: ImportReport,
 ) -> Recorded:
-    """A file of prices was imported: the cards' current prices move, and the agent's task is
+    """A price file was imported: the cards' current prices move, and the agent's task is
     done. A price that was seen after the import stays as it was seen; if it was seen at most five
     minutes after it, `old_price` decides: the card moves if its price is still that one. Sent again
     it is the same event.
@@ -108,7 +108,7 @@ async def record_import(
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY),
 )
 async def record_failure(caller: Caller, database: Database, data: FailureReport) -> Recorded:
-    """A file of prices could not be imported.
+    """A price file could not be imported.
 
     A rollback that fails changes nothing and can be asked for again.
     """

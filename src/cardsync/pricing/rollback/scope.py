@@ -89,7 +89,9 @@ async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, A
     if not await session.scalar(
         text(_KNOWN[name]), {"seller": seller_id, "id": read(value, Id, name)}
     ):
-        raise errors.NotFound(f"there is no {'price run' if name == 'run_id' else 'rule'} {value}")
+        raise errors.NotFound(
+            f"there is no {'pricing run' if name == 'run_id' else 'rule'} {value}"
+        )
     return {name: value}
 
 

@@ -30,7 +30,7 @@ IMAGES: Final = RowImages(
 
 
 def rule_json_of(row: PricingRule) -> dict[str, Any]:
-    """Return a rule as the API tells it."""
+    """Return a rule as the API shows it."""
     return rule_json.to_json(rule_of(row))
 
 

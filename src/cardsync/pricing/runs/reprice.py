@@ -75,7 +75,7 @@ async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
     if waiting is not None:
         return waiting.id
     run_id = await begin(session, caller.seller_id, "manual", now)
-    note(session, caller, "pricing.reprice_requested", f"price run {run_id}", now)
+    note(session, caller, "pricing.reprice_requested", f"pricing run {run_id}", now)
     return run_id
 
 
@@ -167,10 +167,10 @@ async def settle_review(
     await sync_state.locked(session, caller.seller_id)
     run = await run_of(session, caller, run_id)
     if run.state != "awaiting_review":
-        raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
+        raise errors.NotAwaitingReview(f"pricing run {run_id} is {run.state}")
     if answer == "confirmed" and await _is_overtaken(session, run):
         raise errors.NotAwaitingReview(
-            f"price run {run_id} is overtaken: the cards were priced again since"
+            f"pricing run {run_id} is overtaken: the cards were priced again since"
         )
     if answer == "discarded":
         run.state = "discarded"
@@ -180,7 +180,7 @@ async def settle_review(
         run.attempts = run.failures = 0
         await mark_due(session, caller.seller_id, STREAM)
         await enqueue(session, reprice, seller_id=caller.seller_id)
-    note(session, caller, f"pricing.run_{answer}", f"price run {run_id} {answer}", now)
+    note(session, caller, f"pricing.run_{answer}", f"pricing run {run_id} {answer}", now)
     await session.flush()
     return run
 
@@ -206,7 +206,7 @@ async def run_of(session: AsyncSession, caller: Caller, run_id: int) -> PriceRun
     )
     run = await session.scalar(statement.execution_options(populate_existing=True))
     if run is None:
-        raise errors.NotFound(f"there is no price run {run_id}")
+        raise errors.NotFound(f"there is no pricing run {run_id}")
     return run
 
 
@@ -414,7 +414,7 @@ async def _end(
                 seller_id=lease.seller_id,
                 actor="pricing",
                 action="pricing.repriced",
-                summary=f"price run {run.id} {state}: {changed} price changes",
+                summary=f"pricing run {run.id} {state}: {changed} price changes",
                 created_at=now,
             )
         )

@@ -89,7 +89,7 @@ async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     responses={200: as_csv.answer("The runs, newest first"), **problems(*BEHIND_A_KEY)},
 )
 async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
-    """All price runs as a CSV that streams."""
+    """All pricing runs as a CSV that streams."""
     parts = await runs_as_csv(database, caller, settings)
     return as_csv.file(parts, "price_runs")
 
