@@ -143,7 +143,7 @@ def _sync_directory(path: Path) -> None:
 @contextmanager
 def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
     path = folder / uuid.uuid4().hex
-    # Around the block too: it is there that bytes are written.
+    # This covers the block, too, because the block writes the bytes.
     with _as_unavailable():
         try:
             with path.open("xb") as file:
@@ -266,7 +266,7 @@ class LocalStore(Store):
 
     def _write_something(self) -> None:
         with self.spool() as (_, file):
-            # A block: fewer bytes may find room where there is none.
+            # A whole block is written, because fewer bytes may fit where a block does not.
             file.write(bytes(4096))
             file.flush()
             os.fsync(file.fileno())

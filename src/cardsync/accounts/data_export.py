@@ -131,7 +131,7 @@ SHEETS: Final = (
         "sales_by_day.csv", "sales_kept", "(ordered - DATE '2000-01-01')",
         f"seller_id, ordered AS day, {_OF_DAY.format('orders', 'integer')} AS orders,"
         f" {_OF_DAY.format('gross', 'numeric(20, 4)')} AS gross, kept_at AS seen_at",
-        # The other rows stand for orders without a date.
+        # The other rows are of orders without a date.
         "ordered > DATE '0001-01-01'",
     ),
     Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),

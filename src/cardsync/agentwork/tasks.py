@@ -58,7 +58,7 @@ _NOTE_DUE = f"""
      WHERE seller_id = :seller
 """
 NOTE_DUE = _NOTE_DUE.format(kinds="s.agent_kinds", also="")
-# With what the agent says now that it can do (`:said`), which is kept as its last word.
+# This one also keeps the kinds that the agent reports now (`:said`).
 NOTE_DUE_AND_KINDS = _NOTE_DUE.format(
     kinds="CAST(:said AS text[])", also=", agent_kinds = CAST(:said AS text[])"
 )

@@ -78,9 +78,9 @@ MESSAGES: Final[dict[str, str]] = {
     "order_dismiss": "The order is set aside: no pull takes it.",
     "order_undismiss": "The order is taken back: a pull can take it.",
     "copies_put_back": "# [copy is|copies are] put back.",
-    "items_nowhere": "# of the order's items lie nowhere: put them away in Shelves.",
+    "items_nowhere": "# of the order's items are unassigned: put them away in Shelves.",
     # pricing
-    "rules_moved": f"The rules stand in the new order. {_UNDO}",
+    "rules_moved": f"The rules are in the new order. {_UNDO}",
     "rule_deleted": f"The rule is deleted. {_UNDO}",
     "rule_publish": "The rule is live from the next run on.",
     "rule_draft": "The rule is a draft again and prices nothing.",

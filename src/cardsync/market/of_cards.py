@@ -3,7 +3,7 @@ frame.
 
 An import kept a product's market (`market/newest.py`), and the few cells are read as numbers. Tables
 of the market are read by product ids and joined with no card. Where no fresh observation was
-imported, the network's evidence stands in; it never tells of a buy-out, because a change of the
+imported, the network's evidence is used; it never shows a buy-out, because a change of the
 source would look like one. What carries a time in the future is unknown.
 """
 
@@ -250,7 +250,7 @@ async def _newest(
 def _known(
     looks: Mapping[str, Any], figures: Mapping[str, Any], now: datetime
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Zero stands for nothing; a look that carries a time in the future is unknown."""
+    """Zero means none; a look that carries a time in the future is unknown."""
     past = pl.lit(now, TIME).cast(pl.Int64)
     known = [pl.when(pl.col(name).is_between(1, past)).then(name).alias(name) for name in _CLOCKS]
     given = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in _ABSENT_AS_ZERO]

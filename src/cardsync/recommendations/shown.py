@@ -43,7 +43,7 @@ class RecommendationShown(msgspec.Struct):
     revision: str
     created_at: datetime
     expires_at: datetime
-    # It goes out as it stands in the database.
+    # It is sent as the database has it.
     evidence: dict[str, Any]
 
     @property

@@ -27,23 +27,23 @@ from cardsync.repairs.snippet import Element, Page
 
 _ADDRESSES = ("href", "action", "formaction")
 _OF_LABEL, _OF_NAME, _OF_CLASS, _OF_STEP = 1.0, 0.97, 0.85, 0.85
-# What the step's name counts where an element has nothing of the lost one's own words.
+# The weight of the step's name where an element has none of the lost one's own words.
 _STEP_ALONE, _SAYS = 0.75, 0.4
-# Unless the element says the step's name and nothing else.
+# From this likeness on the step's name counts in full, if the element shows nothing else.
 _WHOLE = 0.95
-# How fast an element gets unlike by each word that it lacks.
+# The exponent of the share of the lost element's words that the element has.
 _HAD = 0.6
-# What a strange word of a name counts where the element shows no text.
+# The weight of a strange word of a name where the element shows no text.
 _IN_NAME = 0.4
 # The same for the label of a field, which says more than a button's.
 _IN_FIELD = 0.4
-# What a word counts that an element has only in its classes, and that only its menu shows.
+# The weights of a word that is only in the element's classes, and of one that only its menu shows.
 _IN_CLASS, _IN_MENU = 0.7, 0.8
 # The parts of what an element says: its best text, and what it shows.
 _BEST_TEXT, _SHOWN_TEXT = 0.85, 0.15
 _IDENTITY_PART = 0.8
 _LEAST, _LEAST_IDENTITY = 0.6, 0.66
-# Where nothing else is like the lost element, less is enough.
+# These lower limits hold where nothing else is like the lost element.
 _LEAST_ALONE, _ALONE, _EXPLAINED_ALONE = 0.58, 0.3, 0.75
 # The likeness of an element's identity is multiplied by these: when it shows an act that nothing
 # known explains, and when it lacks the word that named the lost element's act.
@@ -51,9 +51,9 @@ _STRANGE_ACT, _TURNED = 0.6, 0.7
 # The same for an element that opens a menu, where nothing says that the lost one did.
 _OPENS = 0.85
 _OPENING = frozenset({"open", "menu", "toggle", "more", "dropdown", "burger"})
-# What it counts to be the only input for a file, or for a password.
+# The weight of being the only input for a file, or for a password.
 _RARE_ALONE = 0.8
-# A kind of file, where nothing known names one.
+# The weight of a kind of file where nothing known names one.
 _NEXT_TO_NOTHING = 0.05
 
 

@@ -207,11 +207,11 @@ def test_broken_records_are_skipped_and_listed(run, tmp_path, a_set, products):
     assert done(result).endswith(
         "1 new, 0 changed, 0 provisional ones adopted; 3 records were skipped"
     )
-    assert "skipped record 3 (3 Lost): group 78 stands in no file of groups" in result.stderr
+    assert "skipped record 3 (3 Lost): group 78 is in no file of groups" in result.stderr
     written = list(csv.reader(skipped.open()))
     assert [row[1] for row in written[1:]] == [
         "name is missing",
-        "group 78 stands in no file of groups",
+        "group 78 is in no file of groups",
         "category 999 is no known product line",
     ]
     assert len(products()) == 1

@@ -75,7 +75,7 @@ def _groups(path: Path) -> dict[str, Record]:
 def _product(groups: dict[str, Record], game: str | None, row: Record) -> Printing:
     group = groups.get(text_in(row, "groupId"))
     if group is None:
-        raise Unfit(f"group {row['groupId']} stands in no file of groups")
+        raise Unfit(f"group {row['groupId']} is in no file of groups")
     category = id_or_none(row.get("categoryId") or group.get("categoryId"))
     line = _GAMES.get(category) if category is not None else game
     if line is None:

@@ -73,7 +73,7 @@ async def reorder(
     await sync_state.locked(session, caller.seller_id)
     present = [row.id for row in await all_rows(session, PricingRule, caller.seller_id)]
     if present != list(shown):
-        raise errors.ChangedSince("the rules stand in another order by now; look at them again")
+        raise errors.ChangedSince("the rules are in another order by now; load them again")
     return await rule_sets.reorder(session, caller, ids, now, override_reason)
 
 

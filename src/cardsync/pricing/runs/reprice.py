@@ -294,7 +294,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     )
     await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
-    # While PostgreSQL writes.
+    # This runs while PostgreSQL writes.
     exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
     del priced, stock
     writer = write.Writer(
