@@ -76,7 +76,7 @@ HEADERS = {
         "schema": TEXT,
     },
     "WWW-Authenticate": {
-        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope" the scope that is missing (RFC 6750) and the resource's description (RFC 9728)',
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope", the scope that is missing (RFC 6750) and where the resource is described (RFC 9728)',
         "schema": TEXT,
     },
     "Retry-After": {
