@@ -31,11 +31,15 @@ SEALED = (
         "of_seller bigint, of_grant bigint, its_hash bytea, its_scopes text",
         "its_start timestamptz, its_end timestamptz",
         """
-    INSERT INTO access_token (seller_id, grant_id, name, scopes, token_hash, created_at, expires_at)
-    SELECT g.seller_id, g.id, g.name, string_to_array(its_scopes, ','), its_hash, its_start, its_end
+    INSERT INTO access_token (seller_id, grant_id, member_id, audience, buyer_data, name, scopes,
+           token_hash, created_at, expires_at)
+    SELECT g.seller_id, g.id, g.member_id, g.audience, g.buyer_data, g.name,
+           string_to_array(its_scopes, ','), its_hash, its_start, its_end
       FROM oauth_grant g
+      JOIN member m ON m.id = g.member_id AND m.seller_id = g.seller_id AND m.role = 'owner'
      WHERE g.seller_id = of_seller AND g.id = of_grant AND g.revoked_at IS NULL
        AND string_to_array(its_scopes, ',') <@ g.scopes
+       FOR NO KEY UPDATE OF g FOR SHARE OF m
     RETURNING id INTO made""",
     ),
     (
@@ -83,8 +87,30 @@ END = """
 CREATE FUNCTION end_oauth_grant(of_seller bigint, its_id bigint, at timestamptz) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     UPDATE oauth_grant SET revoked_at = at
-     WHERE seller_id = of_seller AND revoked_at IS NULL AND (its_id IS NULL OR id = its_id)
+     WHERE seller_id = of_seller AND revoked_at IS NULL AND (its_id IS NULL OR id = its_id);
+    UPDATE access_token SET revoked_at = at
+     WHERE seller_id = of_seller AND revoked_at IS NULL AND grant_id IS NOT NULL
+       AND (its_id IS NULL OR grant_id = its_id)
 $$
+"""
+# Grants of a member who is no owner any more open nothing.
+SET_ROLE = """
+CREATE OR REPLACE FUNCTION set_member_role(
+    of_seller bigint, its_id bigint, its_role text, proof bytea) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    made bigint;
+BEGIN
+    PERFORM must_be_sealed('set_member_role' || '|' || of_seller::text || '|' || its_id::text
+        || '|' || encode(convert_to(its_role, 'UTF8'), 'hex'), proof);
+    UPDATE member SET role = its_role WHERE seller_id = of_seller AND id = its_id
+    RETURNING id INTO made;
+    IF its_role <> 'owner' THEN
+        UPDATE access_token SET revoked_at = now()
+         WHERE seller_id = of_seller AND member_id = its_id AND revoked_at IS NULL;
+    END IF;
+    RETURN made;
+END $$
 """
 
 
@@ -186,7 +212,23 @@ def upgrade() -> None:
         of_seller("refresh_token"),
         sa.PrimaryKeyConstraint("token_hash", name=op.f("pk_refresh_token")),
     )
-    op.add_column("access_token", sa.Column("grant_id", sa.BigInteger(), nullable=True))
+    for column in (
+        sa.Column("grant_id", sa.BigInteger(), nullable=True),
+        sa.Column("member_id", sa.BigInteger(), nullable=True),
+        text("audience", given=True),
+        sa.Column("buyer_data", sa.Boolean(), server_default=sa.text("true"), nullable=False),
+        moment("last_used_at", given=True),
+    ):
+        op.add_column("access_token", column)
+    op.create_foreign_key(
+        op.f("fk_access_token_member_id"),
+        "access_token",
+        "member",
+        ["member_id"],
+        ["id"],
+        ondelete="CASCADE",
+    )
+    op.create_index(op.f("ix_access_token_member_id"), "access_token", ["member_id"])
     for table in ("access_token", "refresh_token"):
         op.create_foreign_key(
             op.f(f"fk_{table}_seller_id_grant_id"),
@@ -209,7 +251,8 @@ def upgrade() -> None:
         run(statement)
     for table in ("oauth_code", "refresh_token", "oauth_grant"):
         run(f"REVOKE INSERT, UPDATE ON {table} FROM cardsync_app")
-    run("GRANT UPDATE (last_used_at) ON oauth_grant TO cardsync_app")
+    for table in ("oauth_grant", "access_token"):
+        run(f"GRANT UPDATE (last_used_at) ON {table} TO cardsync_app")
     for name, sealed, more, body in SEALED:
         arguments = f"{sealed}, proof bytea, {more}"
         parts = " || '|' || ".join([f"'{name}'", *map(told, sealed.split(", "))])
@@ -228,5 +271,6 @@ END $$
     give("redeem_oauth_code(bytea, timestamptz)")
     run(USE)
     give("use_refresh_token(bytea, timestamptz)")
+    run(SET_ROLE)
     run(END)
     give("end_oauth_grant(bigint, bigint, timestamptz)")

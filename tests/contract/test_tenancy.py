@@ -252,6 +252,7 @@ ESCALATIONS = {
     "a grant": "INSERT INTO oauth_grant (seller_id, member_id, client_id, name, audience, scopes,"
     " buyer_data) VALUES ({mine}, {owner}, 'x', 'x', 'x', '{{mcp:write}}', true)",
     "buyers for a grant": "UPDATE oauth_grant SET buyer_data = true",
+    "buyers for a token": "UPDATE access_token SET buyer_data = true",
     "a revoked grant": "UPDATE oauth_grant SET revoked_at = NULL",
     "a consent": "INSERT INTO oauth_code (code_hash, seller_id, member_id, client_id, redirect_uri,"
     " code_challenge, audience, scopes, buyer_data, expires_at) VALUES ('x', {theirs}, {owner},"

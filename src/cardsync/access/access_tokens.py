@@ -2,8 +2,9 @@
 tokens. A token is shown once and never stored.
 
 A token looks like a key with another prefix. As with keys, a process remembers only whose token it
-is; each request reads whether the token is still valid. A token of a grant opens nothing without
-the grant, the owner who gave it, or the account's plan.
+is; each request reads whether the token is still valid. The end of a grant, and of the rights of the
+owner who gave it, ends its tokens in the same transaction, so that no request reads more rows than
+one with a key.
 """
 
 from __future__ import annotations
@@ -31,17 +32,13 @@ SCOPES: Final = (READ, WRITE)
 OWNER_SQL: Final = "SELECT seller_id, id, grant_id FROM access_token WHERE token_hash = %s"
 TOKEN_CALLER = caller_query(
     "token_caller",
-    "JOIN access_token t ON t.seller_id = a.seller_id AND t.id = $2 AND t.revoked_at IS NULL"
-    " LEFT JOIN oauth_grant g ON g.seller_id = a.seller_id AND g.id = t.grant_id"
-    " AND g.revoked_at IS NULL"
-    " LEFT JOIN member m ON m.id = g.member_id AND m.seller_id = g.seller_id AND m.role = 'owner'",
+    "JOIN access_token t ON t.seller_id = a.seller_id AND t.id = $2 AND t.revoked_at IS NULL",
     "t.scopes",
     "t.expires_at",
     "t.grant_id",
-    # Absent where the owner is gone.
-    "CASE WHEN m.id IS NOT NULL THEN g.audience END",
-    "g.buyer_data",
-    "g.last_used_at",
+    "t.audience",
+    "t.buyer_data",
+    "t.last_used_at",
 )
 # A grant's last use is written at most so often.
 _NOTED: Final = timedelta(seconds=60)
@@ -101,7 +98,7 @@ async def caller_with_token(
     if not is_paid(account.plan, account.trial_ends_at, now):
         raise errors.PaidPlanRequired("assistants need a paid plan, and this account has none")
     if last_used_at is None or now - last_used_at >= _NOTED:
-        await _note_use(database, seller_id, grant_id, now)
+        await _note_use(database, seller_id, token_id, grant_id, now)
     identity = Identity(
         seller_id,
         "token",
@@ -113,12 +110,13 @@ async def caller_with_token(
     return Caller(identity, account, state)
 
 
-async def _note_use(database: Database, seller_id: int, grant_id: int, now: datetime) -> None:
-    query = update(OAuthGrant).where(OAuthGrant.seller_id == seller_id, OAuthGrant.id == grant_id)
+async def _note_use(
+    database: Database, seller_id: int, token_id: int, grant_id: int, now: datetime
+) -> None:
     async with database.tenant(seller_id) as session:
-        await session.execute(
-            query.values(last_used_at=func.greatest(OAuthGrant.last_used_at, now))
-        )
+        for used, id in ((AccessToken, token_id), (OAuthGrant, grant_id)):
+            query = update(used).where(used.seller_id == seller_id, used.id == id)
+            await session.execute(query.values(last_used_at=func.greatest(used.last_used_at, now)))
 
 
 class MintedToken(NamedTuple):

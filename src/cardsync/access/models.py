@@ -74,7 +74,8 @@ class ApiKey(Base):
 class AccessToken(Base):
     """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept.
 
-    With a grant it is good as long as that; without one the operator made it.
+    Without a grant the operator made it. One of a grant repeats what each request has to know of
+    the grant: it ends with the grant, and with the owner who gave it (`grant_models.py`).
     """
 
     __tablename__ = "access_token"
@@ -96,6 +97,14 @@ class AccessToken(Base):
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     grant_id: Mapped[int | None] = mapped_column(BigInteger)
+    member_id: Mapped[int | None] = mapped_column(
+        BigInteger,
+        ForeignKey("member.id", ondelete="CASCADE"),
+        index=True,
+    )
+    audience: Mapped[str | None] = mapped_column(Text)
+    buyer_data: Mapped[bool] = mapped_column(server_default=TRUE)
+    last_used_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     expires_at: Mapped[datetime | None] = mapped_column(Moment)
     revoked_at: Mapped[datetime | None] = mapped_column(Moment)

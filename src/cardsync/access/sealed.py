@@ -128,10 +128,12 @@ async def add_grant_token(
     scopes: Sequence[str],
     now: datetime,
     expires_at: datetime,
-) -> None:
-    """Add an access token of a grant, with no more than the grant's scopes."""
+) -> bool:
+    """Add an access token of a grant, with no more than the grant's scopes; return whether the
+    grant still holds, and its giver is an owner.
+    """
     values = (seller_id, grant_id, token_hash, ",".join(scopes))
-    await _run(session, "add_grant_token", values, now, expires_at)
+    return await _run(session, "add_grant_token", values, now, expires_at) is not None
 
 
 async def add_refresh_token(
@@ -166,7 +168,7 @@ async def end_tokens(
 async def end_grants(
     session: AsyncSession, seller_id: int, now: datetime, grant_id: int | None = None
 ) -> None:
-    """Revoke a grant of the seller, or all, in a transaction of the seller's."""
+    """Revoke a grant of the seller, or all, with their tokens, in a transaction of the seller's."""
     await _end(session, "end_oauth_grant", seller_id, grant_id, now)
 
 

@@ -219,6 +219,21 @@ async def test_two_at_once_with_the_same_refresh_token(a_shop_to_connect):
     await holds_no_more(assistant, won)
 
 
+async def test_a_revocation_beside_a_refresh_leaves_no_token(a_seller):
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    for _ in range(4):
+        assistant, tokens = await connected(seller)
+        [shown] = (await owner.get("/api/assistants")).json()["assistants"]
+        refreshed, revoked = await asyncio.gather(
+            assistant.refresh(tokens["refresh_token"]),
+            owner.send("DELETE", f"/api/assistants/{shown['id']}"),
+        )
+        assert revoked.status_code == 200
+        if refreshed.status_code == 200:
+            await holds_no_more(assistant, refreshed.json())
+
+
 async def test_the_grant_of_a_suspended_account_or_a_lapsed_plan(a_seller):
     seller = await a_seller()
     assistant, tokens = await connected(seller)
@@ -270,8 +285,9 @@ async def test_a_token_for_another_audience_opens_nothing(a_seller):
         Database.open(url, pool=1, hot_pool=1, role=None) as database,
         database.tenant(seller.id) as session,
     ):
-        elsewhere = "UPDATE oauth_grant SET audience = 'https://elsewhere.example/mcp'"
-        await session.execute(text(f"{elsewhere} WHERE seller_id = :id"), {"id": seller.id})
+        for table in ("oauth_grant", "access_token"):
+            elsewhere = f"UPDATE {table} SET audience = 'https://elsewhere.example/mcp'"
+            await session.execute(text(f"{elsewhere} WHERE seller_id = :id"), {"id": seller.id})
     await holds_no_more(assistant, tokens, error="invalid_target")
 
 

@@ -157,6 +157,7 @@ async def _check_giver(session: AsyncSession, grant: OAuthGrant, now: datetime) 
     """
     of_member = (Member.seller_id == grant.seller_id) & (Member.id == grant.member_id)
     role = await session.scalar(select(Member.role).where(of_member))
+    # Whoever changes the role meanwhile is seen when the token is added.
     if role != "owner":
         raise Refused("invalid_grant", "the owner who gave access is no owner any more")
     account = await session.get(Account, grant.seller_id)
@@ -184,7 +185,7 @@ async def _issued(
 ) -> Tokens:
     access, refresh = keys.new_secret(PREFIX), keys.new_secret(REFRESH)
     seconds = settings.access_token_seconds
-    await sealed.add_grant_token(
+    holds = await sealed.add_grant_token(
         session,
         grant.seller_id,
         grant.id,
@@ -193,6 +194,8 @@ async def _issued(
         now,
         now + timedelta(seconds=seconds),
     )
+    if not holds:
+        raise Refused("invalid_grant", "access was taken back")
     await sealed.add_refresh_token(
         session,
         grant.seller_id,
