@@ -154,10 +154,23 @@ class InsufficientScope(Problem):
     status, code = 403, "insufficient_scope"
 
     @classmethod
-    def of(cls, scope: str) -> InsufficientScope:
-        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1)."""
-        challenge = f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}"'
+    def of(cls, scope: str, metadata_url: str) -> InsufficientScope:
+        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1), and where the resource is
+        described (RFC 9728, section 5.1).
+        """
+        challenge = (
+            f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}",'
+            f' resource_metadata="{metadata_url}"'
+        )
         return cls(f"this takes a token with {scope}", headers={"WWW-Authenticate": challenge})
+
+
+class BuyersHidden(Problem):
+    """This assistant may not see who the buyers are, so it can't write about them; connect it again
+    with buyer data.
+    """
+
+    status, code = 403, "buyers_hidden"
 
 
 class SessionRequired(Problem):

@@ -52,6 +52,7 @@ SESSION_ONLY = {
                 "/api/recommendations/shown",
                 "/api/members",
                 "/api/keys",
+                "/api/assistants",
                 "/api/export/every",
                 "/api/account/deletion",
                 "/api/passkeys",
@@ -213,6 +214,8 @@ def test_every_route_of_the_issue_is_there():
         ("DELETE", "/api/members/{member_id}"),
         ("DELETE", "/api/members/{member_id}/sessions"),
         ("POST", "/api/members/{member_id}/link"),
+        ("GET", "/api/assistants"),
+        ("DELETE", "/api/assistants/{assistant_id}"),
         ("GET", "/api/keys"),
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/{key_id}"),
@@ -680,6 +683,7 @@ OWN_REFUSALS = {
         409: {"account_ending"},
     },
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
+    ("DELETE", "/api/assistants/{assistant_id}"): {404: {"not_found"}},
     ("POST", "/api/account/deletion"): READS_JSON,
     ("DELETE", "/api/account/deletion"): {404: {"not_found"}},
     ("POST", "/api/passkeys"): READS_JSON,
@@ -801,7 +805,9 @@ OWN_REFUSALS = {
         for what in ("seen", "settle")
     },
     ("GET", "/api/customers/{key}"): {404: {"not_found"}},
-    ("PUT", "/api/customers/{key}/note"): {**READS_JSON, 404: {"not_found"}},
+    ("PUT", "/api/customers/{key}/note"): {
+        **READS_JSON, 403: {"account_suspended", "buyers_hidden"}, 404: {"not_found"},
+    },
     ("GET", "/api/returns"): {422: {"invalid_payload"}},
     ("POST", "/api/returns/{order_id}/restocked"): {
         **READS_JSON,
@@ -962,7 +968,8 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         expected[403] |= {"operator_required"} if " ".join(name) in OPERATORS else set()
         alone = " ".join(name) in AGENTS | KEY_OR_SESSION
         expected[403] |= {"key_required"} if alone else set()
-        expected[403] |= {"insufficient_scope"} if "token" in callers(name) else set()
+        of_tokens = {"insufficient_scope", "paid_plan_required"}
+        expected[403] |= of_tokens if "token" in callers(name) else set()
         expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
     told = {
         int(status)

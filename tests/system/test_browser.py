@@ -10,11 +10,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
+import httpx
 import pytest
 from tests.system.processes import Server
 
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 PASSWORD = "correct horse battery"
 # `make test` looks at each width and at each scheme, the soak at all pairs of them.
 LOOKS = [
@@ -254,6 +261,91 @@ def test_every_page_fits_can_be_read_and_can_be_hit(
         look("credits")
         page.goto(link)
         look("invitation-used")
+
+
+class _Assistant(BaseHTTPRequestHandler):
+    """The member's own program, which waits for the answer of the consent page."""
+
+    def do_GET(self) -> None:
+        body = b"<!doctype html><title>Done</title>You may go back."
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.fixture
+def assistant() -> Iterator[HTTPServer]:
+    waiting = HTTPServer(("127.0.0.1", 0), _Assistant)
+    Thread(target=waiting.serve_forever, daemon=True).start()
+    yield waiting
+    waiting.shutdown()
+    waiting.server_close()
+
+
+def test_an_owner_lets_an_assistant_in_by_keyboard_and_without_scripts(
+    browser: Browser, server: Server, shop: dict[str, Any], assistant: HTTPServer
+) -> None:
+    """It alone finds that the page's policy stops a browser from going back to the assistant, that
+    the form needs a script or a mouse, and that the page can't be read.
+    """
+    made = httpx.post(
+        f"{server.url}/oauth/register",
+        json={
+            "client_name": "An assistant of a rather long name " * 3,
+            "redirect_uris": ["http://127.0.0.1/callback"],
+        },
+    ).json()
+    verifier = "v" * 43
+    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    request = {
+        "response_type": "code",
+        "client_id": made["client_id"],
+        "redirect_uri": f"http://127.0.0.1:{assistant.server_port}/callback",
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+    }
+    begin = f"/oauth/authorize?{urlencode(request)}"
+    size: Any = {"width": 360, "height": 800}
+    with a_window(browser, server, viewport=size, java_script_enabled=False) as page:
+        page.goto(begin)
+        for text in (shop["email"], shop["password"]):
+            page.keyboard.press("Tab")
+            page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="to your shop?").wait_for()
+        assert page.get_by_label("Read only").is_checked()
+        assert not page.get_by_label("Let it see who your buyers are").is_checked()
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowDown")
+        assert page.get_by_label("Read and change").is_checked()
+        for key in ("Tab", "Tab", "Enter"):
+            page.keyboard.press(key)
+        page.wait_for_url(f"http://127.0.0.1:{assistant.server_port}/callback?**")
+        told = parse_qs(urlsplit(page.url).query)
+    form = {
+        "grant_type": "authorization_code",
+        "code": told["code"][0],
+        "client_id": made["client_id"],
+        "code_verifier": verifier,
+    }
+    given = httpx.post(f"{server.url}/oauth/token", data=form).json()
+    assert given["scope"] == "mcp:read mcp:write"
+    for width, scheme in ((360, "light"), (1280, "dark")):
+        size = {"width": width, "height": 800}
+        with a_window(browser, server, viewport=size, color_scheme=scheme) as page:
+            sign_in(page, shop)
+            page.goto(begin)
+            ratio, element = page.evaluate(CONTRAST)
+            assert ratio >= 4.5, (ratio, element)
+            assert page.evaluate(OVERFLOW) == 0
+            if folder := os.environ.get("CARDSYNC_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/consent-{width}-{scheme}.png", full_page=True)
+            page.evaluate(AXE.read_text())
+            assert page.evaluate("axe.run(document).then(found => found.violations)") == []
 
 
 def test_a_passkey_is_made_and_signs_in_without_the_password(

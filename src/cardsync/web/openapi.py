@@ -41,6 +41,7 @@ TAGS = [
     Tag("today", "What waits for somebody, and the shop's figures of the day"),
     Tag("activity", "What was done, by whom, and undoing it"),
     Tag("members", "Signing in and out, and accepting an invitation"),
+    Tag("assistants", "The assistants that may reach a shop"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),
     Tag("pricing", "The price-updates export"),
@@ -61,6 +62,7 @@ SESSION = (
 )
 A_TOKENS_USE = (
     "A token of an assistant or a script, cst_…, with the scope that the route names: mcp:read to read, mcp:write to write. "
+    "Assistants get theirs from the authorization server that /.well-known/oauth-authorization-server describes; without buyer data, answers leave out who bought. "
     "A route that names no token refuses them."
 )
 TEXT = {"type": "string"}
@@ -74,7 +76,7 @@ HEADERS = {
         "schema": TEXT,
     },
     "WWW-Authenticate": {
-        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope" and the scope that is missing (RFC 6750)',
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope", the scope that is missing (RFC 6750) and where the resource is described (RFC 9728)',
         "schema": TEXT,
     },
     "Retry-After": {
@@ -195,6 +197,7 @@ def _describe_tokens(method: str, operation: dict[str, Any]) -> None:
             *(item for item in security if "token" not in item), {"token": scopes},
         ]  # fmt: skip
         _describe_refusal(operation["responses"], errors.InsufficientScope)
+        _describe_refusal(operation["responses"], errors.PaidPlanRequired)
     elif {"api_key", "session"} <= schemes:
         _describe_refusal(operation["responses"], errors.KeyRequired)
 
