@@ -89,6 +89,7 @@ async def propose_write(
     settings: Settings,
     given: list[Any],
     size: Size,
+    cards: list[dict[str, Any]],
     now: datetime,
 ) -> AgentPlan:
     """Keep a write outside plans that goes beyond a limit as a plan that waits for a member; the
@@ -109,7 +110,7 @@ async def propose_write(
     actions = kept_actions(given)
     basis = await basis_of(session, caller.seller_id, actions, now)
     results = await tried(session, caller, actions, now, settings)
-    _take_over(plan, Judged(size, risk_of(size), basis, results, None))
+    _take_over(plan, Judged(size, risk_of(size), basis, results, None, cards))
     plan.status, broken = "pending_review", broken_limit(size)
     if broken is not None:
         plan.limit_name, plan.error = broken
@@ -192,7 +193,7 @@ async def _of_key(session: AsyncSession, seller_id: int, asked: Asked) -> AgentP
 def _take_over(plan: AgentPlan, judged: Judged) -> None:
     plan.risk, plan.basis = judged.risk, judged.basis
     plan.size = msgspec.to_builtins(judged.size)
-    plan.results = results_of(judged.results)
+    plan.results, plan.cards = results_of(judged.results), judged.cards
 
 
 def results_of(done: list[Done]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.plans.actions import Actions, kept_actions
 from cardsync.plans.effect import Reach, reach_of
+from cardsync.plans.largest_moves import largest_moves
 from cardsync.plans.propose import propose_write
 from cardsync.plans.risk import (
     Broken,
@@ -92,12 +93,15 @@ async def write(
         if by_member and needs_confirmation(weighed.size):
             raise confirmation_of(weighed.size)
         broken = None if by_member else broken_limit(weighed.size)
+        cards = []
+        if broken is not None:
+            cards = await largest_moves(session, caller.seller_id, weighed)
     except BaseException:
         await savepoint.rollback()
         raise
     if broken is not None:
         await savepoint.rollback()
-        raise await _kept_for_review(writer, action, broken, weighed.size)
+        raise await _kept_for_review(writer, action, broken, weighed.size, cards)
     await savepoint.commit()
     if not by_member and weighed.moved is not None and records(action):
         await record(session, caller.seller_id, weighed.moved, now)
@@ -129,13 +133,14 @@ async def _kept_for_review(
     action: Mapping[str, Any] | Waiting,
     broken: Broken,
     size: Size,
+    cards: list[dict[str, Any]],
 ) -> errors.NeedsReview:
     """Keep the write as a plan, unless it is of a thing that waits already. Return the refusal."""
     session, caller, settings, now, _ = writer
     if isinstance(action, Waiting):
         proposal, page = action.id, action.page
     else:
-        plan = await propose_write(session, caller, settings, [dict(action)], size, now)
+        plan = await propose_write(session, caller, settings, [dict(action)], size, cards, now)
         proposal, page = plan.id, f"/plans/{plan.id}"
     # The plan stays though the request is refused.
     await session.commit()
