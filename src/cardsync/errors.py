@@ -154,9 +154,14 @@ class InsufficientScope(Problem):
     status, code = 403, "insufficient_scope"
 
     @classmethod
-    def of(cls, scope: str) -> InsufficientScope:
-        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1)."""
-        challenge = f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}"'
+    def of(cls, scope: str, metadata_url: str) -> InsufficientScope:
+        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1), and where the resource is
+        described (RFC 9728, section 5.1).
+        """
+        challenge = (
+            f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}",'
+            f' resource_metadata="{metadata_url}"'
+        )
         return cls(f"this takes a token with {scope}", headers={"WWW-Authenticate": challenge})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Table
 
 from cardsync.access import activity
+from cardsync.access import grant_models as grants
 from cardsync.access import member_models as members
 from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
@@ -51,6 +52,8 @@ GLOBAL_BY_SELLER = frozenset(
         "account_deletion",
         "api_key",
         "access_token",
+        "oauth_code",
+        "refresh_token",
         "agent_seen",
         "work_due",
         "shared_repair_vote",
@@ -82,6 +85,7 @@ __all__ = [
     "credits",
     "discovery",
     "figures",
+    "grants",
     "inventory",
     "jobs",
     "lists",

@@ -249,6 +249,19 @@ ESCALATIONS = {
     " VALUES ({theirs}, 'x', '{{}}', '\\x00')",
     "more scopes": "UPDATE access_token SET scopes = '{{mcp:write}}'",
     "a revoked token": "UPDATE access_token SET revoked_at = NULL",
+    "a grant": "INSERT INTO oauth_grant (seller_id, member_id, client_id, name, audience, scopes,"
+    " buyer_data) VALUES ({mine}, {owner}, 'x', 'x', 'x', '{{mcp:write}}', true)",
+    "buyers for a grant": "UPDATE oauth_grant SET buyer_data = true",
+    "a revoked grant": "UPDATE oauth_grant SET revoked_at = NULL",
+    "a consent": "INSERT INTO oauth_code (code_hash, seller_id, member_id, client_id, redirect_uri,"
+    " code_challenge, audience, scopes, buyer_data, expires_at) VALUES ('x', {theirs}, {owner},"
+    " 'x', 'x', 'x', 'x', '{{}}', true, 'infinity')",
+    "a code used again": "UPDATE oauth_code SET used_at = NULL",
+    "a refresh token": "INSERT INTO refresh_token (token_hash, seller_id, grant_id, expires_at)"
+    " VALUES ('x', {theirs}, 1, 'infinity')",
+    "a refresh token used again": "UPDATE refresh_token SET used_at = NULL",
+    "a forged token of a grant": "SELECT add_grant_token({mine}, 1, '\\x00', 'mcp:write', '\\x00',"
+    " now(), now())",
     "the seal": "SELECT seal FROM identity_seal",
     "a seal": "INSERT INTO identity_seal VALUES ('x', now())",
     "a proof that is none": "SELECT must_be_sealed('x', '\\x00')",

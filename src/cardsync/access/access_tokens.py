@@ -2,7 +2,8 @@
 tokens. A token is shown once and never stored.
 
 A token looks like a key with another prefix. As with keys, a process remembers only whose token it
-is; each request reads whether the token is still valid.
+is; each request reads whether the token is still valid. A token of a grant opens nothing without
+the grant, the owner who gave it, or the account's plan.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access import keys, sealed
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
+from cardsync.access.entitlements import is_paid
+from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import AccessToken
 from cardsync.database.session import Database
@@ -25,13 +28,31 @@ PREFIX: Final = "cst_"
 READ: Final = "mcp:read"
 WRITE: Final = "mcp:write"
 SCOPES: Final = (READ, WRITE)
-OWNER_SQL: Final = "SELECT seller_id, id FROM access_token WHERE token_hash = %s"
+OWNER_SQL: Final = "SELECT seller_id, id, grant_id FROM access_token WHERE token_hash = %s"
 TOKEN_CALLER = caller_query(
     "token_caller",
-    "JOIN access_token t ON t.seller_id = a.seller_id AND t.id = $2 AND t.revoked_at IS NULL",
+    "JOIN access_token t ON t.seller_id = a.seller_id AND t.id = $2 AND t.revoked_at IS NULL"
+    " LEFT JOIN oauth_grant g ON g.seller_id = a.seller_id AND g.id = t.grant_id"
+    " AND g.revoked_at IS NULL"
+    " LEFT JOIN member m ON m.id = g.member_id AND m.seller_id = g.seller_id AND m.role = 'owner'",
     "t.scopes",
     "t.expires_at",
+    "t.grant_id",
+    # Absent where the owner is gone.
+    "CASE WHEN m.id IS NOT NULL THEN g.audience END",
+    "g.buyer_data",
+    "g.last_used_at",
 )
+# A grant's last use is written at most so often.
+_NOTED: Final = timedelta(seconds=60)
+
+
+class TokenOwner(NamedTuple):
+    """Whose token it is; tokens of a grant share its rate limits."""
+
+    seller_id: int
+    token_id: int
+    grant_id: int | None
 
 
 def tokens_of(database: Database) -> KeyRing:
@@ -47,26 +68,57 @@ def of_header(header: str | None) -> str | None:
     return text if well_formed else None
 
 
-async def owner_of_token(ring: KeyRing, token: str) -> tuple[int, int]:
-    """(seller, token id); the token may be revoked since. Raises Unauthorized."""
-    owner = await ring.owner(token)
+async def owner_of_token(ring: KeyRing, token: str) -> TokenOwner:
+    """The token may be revoked since. Raises Unauthorized."""
+    owner = await ring.row(token)
     if owner is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
-    return owner
+    return TokenOwner(*owner)
 
 
-async def caller_with_token(database: Database, seller_id: int, token_id: int) -> Caller:
-    """Raises Unauthorized for a token that was revoked or has expired, and AccountSuspended."""
+async def caller_with_token(
+    database: Database, seller_id: int, token_id: int, audience: str
+) -> Caller:
+    """Return the caller of a request to us as `audience` (see `audience.py`).
+
+    Raises Unauthorized for a token that was revoked, has expired or is for another audience, or
+    whose grant ended; AccountSuspended; and PaidPlanRequired for a grant's when the plan lapsed.
+    """
     row = await database.polled.first_row(seller_id, TOKEN_CALLER, token_id)
     if row is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
-    account, state, (scopes, expires_at) = read_row(row)
-    if expires_at is not None and clock.now() >= expires_at:
+    account, state, columns = read_row(row)
+    scopes, expires_at, grant_id, its_audience, buyer_data, last_used_at = columns
+    now = clock.now()
+    past = expires_at is not None and now >= expires_at
+    if past or (grant_id is not None and its_audience != audience):
         raise errors.Unauthorized.challenge(credentials_sent=True)
     if account.suspended:
         raise errors.AccountSuspended
-    identity = Identity(seller_id, "token", token_id, scopes=frozenset(scopes))
+    if grant_id is None:
+        identity = Identity(seller_id, "token", token_id, scopes=frozenset(scopes))
+        return Caller(identity, account, state)
+    if not is_paid(account.plan, account.trial_ends_at, now):
+        raise errors.PaidPlanRequired("assistants need a paid plan, and this account has none")
+    if last_used_at is None or now - last_used_at >= _NOTED:
+        await _note_use(database, seller_id, grant_id, now)
+    identity = Identity(
+        seller_id,
+        "token",
+        token_id,
+        scopes=frozenset(scopes),
+        grant_id=grant_id,
+        sees_buyers=buyer_data,
+    )
     return Caller(identity, account, state)
+
+
+async def _note_use(database: Database, seller_id: int, grant_id: int, now: datetime) -> None:
+    query = update(OAuthGrant).where(OAuthGrant.seller_id == seller_id, OAuthGrant.id == grant_id)
+    async with database.tenant(seller_id) as session:
+        await session.execute(
+            query.values(last_used_at=func.greatest(OAuthGrant.last_used_at, now))
+        )
 
 
 class MintedToken(NamedTuple):
@@ -104,13 +156,15 @@ async def revoke(session: AsyncSession, token_id: int, now: datetime) -> bool:
 
 
 async def listed(session: AsyncSession, seller_id: int) -> list[AccessToken]:
-    """A seller's tokens, oldest first."""
+    """A seller's tokens that belong to no grant, oldest first."""
     await known_seller(session, seller_id)
-    query = select(AccessToken).where(AccessToken.seller_id == seller_id)
+    query = select(AccessToken).where(
+        AccessToken.seller_id == seller_id, AccessToken.grant_id.is_(None)
+    )
     return list(await session.scalars(query.order_by(AccessToken.id)))
 
 
-def need_scope(scopes: Collection[str], needed: str) -> None:
-    """Raises InsufficientScope."""
+def need_scope(scopes: Collection[str], needed: str, metadata_url: str) -> None:
+    """Raises InsufficientScope, which says where more may be asked for."""
     if needed not in scopes:
-        raise errors.InsufficientScope.of(needed)
+        raise errors.InsufficientScope.of(needed, metadata_url)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cardsync import errors
 from cardsync.access import access_tokens, patience, tokens
+from cardsync.access.audience import audience, metadata_url
 from cardsync.access.caller import Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import caller_with
@@ -132,15 +133,18 @@ async def _admit_key(scope: Scope, opt: Mapping[str, Any]) -> Caller:
 async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
+    host = header(scope, b"host")
     try:
-        seller_id, token_id = await access_tokens.owner_of_token(state.token_ring, token)
-        buckets = limits.of_token(scope, token_id, opt)
+        owner = await access_tokens.owner_of_token(state.token_ring, token)
+        buckets = limits.of_token(scope, owner.token_id, owner.grant_id, opt)
         limits.refuse_flood(scope, buckets)
-        caller = await access_tokens.caller_with_token(state.database, seller_id, token_id)
+        caller = await access_tokens.caller_with_token(
+            state.database, owner.seller_id, owner.token_id, audience(state.settings, host)
+        )
     except errors.Unauthorized:
         await limits.admit_anonymous(scope)
         raise
-    except errors.AccountSuspended:
+    except (errors.AccountSuspended, errors.PaidPlanRequired):
         await limits.admit_key(scope, buckets)
         raise
     await limits.admit_key(scope, buckets)
@@ -151,7 +155,9 @@ async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Call
         raise errors.KeyRequired
     reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
     access_tokens.need_scope(
-        caller.identity.scopes, access_tokens.READ if reads else access_tokens.WRITE
+        caller.identity.scopes,
+        access_tokens.READ if reads else access_tokens.WRITE,
+        metadata_url(state.settings, host),
     )
     return caller
 

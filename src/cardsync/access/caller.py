@@ -50,6 +50,9 @@ class Identity(msgspec.Struct, frozen=True):
     operator: bool = False
     # Keys and sessions are not narrowed; a token has the scopes that its seller consented to.
     scopes: frozenset[str] = EVERY_SCOPE
+    # A token of a grant has the rights of that grant, which may leave out who bought.
+    grant_id: int | None = None
+    sees_buyers: bool = True
 
 
 class CallerAccount(msgspec.Struct, frozen=True):
@@ -144,6 +147,8 @@ class Caller(msgspec.Struct, frozen=True):
         identity = self.identity
         if identity.credential == "session":
             return f"member {identity.member_id}"
+        if identity.grant_id is not None:
+            return f"grant {identity.grant_id}"
         return f"{identity.credential} {identity.credential_id}"
 
     def must_be_owner(self) -> None:
@@ -170,6 +175,17 @@ class Caller(msgspec.Struct, frozen=True):
         not see it.
         """
         return figure if self.sees_revenue else None
+
+    @property
+    def sees_buyers(self) -> bool:
+        """Buyers' names, and what the seller wrote about them, are for every caller but a grant
+        whose owner kept them back.
+        """
+        return self.identity.sees_buyers
+
+    def buyer(self, text: T) -> T | None:
+        """Return what an answer says of a buyer, or None where the caller may not see it."""
+        return text if self.sees_buyers else None
 
     def must_be_operator(self) -> int:
         """Return the member's id, as the first line of every operation on the installation.
@@ -243,12 +259,17 @@ class KeyRing:
         self._database = database
         self._size = size
         self._sql = sql
-        self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[Any, ...]] = OrderedDict()
         # Keys on first sight, and unknown keys, share two of the pool's connections: the
         # others are the sellers'.
         self._strangers = asyncio.Semaphore(2)
 
     async def owner(self, key: str) -> tuple[int, int] | None:
+        row = await self.row(key)
+        return row and (row[0], row[1])
+
+    async def row(self, key: str) -> tuple[Any, ...] | None:
+        """Return all that `sql` finds of the key; none of it ever changes."""
         digest = keys.key_hash(key)
         if digest in self._known:
             self._known.move_to_end(digest)
@@ -259,10 +280,10 @@ class KeyRing:
             row = await (await connection.execute(self._sql, (digest,))).fetchone()
         if row is None:
             return None
-        self._known[digest] = (row[0], row[1])
+        self._known[digest] = row
         if len(self._known) > self._size:
             self._known.popitem(last=False)
-        return row[0], row[1]
+        return row
 
 
 def header(scope: Scope, name: bytes) -> str | None:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     LargeBinary,
@@ -71,9 +72,20 @@ class ApiKey(Base):
 
 
 class AccessToken(Base):
-    """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept."""
+    """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept.
+
+    With a grant it is good as long as that; without one the operator made it.
+    """
 
     __tablename__ = "access_token"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "grant_id"],
+            ["oauth_grant.seller_id", "oauth_grant.id"],
+            ondelete="CASCADE",
+        ),
+        Index("ix_access_token_grant", "seller_id", "grant_id"),
+    )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
@@ -83,6 +95,7 @@ class AccessToken(Base):
     name: Mapped[str] = mapped_column(Text)
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    grant_id: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     expires_at: Mapped[datetime | None] = mapped_column(Moment)
     revoked_at: Mapped[datetime | None] = mapped_column(Moment)

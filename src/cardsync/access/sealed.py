@@ -94,6 +94,62 @@ async def add_token(
     return int(await _run(session, "add_access_token", values, now, expires_at))
 
 
+async def add_code(
+    session: AsyncSession,
+    seller_id: int,
+    member_id: int,
+    code_hash: bytes,
+    client_id: str,
+    redirect_uri: str,
+    challenge: str,
+    audience: str,
+    scopes: Sequence[str],
+    *,
+    buyer_data: bool,
+    expires_at: datetime,
+) -> None:
+    """Add the code of a consent, with which its client may fetch a grant once."""
+    said = (client_id, redirect_uri, challenge, audience, ",".join(scopes), int(buyer_data))
+    await _run(session, "add_oauth_code", (seller_id, member_id, code_hash, *said), expires_at)
+
+
+async def redeem_code(session: AsyncSession, code_hash: bytes, now: datetime) -> int | None:
+    """Make the grant of a good code; None for one that was used or is past."""
+    call = text("SELECT redeem_oauth_code(:hash, :now)")
+    made: int | None = await session.scalar(call, {"hash": code_hash, "now": now})
+    return made
+
+
+async def add_grant_token(
+    session: AsyncSession,
+    seller_id: int,
+    grant_id: int,
+    token_hash: bytes,
+    scopes: Sequence[str],
+    now: datetime,
+    expires_at: datetime,
+) -> None:
+    """Add an access token of a grant, with no more than the grant's scopes."""
+    values = (seller_id, grant_id, token_hash, ",".join(scopes))
+    await _run(session, "add_grant_token", values, now, expires_at)
+
+
+async def add_refresh_token(
+    session: AsyncSession,
+    seller_id: int,
+    grant_id: int,
+    token_hash: bytes,
+    expires_at: datetime,
+) -> None:
+    await _run(session, "add_refresh_token", (seller_id, grant_id, token_hash), expires_at)
+
+
+async def use_refresh_token(session: AsyncSession, token_hash: bytes, now: datetime) -> bool:
+    """Return whether this was the token's first use."""
+    call = text("SELECT use_refresh_token(:hash, :now)")
+    return await session.scalar(call, {"hash": token_hash, "now": now}) is not None
+
+
 async def end_keys(
     session: AsyncSession, seller_id: int, now: datetime, key_id: int | None = None
 ) -> None:
@@ -105,6 +161,13 @@ async def end_tokens(
     session: AsyncSession, seller_id: int, now: datetime, token_id: int | None = None
 ) -> None:
     await _end(session, "end_access_token", seller_id, token_id, now)
+
+
+async def end_grants(
+    session: AsyncSession, seller_id: int, now: datetime, grant_id: int | None = None
+) -> None:
+    """Revoke a grant of the seller, or all, in a transaction of the seller's."""
+    await _end(session, "end_oauth_grant", seller_id, grant_id, now)
 
 
 async def _end(

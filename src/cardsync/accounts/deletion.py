@@ -21,6 +21,7 @@ from cardsync import clock, errors
 from cardsync.access import sealed
 from cardsync.access.activity import OPERATOR, note, note_by
 from cardsync.access.caller import Caller
+from cardsync.access.grant_models import OAuthCode
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import AccountDeletion, Invitation, MemberSession
 from cardsync.access.models import Account, Member
@@ -89,11 +90,12 @@ async def ask(
 
 
 async def end_access(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """End every session, key, token and invitation of the account."""
-    for gone in (MemberSession, Invitation):
+    """End every session, key, token, grant and invitation of the account."""
+    for gone in (MemberSession, Invitation, OAuthCode):
         await session.execute(delete(gone).where(gone.seller_id == seller_id))
     await sealed.end_keys(session, seller_id, now)
     await sealed.end_tokens(session, seller_id, now)
+    await sealed.end_grants(session, seller_id, now)
 
 
 async def take_back(session: AsyncSession, caller: Caller, now: datetime) -> None:

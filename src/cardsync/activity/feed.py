@@ -10,14 +10,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
+from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.models import AccessToken, ApiKey, Member
 from cardsync.activity.filters import Wanted
 from cardsync.activity.words import WHO
 
-_NAMED: Final[Mapping[str, type[Member | ApiKey | AccessToken]]] = {
+_NAMED: Final[Mapping[str, type[Member | ApiKey | AccessToken | OAuthGrant]]] = {
     "member": Member,
     "key": ApiKey,
     "token": AccessToken,
+    "grant": OAuthGrant,
 }
 
 
@@ -41,7 +43,7 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
 
 
 async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:
-    """Return the names of the seller's members, API keys and tokens that texts name, such as
+    """Return the names of the seller's members, API keys, tokens and grants that texts name, such as
     `member 3`.
     """
     told = {found.groups() for text in texts for found in WHO.finditer(text)}

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 Names = Mapping[str, str]
-WHO: Final = re.compile(r"\b(member|key|token) (\d{1,18})\b")
+WHO: Final = re.compile(r"\b(member|key|token|grant) (\d{1,18})\b")
 _QUOTED: Final = re.compile(r"(“[^”]*”|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _SET: Final = re.compile(r"\b([a-z][a-z_]*)=([^,]*)")
 _SNAKE: Final = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
@@ -23,6 +23,8 @@ ACTIONS: Final[Mapping[str, str]] = {
     "account.deletion_taken_back": "Deletion of the account canceled",
     "account.made": "Account created",
     "activity.undone": "Change undone",
+    "assistant.connected": "Assistant connected",
+    "assistant.revoked": "Assistant disconnected",
     "card.match_settled": "Product of a card chosen",
     "cards.columns": "Columns of the card table changed",
     "contribution.added": "Card contributed",
@@ -145,6 +147,7 @@ ACTIONS: Final[Mapping[str, str]] = {
 # The beginnings of actions, as a filter names them.
 AREAS: Final[Mapping[str, str]] = {
     "account": "Account",
+    "assistant": "Assistants",
     "key": "API keys",
     "card": "Cards: product chosen",
     "cards": "Cards: table columns",
@@ -214,6 +217,8 @@ def actor_words(actor: str, names: Names) -> str:
             return f"API key “{name}”" if name else "An API key"
         case "token":
             return f"Token “{name}”" if name else "A token"
+        case "grant":
+            return f"Assistant “{name}”" if name else "An assistant"
         case "link":
             return "A phone"
     return _OTHERS.get(actor, actor)

@@ -43,9 +43,12 @@ class RateLimits:
         """
         return self._of_bearer(scope, f"k{key_id}", opt)
 
-    def of_token(self, scope: Scope, token_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
-        """Return those of a token."""
-        return self._of_bearer(scope, f"t{token_id}", opt)
+    def of_token(
+        self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, Any]
+    ) -> list[Bucket]:
+        """Return those of a token, or of its grant, so that new tokens bring no new limits."""
+        holder = f"t{token_id}" if grant_id is None else f"g{grant_id}"
+        return self._of_bearer(scope, holder, opt)
 
     def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
         return self._look_at(scope, holder, *dict.fromkeys((Group.GENERAL, group_of(opt))))

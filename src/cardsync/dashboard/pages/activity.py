@@ -34,6 +34,7 @@ ACTORS = [
     ("member", "Members"),
     ("key", "API keys"),
     ("token", "Tokens"),
+    ("grant", "Assistants"),
     ("operator", "The operator"),
 ]
 AREAS = [("", "Everything"), *words.AREAS.items()]

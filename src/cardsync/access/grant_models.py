@@ -1,0 +1,113 @@
+"""Tables of assistants that a member let in: `oauth_client`, `oauth_code`, `refresh_token` (global:
+requests look them up) and `oauth_grant` (tenant).
+
+What an access token may do stands in `access_token` itself; it is good as long as its grant is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    Text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import NOW, Base, Moment
+
+
+class OAuthClient(Base):
+    """A program that asks for grants.
+
+    `known_by` is `document` where `client_id` is the address of its metadata document, which is
+    fetched again after `expires_at`; or `registration`, where the client told this of itself, and
+    its host is unknown. A registered client that was never used is deleted after `expires_at`.
+    """
+
+    __tablename__ = "oauth_client"
+    client_id: Mapped[str] = mapped_column(Text, primary_key=True)
+    known_by: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(Text)
+    host: Mapped[str | None] = mapped_column(Text)
+    redirect_uris: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    fetched_at: Mapped[datetime | None] = mapped_column(Moment)
+    first_used_at: Mapped[datetime | None] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(Moment, index=True)
+
+
+class OAuthCode(Base):
+    """What an owner consented to, for the client to fetch once and soon. `grant_id` is the grant
+    that came of it.
+    """
+
+    __tablename__ = "oauth_code"
+    code_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
+    )
+    member_id: Mapped[int] = mapped_column(BigInteger)
+    client_id: Mapped[str] = mapped_column(Text)
+    redirect_uri: Mapped[str] = mapped_column(Text)
+    code_challenge: Mapped[str] = mapped_column(Text)
+    audience: Mapped[str] = mapped_column(Text)
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    buyer_data: Mapped[bool]
+    expires_at: Mapped[datetime] = mapped_column(Moment, index=True)
+    used_at: Mapped[datetime | None] = mapped_column(Moment)
+    grant_id: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class OAuthGrant(Base):
+    """What an owner lets a client do in the shop, until it is revoked. Without `buyer_data` its
+    answers leave out who bought.
+    """
+
+    __tablename__ = "oauth_grant"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    member_id: Mapped[int] = mapped_column(BigInteger)
+    client_id: Mapped[str] = mapped_column(Text)
+    # The client's name and host as they were at the consent.
+    name: Mapped[str] = mapped_column(Text)
+    host: Mapped[str | None] = mapped_column(Text)
+    audience: Mapped[str] = mapped_column(Text)
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    buyer_data: Mapped[bool]
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    last_used_at: Mapped[datetime | None] = mapped_column(Moment)
+    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class RefreshToken(Base):
+    """Good once for new tokens of the grant; only its SHA-256 is kept. A second use means that
+    somebody else has it, too, and ends the grant.
+    """
+
+    __tablename__ = "refresh_token"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "grant_id"],
+            ["oauth_grant.seller_id", "oauth_grant.id"],
+            ondelete="CASCADE",
+        ),
+        Index("ix_refresh_token_grant", "seller_id", "grant_id"),
+    )
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
+    )
+    grant_id: Mapped[int] = mapped_column(BigInteger)
+    expires_at: Mapped[datetime] = mapped_column(Moment, index=True)
+    used_at: Mapped[datetime | None] = mapped_column(Moment)
