@@ -90,7 +90,7 @@ async def test_a_plan_shows_the_cards_that_it_moves_furthest_with_prices_and_rea
     assert first == {
         "marketplace_id": 40,
         "product_name": "<b>Elf 40",
-        "set_name": "Alpha",
+        "set_name": "Dominaria United",
         "condition": "Near Mint",
         "quantity": 2,
         "price_before": "40.00",
