@@ -30,6 +30,9 @@ from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
+from cardsync.assistant.oauth import grant_routes as grants
+from cardsync.assistant.oauth import pages as consents
+from cardsync.assistant.oauth import routes as oauth
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
@@ -223,6 +226,7 @@ def _for_members() -> Router:
         pull_links.router,
         quick_add.recovery,
         operators.router,
+        grants.router,
         security=[A_SESSION],
         opt=BY_SESSION,
     )
@@ -286,6 +290,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             dashboard.first_run,
             dashboard.files,
             plan_pages.router,
+            oauth.router,
+            consents.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -299,6 +305,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         template_config=pages.templates(
             "cardsync.accounts",
             "cardsync.plans",
+            "cardsync.assistant.oauth",
             "cardsync.dashboard",
             asset=asset_url,
         ),

@@ -104,6 +104,8 @@ PASSKEYS_OF_MEMBER = 20
 PASSWORD_CHARACTERS = 8
 PASSWORD_CHARACTERS_MOST = 1_000
 SIGN_IN_BYTES = 20_000
+# The address that a sign-in leads to; the longest is an assistant's request.
+NEXT_CHARACTERS = 8_000
 PAGE_FORM_BYTES = 1_000_000
 
 # Phones that pull: links and marks of a session, marks of a request, open streams of a seller on a

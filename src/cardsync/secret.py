@@ -45,9 +45,14 @@ def _make(path: Path) -> None:
 
 def set_up_token(settings: Settings) -> str:
     """Return the token that opens the set-up where the settings name none."""
-    return hmac.digest(secret_key(settings), b"cardsync set-up", "sha256").hex()[:40]
+    return derived(settings, "set-up").hex()[:40]
 
 
 def seal(settings: Settings) -> bytes:
     """Return the key by which the database knows that a process of this installation asks it."""
-    return hmac.digest(secret_key(settings), b"cardsync seal", "sha256")
+    return derived(settings, "seal")
+
+
+def derived(settings: Settings, use: str) -> bytes:
+    """Return the key of one use, which tells nothing of those of others."""
+    return hmac.digest(secret_key(settings), f"cardsync {use}".encode(), "sha256")

@@ -258,6 +258,10 @@ class Settings(BaseSettings):
     development_pages: bool = Field(
         False, description="Serve /styleguide, the page of all components, for developers"
     )
+    development_clients: bool = Field(
+        False,
+        description="Read the descriptions of assistants at addresses of this machine, too, also by http; for developers",
+    )
     allow_unknown_lines: bool = Field(
         False,
         description="An unknown product line label in an upload becomes a line of the account",
@@ -332,6 +336,15 @@ class Settings(BaseSettings):
     )
     plan_retention_days: int = Field(
         90, ge=1, description="Plans that were decided are kept, and their keys remembered, so long"
+    )
+    authorization_code_seconds: int = Field(
+        60, ge=1, le=600, description="An assistant fetches its access so soon after the consent"
+    )
+    access_token_seconds: int = Field(
+        3600, ge=1, description="An assistant's access token is good for so long"
+    )
+    refresh_token_days: int = Field(
+        30, ge=1, description="An assistant that is not used for so long is disconnected"
     )
     invitation_days: int = Field(
         7, ge=1, description="An invitation of a member is valid for so long"

@@ -102,10 +102,19 @@ def among_strangers(app: ASGIApp) -> ASGIApp:
     """
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
         # Links lead here from everywhere, from letters above all.
         if scope.get("method") not in tokens.SAFE_METHODS:
             refuse_other_sites(scope)
+        await app(scope, receive, send)
+
+    return among_programs(admitted)
+
+
+def among_programs(app: ASGIApp) -> ASGIApp:
+    """The same for routes to which a browser carries nothing of a member's."""
+
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
         await app(scope, receive, send)
 
     return admitted

@@ -35,7 +35,6 @@ DONE = {
 OWN_PATH = re.compile(
     r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?(?:\?[A-Za-z0-9._~%+&=-]*)?", re.ASCII
 )
-NEXT_CHARACTERS = 2_000
 HOME = "/today"
 # Signing in with a passkey needs a script of ours; the password's form does without.
 _POLICY = "Content-Security-Policy"
@@ -65,7 +64,7 @@ def _wanted(given: Mapping[str, str]) -> str:
 
 
 def _own(path: str) -> str:
-    own = len(path) <= NEXT_CHARACTERS and path != "/sign-in" and OWN_PATH.fullmatch(path)
+    own = len(path) <= limits.NEXT_CHARACTERS and path != "/sign-in" and OWN_PATH.fullmatch(path)
     return path if own else ""
 
 

@@ -1,6 +1,6 @@
 """Deletes old data: unclaimed objects, raw uploads, screenshots, receipts, price history, market
-observations, activity, plans, ended sessions, unmet demand and full rate limits. Any worker may run
-it at any moment.
+observations, activity, plans, ended sessions, past access of assistants, unmet demand and full rate
+limits. Any worker may run it at any moment.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from cardsync import clock
 from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.accounts import challenges
+from cardsync.assistant.oauth import grants
 from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load as market
@@ -57,6 +58,7 @@ async def tidy(work: Work) -> dict[str, int]:
         "automated_moves": await moves.drop_old(work.database, now),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "passkey_challenges": await challenges.drop_past(work.database, now),
+        "assistants": await grants.drop_past(work.database, now),
         "network_misses": await misses.drop_old(work.database, now),
         "rate_limits": await buckets.drop_past(work.database),
     }

@@ -41,6 +41,7 @@ TAGS = [
     Tag("today", "What waits for somebody, and the shop's figures of the day"),
     Tag("activity", "What was done, by whom, and undoing it"),
     Tag("members", "Signing in and out, and accepting an invitation"),
+    Tag("assistants", "The assistants that may reach a shop"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),
     Tag("pricing", "The price-updates export"),

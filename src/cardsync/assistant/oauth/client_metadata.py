@@ -1,0 +1,64 @@
+"""Reads what a client says about itself, in a registration (RFC 7591) or in its metadata document.
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from cardsync.assistant.oauth import redirects
+from cardsync.assistant.oauth.refused import Refused
+
+NAME_CHARACTERS: Final = 100
+REDIRECTS_MOST: Final = 20
+GRANT_TYPES: Final = ("authorization_code", "refresh_token")
+
+
+class Metadata(NamedTuple):
+    name: str
+    redirect_uris: list[str]
+
+
+def read_metadata(told: Any) -> Metadata:
+    """Raises Refused."""
+    if not isinstance(told, dict):
+        raise Refused("invalid_client_metadata", "the metadata must be a JSON object")
+    uris = told.get("redirect_uris")
+    if not isinstance(uris, list) or not 1 <= len(uris) <= REDIRECTS_MOST:
+        raise Refused(
+            "invalid_redirect_uri", f"redirect_uris: must have 1 to {REDIRECTS_MOST} addresses"
+        )
+    for place, uri in enumerate(uris):
+        if wrong := redirects.problem(uri):
+            raise Refused("invalid_redirect_uri", f"redirect_uris[{place}]: {wrong}")
+    _has(told, "grant_types", "authorization_code")
+    _has(told, "response_types", "code")
+    return Metadata(_name(told.get("client_name")), uris)
+
+
+def _has(told: Mapping[str, Any], field: str, needed: str) -> None:
+    given = told.get(field, [needed])
+    if not isinstance(given, list) or needed not in given:
+        raise Refused("invalid_client_metadata", f"{field}: must have {needed}")
+
+
+def _name(given: Any) -> str:
+    if given is None:
+        return "An assistant without a name"
+    if not isinstance(given, str):
+        raise Refused("invalid_client_metadata", "client_name: must be a text")
+    # It stands on the consent page: no character may turn the words around it, or hide others.
+    name = " ".join("".join(c if c.isprintable() else " " for c in given).split())
+    return name[:NAME_CHARACTERS] or "An assistant without a name"
+
+
+def must_be_public(told: Any) -> None:
+    """Refuse a metadata document of a client that proves itself by a secret or a key, which this
+    server has no way to check. Raises Refused.
+    """
+    method = told.get("token_endpoint_auth_method", "none")
+    if method != "none" or "client_secret" in told:
+        raise Refused(
+            "invalid_client_metadata", "token_endpoint_auth_method: must be none, without a secret"
+        )

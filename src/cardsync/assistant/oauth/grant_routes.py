@@ -1,0 +1,71 @@
+"""HTTP routes of the assistants that a shop's owners let in: list them, and end one."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar import Router, delete, get
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.access.grant_models import OAuthGrant
+from cardsync.assistant.oauth import grants
+from cardsync.clock import rfc3339
+from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, Deleted, problems
+
+
+class AssistantBody(msgspec.Struct):
+    """`client_host` is null for an assistant that registered itself. `granted_by` is the member who
+    let it in. Without `buyer_data`, its answers leave buyers' names and notes out.
+    """
+
+    id: int
+    client_name: str
+    client_host: str | None
+    granted_by: str
+    scopes: list[str]
+    buyer_data: bool
+    created_at: str
+    last_used_at: str | None
+
+
+class AssistantsBody(msgspec.Struct):
+    assistants: list[AssistantBody]
+
+
+def assistant_body(grant: OAuthGrant, member_name: str) -> AssistantBody:
+    return AssistantBody(
+        grant.id,
+        grant.name,
+        grant.host,
+        member_name,
+        list(grant.scopes),
+        grant.buyer_data,
+        rfc3339(grant.created_at),
+        rfc3339(grant.last_used_at) if grant.last_used_at else None,
+    )
+
+
+@get("/assistants", responses=problems(*BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired))
+async def list_assistants(caller: Caller, session: AsyncSession) -> AssistantsBody:
+    """Show the assistants that may reach this shop, newest first."""
+    given = await grants.listed(session, caller)
+    return AssistantsBody([assistant_body(*one) for one in given])
+
+
+@delete(
+    "/assistants/{assistant_id:int}",
+    status_code=200,
+    responses=problems(*FOR_MEMBERS, errors.OwnerRequired, errors.NotFound),
+)
+async def end_assistant(caller: Caller, session: AsyncSession, assistant_id: int) -> Deleted:
+    """End an assistant's access, at once and everywhere."""
+    await grants.revoke(session, caller, assistant_id, clock.now())
+    return Deleted(True)
+
+
+router = Router(
+    path="",
+    route_handlers=[list_assistants, end_assistant],
+    tags=["assistants"],
+)

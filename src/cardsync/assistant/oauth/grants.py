@@ -1,0 +1,91 @@
+"""Lists the grants of a shop for its owner, revokes them, and drops what is past."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from sqlalchemy import distinct, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access import sealed
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.grant_models import OAuthGrant, RefreshToken
+from cardsync.access.models import Member
+from cardsync.assistant.oauth import clients
+from cardsync.database.session import Database
+
+
+class Given(NamedTuple):
+    """A grant that holds, and the name of the owner who gave it."""
+
+    grant: OAuthGrant
+    member_name: str
+
+
+async def listed(session: AsyncSession, caller: Caller) -> list[Given]:
+    """Return the grants that hold, newest first. Raises OwnerRequired."""
+    caller.must_be_owner()
+    query = (
+        select(OAuthGrant, Member.name)
+        .join(Member, Member.id == OAuthGrant.member_id)
+        .where(
+            OAuthGrant.seller_id == caller.seller_id,
+            Member.seller_id == caller.seller_id,
+            Member.role == "owner",
+            OAuthGrant.revoked_at.is_(None),
+        )
+        .order_by(OAuthGrant.id.desc())
+    )
+    return [Given(grant, name) for grant, name in await session.execute(query)]
+
+
+async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: datetime) -> None:
+    """End a grant, on every process from the next request on; revoking twice changes nothing.
+    Raises OwnerRequired, NotFound.
+    """
+    caller.must_be_owner()
+    own = (OAuthGrant.seller_id == caller.seller_id) & (OAuthGrant.id == grant_id)
+    grant = await session.scalar(select(OAuthGrant).where(own).with_for_update())
+    if grant is None:
+        raise errors.NotFound(f"there is no assistant {grant_id}")
+    if grant.revoked_at is None:
+        await sealed.end_grants(session, caller.seller_id, now, grant_id)
+        summary = f"grant {grant_id} revoked"
+        note(session, caller, "assistant.revoked", summary, now, risk="medium")
+
+
+# A code that was used is kept for a while, so that a second use is known as one.
+_CODES_ARE_KEPT: Final = timedelta(days=1)
+_CODES: Final = "DELETE FROM oauth_code WHERE expires_at <= :before RETURNING 1"
+_TOKENS: Final = """
+    DELETE FROM access_token WHERE grant_id IS NOT NULL AND expires_at <= :now RETURNING 1
+"""
+_REFRESH: Final = "DELETE FROM refresh_token WHERE seller_id = :seller AND expires_at <= :now"
+_GRANTS: Final = """
+    DELETE FROM oauth_grant g
+     WHERE g.seller_id = :seller AND NOT EXISTS (
+           SELECT FROM refresh_token r WHERE r.seller_id = g.seller_id AND r.grant_id = g.id)
+    RETURNING 1
+"""
+
+
+async def drop_past(database: Database, now: datetime) -> int:
+    """Delete codes, tokens and clients that are past, and the grants that were not used for so long
+    that nothing can be fetched with them; return how many.
+    """
+    async with database.shared() as session:
+        gone = len((await session.execute(text(_TOKENS), {"now": now})).all())
+        before = {"before": now - _CODES_ARE_KEPT}
+        gone += len((await session.execute(text(_CODES), before)).all())
+        gone += await clients.drop_past(session, now)
+        past = select(distinct(RefreshToken.seller_id)).where(RefreshToken.expires_at <= now)
+        sellers = list(await session.scalars(past))
+    for seller_id in sellers:
+        async with database.tenant(seller_id) as session:
+            values = {"seller": seller_id, "now": now}
+            await session.execute(text(_REFRESH), values)
+            gone += len((await session.execute(text(_GRANTS), {"seller": seller_id})).all())
+    return gone

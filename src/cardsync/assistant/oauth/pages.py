@@ -1,0 +1,146 @@
+"""The page on which an owner lets an assistant in, or refuses it (GET and POST /oauth/authorize).
+
+It is a form without scripts. A request whose redirect address is not known to be the client's shows
+a page; every other refusal goes to the client.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from litestar import Request, Response, Router, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors, limits
+from cardsync.access import sessions, tokens
+from cardsync.access.admission import among_strangers, need_form_token, session_token
+from cardsync.access.caller import Caller
+from cardsync.assistant.oauth import redirects
+from cardsync.assistant.oauth.consent import (
+    Asked,
+    RefusedAt,
+    approve,
+    may_consent,
+    opened_request,
+    read_request,
+    sealed_request,
+)
+from cardsync.assistant.oauth.refused import Unverified
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.web import pages
+from cardsync.web.forms import form_of, go, refused, sentence
+from cardsync.web.pages import page
+from cardsync.web.request import ApiRequest
+
+PATH = "/oauth/authorize"
+_FIELDS = 30
+_POLICY = "Content-Security-Policy"
+
+
+@get(PATH, middleware=[among_strangers])
+async def consent_page(
+    request: ApiRequest, database: Database, settings: Settings
+) -> Response[Any]:
+    """Only a member's browser makes us fetch what a client says of itself, so the sign-in comes
+    first.
+    """
+    token = session_token(request.scope)
+    query = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=_FIELDS)
+    caller = await _member(request, database, settings, token) if token else None
+    if caller is None or token is None:
+        back = f"{PATH}?{urlencode(query, quote_via=quote, safe='')}"
+        if len(back) > limits.NEXT_CHARACTERS:
+            raise Unverified("The assistant's request is too long; sign in first, and try again.")
+        return go(f"/sign-in?{urlencode({'next': back})}")
+    now, host = clock.now(), request.headers.get("host")
+    asked = await read_request(database, settings, host, query, now)
+    may_consent(caller, now)
+    async with database.tenant(caller.seller_id) as session:
+        who = await sessions.who(session, caller, token)
+    # Browsers hold the answer's redirect to the policy of the page that has the form.
+    policy = pages.HEADERS[_POLICY].replace(
+        "form-action 'self'", f"form-action 'self' {redirects.source(asked.redirect_uri)}"
+    )
+    return page(
+        "consent.html",
+        200,
+        {_POLICY: policy},
+        asked=asked,
+        answered_at=redirects.shown(asked.redirect_uri),
+        who=who,
+        days=settings.refresh_token_days,
+        request=sealed_request(settings, caller, asked, now),
+        form_token=tokens.csrf_token(token),
+    )
+
+
+async def _member(
+    request: ApiRequest, database: Database, settings: Settings, token: str
+) -> Caller | None:
+    ring = request.app.state.session_ring
+    try:
+        caller = await sessions.caller_with(database, ring, token, settings)
+    except errors.Unauthorized:
+        return None
+    if caller.account.suspended:
+        raise errors.AccountSuspended
+    return caller
+
+
+@post(PATH, middleware=[among_strangers])
+async def decide(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
+    form, token = await form_of(request), session_token(request.scope)
+    caller = await _member(request, database, settings, token) if token else None
+    if caller is None:
+        raise errors.CsrfFailed("the session has ended; sign in, and begin again at the assistant")
+    need_form_token(request.scope, form.get("csrf_token"))
+    now = clock.now()
+    asked: Asked = opened_request(settings, caller, form.get("request", ""), now)
+    match form.get("word"):
+        case "refuse":
+            return go(asked.answer(error="access_denied", error_description="the owner refused"))
+        case "approve":
+            async with database.tenant(caller.seller_id) as session:
+                code = await approve(
+                    session,
+                    settings,
+                    caller,
+                    asked,
+                    now,
+                    writes=form.get("access") == "write",
+                    buyer_data=form.get("buyers") == "yes",
+                )
+            return go(asked.answer(code=code))
+    raise errors.BadRequest("the form is not whole; go back and load the page again")
+
+
+def _unverified(request: Request[Any, Any, Any], exc: Unverified) -> Template:
+    return page("message.html", 400, heading="This cannot be connected", message=str(exc))
+
+
+def _told(request: Request[Any, Any, Any], exc: RefusedAt) -> Response[str]:
+    return go(exc.address)
+
+
+def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+    if isinstance(exc, errors.OwnerRequired):
+        return page("ask_owner.html", exc.status)
+    if isinstance(exc, errors.PaidPlanRequired):
+        heading = "Assistants need a paid plan"
+        return page("message.html", exc.status, heading=heading, message=sentence(exc))
+    return refused(request, exc)
+
+
+router = Router(
+    path="/",
+    route_handlers=[consent_page, decide],
+    exception_handlers={
+        errors.Problem: _refused,
+        Unverified: _unverified,
+        RefusedAt: _told,
+    },
+    include_in_schema=False,
+    request_max_body_size=limits.SIGN_IN_BYTES,
+)

@@ -1,0 +1,87 @@
+"""Decides which redirect addresses a client may have, and which of them a request names. Pure.
+
+Addresses are compared as texts. Of 127.0.0.1 and [::1] the port is free, because a program on the
+member's own machine takes any that it finds (RFC 8252, section 7.3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+CHARACTERS_MOST: Final = 2_000
+# Visible ASCII, without what browsers and programs read in different ways.
+_PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
+_HOST: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+_PORT: Final = re.compile(r"(:[0-9]{1,5})?")
+_LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?([/?].*)?")
+OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
+# What browsers act on themselves; any other scheme may be a program's own.
+_NOT_OWN: Final = frozenset(
+    "about blob chrome content data file filesystem ftp ftps gopher intent jar javascript mailto"
+    " resource sms tel urn vbscript view-source ws wss".split()
+)
+
+
+def problem(uri: object) -> str | None:
+    """Return why no client may have this redirect address; None if one may."""
+    if not isinstance(uri, str) or len(uri) > CHARACTERS_MOST or not _PLAIN.fullmatch(uri):
+        return f"must be an address of at most {CHARACTERS_MOST} plain characters"
+    scheme, colon, rest = uri.partition(":")
+    if not colon or not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
+        return "must begin with a scheme in lower case"
+    if scheme in ("http", "https"):
+        host = host_of(uri)
+        if not rest.startswith("//") or host is None:
+            return "must name a host in lower case, without a user"
+        if scheme == "http" and host not in OWN_MACHINE:
+            return "must be https, but on the member's own machine"
+        return None
+    if scheme in _NOT_OWN:
+        return f"must not be {scheme}:"
+    return None if rest else "must not be a scheme alone"
+
+
+def host_of(uri: str) -> str | None:
+    """Return the host that an http or https address names in a plain form."""
+    try:
+        place = urlsplit(uri).netloc
+    except ValueError:
+        return None
+    host = _HOST.match(place)
+    return host[0] if host and _PORT.fullmatch(place, host.end()) else None
+
+
+def is_one_of(uri: str, registered: Iterable[str]) -> bool:
+    """Return whether the client has this redirect address."""
+    wanted = _LOOPBACK.fullmatch(uri)
+    for known in registered:
+        if uri == known:
+            return True
+        here = _LOOPBACK.fullmatch(known)
+        if wanted and here and wanted.groups() == here.groups():
+            return True
+    return False
+
+
+def shown(uri: str) -> str:
+    """Return where the address leads, in few words for a page: a host, or a scheme."""
+    return host_of(uri) or f"{uri.partition(':')[0]}:"
+
+
+def source(uri: str) -> str:
+    """Return the address's origin as a content security policy names it, which has no form for
+    IPv6.
+    """
+    scheme = uri.partition(":")[0]
+    if scheme not in ("http", "https") or "[" in urlsplit(uri).netloc:
+        return f"{scheme}:"
+    return f"{scheme}://{urlsplit(uri).netloc}"
+
+
+def with_answer(uri: str, **answer: str | None) -> str:
+    """Return the address with the fields of an authorization response."""
+    told = urlencode({name: value for name, value in answer.items() if value is not None})
+    return f"{uri}{'&' if '?' in uri else '?'}{told}"
