@@ -53,7 +53,9 @@ async def find(
     """Raises Unverified for a client that is not known, or whose document is not good."""
     async with database.shared() as session:
         known = await session.get(OAuthClient, client_id)
-    if known and (known.expires_at > now or known.known_by == REGISTRATION and known.first_used_at):
+    if known and (
+        known.expires_at > now or (known.known_by == REGISTRATION and known.first_used_at)
+    ):
         return known
     if not has_document(client_id):
         raise Unverified(
