@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +57,24 @@ BODIES = {
 }
 
 
-async def asked(send: Callable[..., Awaitable[Any]], route: str) -> tuple[int, str]:
-    """The status and the code of the answer to a request of that route."""
+async def answer_of(
+    send: Callable[..., Awaitable[Any]], route: str, ids: Mapping[str, Any] | None = None
+) -> Any:
+    """The answer to a request of that route; `ids` are those of its address that are not 1."""
     method, path = route.split(" ")
     path = path.replace("{preset}", "premium")
     # Nobody's, so that no caller ends its own session or key by the way.
-    path = re.sub(r"\{(member|key|passkey)_id\}", "999999999", path)
-    path = re.sub(r"\{\w+\}", "1", path)
+    path = re.sub(r"\{(member|key|passkey|assistant)_id\}", "999999999", path)
+    path = re.sub(r"\{(\w+)\}", lambda name: str((ids or {}).get(name[1], 1)), path)
     takes_json = "requestBody" in DOCUMENT["paths"][route.split(" ")[1]][method.lower()]
     options = {"json": BODIES.get(route, {})} if takes_json else {}
     headers = {"X-Idempotency-Key": "once"} if path.endswith("skip_wait") else {}
-    answer = await send(method, path, headers=headers, **options)
+    return await send(method, path, headers=headers, **options)
+
+
+async def asked(send: Callable[..., Awaitable[Any]], route: str) -> tuple[int, str]:
+    """The status and the code of the answer to a request of that route."""
+    answer = await answer_of(send, route)
     if "json" not in answer.headers.get("content-type", "") or answer.status_code < 400:
         return answer.status_code, ""
     return answer.status_code, answer.json().get("code", "")

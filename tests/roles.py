@@ -165,6 +165,8 @@ OWNERS = routes("""
     DELETE /api/members/{member_id}
     DELETE /api/members/{member_id}/sessions
     POST /api/members/{member_id}/link
+    GET /api/assistants
+    DELETE /api/assistants/{assistant_id}
     GET /api/keys
     POST /api/keys
     DELETE /api/keys/{key_id}

@@ -165,6 +165,14 @@ class InsufficientScope(Problem):
         return cls(f"this takes a token with {scope}", headers={"WWW-Authenticate": challenge})
 
 
+class BuyersHidden(Problem):
+    """This assistant may not see who the buyers are, so it can't write about them; connect it again
+    with buyer data.
+    """
+
+    status, code = 403, "buyers_hidden"
+
+
 class SessionRequired(Problem):
     """This takes a member who is signed in; an API key or a token can't do it."""
 

@@ -52,6 +52,7 @@ SESSION_ONLY = {
                 "/api/recommendations/shown",
                 "/api/members",
                 "/api/keys",
+                "/api/assistants",
                 "/api/export/every",
                 "/api/account/deletion",
                 "/api/passkeys",

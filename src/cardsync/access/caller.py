@@ -187,6 +187,13 @@ class Caller(msgspec.Struct, frozen=True):
         """Return what an answer says of a buyer, or None where the caller may not see it."""
         return text if self.sees_buyers else None
 
+    def must_see_buyers(self) -> None:
+        """The first line of every operation that writes over what such a caller cannot read. Raises
+        BuyersHidden.
+        """
+        if not self.sees_buyers:
+            raise errors.BuyersHidden
+
     def must_be_operator(self) -> int:
         """Return the member's id, as the first line of every operation on the installation.
 

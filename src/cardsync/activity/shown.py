@@ -16,8 +16,8 @@ from cardsync.clock import rfc3339
 
 
 class Entry(msgspec.Struct):
-    """`actor` is key N, token N, member N, operator or a part of the service, and `actor_name` the
-    name of that key, token or member; old entries of keys say key alone. `before` and `after` hold what differs, for
+    """`actor` is key N, token N, grant N (an assistant), member N, operator or a part of the
+    service, and `actor_name` the name of that key, token, assistant or member; old entries of keys say key alone. `before` and `after` hold what differs, for
     owners. `undone_by` is the entry that undid this one.
     """
 
@@ -56,12 +56,19 @@ def entry_body(caller: Caller, row: Activity, names: Mapping[str, str]) -> Entry
         row.summary,
         row.request_id,
         rfc3339(row.created_at),
-        row.before if owner else None,
-        row.after if owner else None,
+        _told(caller, row.before) if owner else None,
+        _told(caller, row.after) if owner else None,
         owner and is_undoable(row),
         row.undone_by,
         names.get(row.actor),
     )
+
+
+def _told(caller: Caller, what: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Notes on buyers are for callers who may see buyers."""
+    if what is None or caller.sees_buyers:
+        return what
+    return {name: value for name, value in what.items() if name != "note"}
 
 
 def page_body(caller: Caller, feed: Feed, wanted: Wanted) -> ActivityPage:

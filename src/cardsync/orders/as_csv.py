@@ -18,7 +18,14 @@ from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, all_of, un
 from cardsync.orders.customers import Customer, customers
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pullable import TO_SHIP_STATUSES
-from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, moment, order_body
+from cardsync.orders.shown import (
+    ORDER_COLUMNS,
+    OrderRow,
+    customer_bodies,
+    moment,
+    order_body,
+    order_row,
+)
 from cardsync.web.as_csv import PART, streamed
 
 COLUMNS: Final = (
@@ -42,6 +49,8 @@ async def orders_as_csv(
     seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the orders that a filter finds, by id. Raises InvalidPayload."""
+
+    wanted = wanted.asked_by(caller)
 
     async def read(last: OrderRow | None) -> list[OrderRow]:
         return await _orders(database, caller, wanted, last.id if last else 0, seconds)
@@ -77,7 +86,7 @@ async def _orders(
             found = await reading.rows(TO_SHIP_STATUSES, values)
             values["to_ship_statuses"] = [status for (status,) in found]
         [rows] = await reading.together([statement], values, last=True)
-    return [OrderRow._make(row) for row in rows]
+    return [order_row(row, caller) for row in rows]
 
 
 def _order(row: OrderRow) -> Sequence[Any]:

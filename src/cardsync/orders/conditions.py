@@ -14,6 +14,7 @@ Conditions = tuple[list[str], dict[str, Any]]
 # match across both.
 SEPARATOR = "\x01"
 
+_NUMBER = "split_part(orders.search_text, chr(1), 1)"
 _IN_SESSION = """EXISTS (SELECT FROM pull_session_order p
  WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id
    AND p.order_id = orders.id AND p.session_id = :pull_session)"""
@@ -58,7 +59,8 @@ def other_conditions(wanted: OrderFilter) -> Conditions:
     if SEPARATOR in wanted.search:
         conditions.append("false")
     elif wanted.search:
-        conditions.append("orders.search_text LIKE '%' || public.folded(:search) || '%'")
+        texts = "orders.search_text" if wanted.by_buyer else _NUMBER
+        conditions.append(f"{texts} LIKE '%' || public.folded(:search) || '%'")
         values["search"] = _escaped(wanted.search)
     if wanted.product_line:
         conditions.append(":product_line = ANY (orders.product_lines)")

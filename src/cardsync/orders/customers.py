@@ -21,7 +21,7 @@ from cardsync.orders.models import BUYER_HASH
 
 class Customer(NamedTuple):
     """`buyer_name` is that of the newest order; names that differ in case alone belong to one
-    customer. `key` names the customer in addresses; `lifetime_total` is None for a caller who may
+    customer, and the caller who may not see buyers gets an empty one. `key` names the customer in addresses; `lifetime_total` is None for a caller who may
     not see revenue.
     """
 
@@ -96,6 +96,9 @@ async def customers(reading: Reading, caller: Caller, page: int, per_page: int) 
     # A page beyond the last has one row without a customer.
     found = [row for row in rows if row[2] is not None]
     page_of = [
-        Customer._make([*row[2:-2], caller.revenue(row[-2]), key_of(row[-1])]) for row in found
+        Customer._make(
+            [caller.buyer(row[2]) or "", *row[3:-2], caller.revenue(row[-2]), key_of(row[-1])]
+        )
+        for row in found
     ]
     return Customers(page_of, int(total), int(returning))

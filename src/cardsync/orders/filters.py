@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 
 T = TypeVar("T")
@@ -37,7 +38,9 @@ _SWITCH = {
 
 @dataclass(frozen=True)
 class OrderFilter:
-    """Empty `statuses` mean all of them; an `items_per_order` of None means every item."""
+    """Empty `statuses` mean all of them; an `items_per_order` of None means every item. Without
+    `by_buyer`, `search` looks at order numbers alone.
+    """
 
     page: int = 1
     per_page: int = limits.ORDERS_PER_PAGE
@@ -45,6 +48,7 @@ class OrderFilter:
     direction: Direction = "desc"
     statuses: tuple[str, ...] = ()
     search: str = ""
+    by_buyer: bool = True
     date_from: date | None = None
     date_to: date | None = None
     product_line: str = ""
@@ -54,6 +58,12 @@ class OrderFilter:
     ship_pending: bool = False
     pull_session: int | PullWord | None = None
     items_per_order: int | None = limits.ITEMS_PER_ORDER
+
+    def asked_by(self, caller: Caller) -> OrderFilter:
+        """Return the filter without what would tell one who may not see buyers who they are."""
+        if caller.sees_buyers:
+            return self
+        return replace(self, by_buyer=False, sort="date" if self.sort == "buyer" else self.sort)
 
     @property
     def offset(self) -> int:

@@ -21,7 +21,7 @@ from cardsync.orders.shown import line_total, moment, money
 class Sold(NamedTuple):
     order_id: int
     order_number: str
-    buyer_name: str | None
+    buyer_name: str | None  # None also for a caller who may not see buyers
     order_date: date | None
     order_placed_at: datetime | None
     status: str
@@ -76,7 +76,8 @@ async def orders_of_card(
         "after": after,
         "limit": limit + 1,
     }
-    sold = [Sold._make(row) for row in await reading.rows(statement, values)]
+    found = await reading.rows(statement, values)
+    sold = [Sold._make([*row[:2], caller.buyer(row[2]), *row[3:]]) for row in found]
     more = len(sold) > limit
     return SoldOrders(sold[:limit], sold[limit - 1].order_id if more else None)
 

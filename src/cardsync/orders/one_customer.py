@@ -82,7 +82,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
     noted, noted_at = written[0] if written else ("", None)
     return CustomerInFull(
         key=key,
-        buyer_name=next(row[6] for row in found if row[0] == newest),
+        buyer_name=caller.buyer(next(row[6] for row in found if row[0] == newest)) or "",
         order_count=count,
         first_order_at=moment(first),
         last_order_at=moment(last),
@@ -91,8 +91,8 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         refunded_orders=len(refunds),
         refunded_total=money(caller.revenue(sum(refunds, Decimal(0)))) or UNSET,
         repeat_refunder=len(refunds) >= REPEAT_REFUNDS,
-        note=noted,
-        note_updated_at=moment(noted_at),
+        note=caller.buyer(noted) or "",
+        note_updated_at=moment(caller.buyer(noted_at)),
         orders=[
             OrderOfCustomerShown(id, number, day, status, money(total), money(refund))
             for id, number, day, status, total, refund, _ in found[: limits.ORDERS_OF_CUSTOMER]
@@ -116,7 +116,10 @@ async def write_note(
     written: Any,
     now: datetime,
 ) -> str:
-    """Write the note on a customer; an empty one is none. Raises NotFound, InvalidPayload."""
+    """Write the note on a customer; an empty one is none. Raises BuyersHidden, NotFound,
+    InvalidPayload.
+    """
+    caller.must_see_buyers()
     kept = _read_note(written)
     await one_at_a_time(session, caller.seller_id)
     values = {"seller": caller.seller_id, "name": _name_of(key)}
@@ -186,7 +189,9 @@ async def repeat_refunders(reading: Reading, caller: Caller) -> list[RefunderSho
     if stale:
         found = await reading.rows(_REFUNDERS.format(sums=_COUNTED), values)
     return [
-        RefunderShown(key_of(name), buyer, refunds, money(caller.revenue(total)) or UNSET)
+        RefunderShown(
+            key_of(name), caller.buyer(buyer) or "", refunds, money(caller.revenue(total)) or UNSET
+        )
         for name, buyer, refunds, total in found
     ]
 

@@ -12,8 +12,8 @@ from cardsync.orders.shown import (
     CardOfItem,
     ItemRow,
     OneOrder,
-    OrderRow,
     PullRow,
+    order_row,
 )
 
 _ORDER = f"""
@@ -59,7 +59,7 @@ async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrde
         raise errors.NotFound(f"there is no order {order_id}")
     width = len(ItemRow._fields)
     return OneOrder(
-        OrderRow._make(orders[0]),
+        order_row(orders[0], caller),
         [(ItemRow._make(row[:width]), CardOfItem._make(row[width:])) for row in items],
         [PullRow._make(row) for row in pulls],
     )

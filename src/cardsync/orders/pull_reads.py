@@ -121,7 +121,7 @@ async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> 
         order = PullOrder(
             row.id,
             row.order_number,
-            row.buyer_name,
+            caller.buyer(row.buyer_name),
             row.order_date,
             row.status,
             row.shipping_type,

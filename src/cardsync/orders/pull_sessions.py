@@ -57,7 +57,8 @@ async def open_session(
     session_id = await session.scalar(text(opening), named)
     if session_id is None:
         raise errors.PullSessionOpen
-    count = await _take(session, seller_id, int(session_id), order_ids, wanted)
+    shown = wanted.asked_by(caller)
+    count = await _take(session, seller_id, int(session_id), order_ids, shown)
     note(
         session,
         caller,

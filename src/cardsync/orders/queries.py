@@ -29,7 +29,7 @@ from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, session_of
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import TO_SHIP_STATUSES
-from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
+from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow, order_row
 
 Values = dict[str, Any]
 Counts = dict[str, int]
@@ -64,6 +64,7 @@ async def _column(reading: Reading, statement: str, values: Values) -> list[Any]
 
 async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
     """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
+    wanted = wanted.asked_by(caller)
     values: Values = {
         "seller": caller.seller_id,
         "limit": wanted.per_page,
@@ -77,7 +78,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
         values["to_ship_statuses"] = await _column(reading, TO_SHIP_STATUSES, values)
     order = page_order(wanted)
     if not wanted.tallied:
-        return await _looked_through(reading, values, wanted, order)
+        return await _looked_through(reading, caller, values, wanted, order)
     tallied, more = tallied_conditions(wanted)
     status, of_statuses = of_status(wanted)
     number, counted, of_tally = tally_conditions(wanted)
@@ -90,7 +91,7 @@ async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> 
         ids = await _column(reading, _merged(tallied, order), values | {"reach": reach})
     else:
         ids = await _column(reading, _page(all_of(*tallied, *status), order.by), values)
-    return await _shown(reading, values, wanted, ids, tally)
+    return await _shown(reading, caller, values, wanted, ids, tally)
 
 
 # The ids of a page come from one query, or from several.
@@ -135,6 +136,7 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
 
 async def _looked_through(
     reading: Reading,
+    caller: Caller,
     values: Values,
     wanted: OrderFilter,
     order: PageOrder,
@@ -178,7 +180,7 @@ async def _looked_through(
                 " GROUP BY orders.status_group"
             )
             reading.ahead(grouped_by_hash())
-            return await _shown(reading, values, wanted, ids, count)
+            return await _shown(reading, caller, values, wanted, ids, count)
     pass_over_all = f"""
         WITH orders AS MATERIALIZED (
             SELECT orders.id, orders.status_group, {order.keys} FROM orders WHERE {everything}
@@ -188,7 +190,9 @@ async def _looked_through(
                ARRAY(SELECT status_group FROM counts), ARRAY(SELECT number FROM counts)
     """
     [(ids, statuses, numbers)] = await reading.rows(pass_over_all, values)
-    return await _shown(reading, values, wanted, ids, dict(zip(statuses, numbers, strict=True)))
+    return await _shown(
+        reading, caller, values, wanted, ids, dict(zip(statuses, numbers, strict=True))
+    )
 
 
 def _is_rare(wanted: OrderFilter) -> bool:
@@ -243,6 +247,7 @@ def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
 
 async def _shown(
     reading: Reading,
+    caller: Caller,
     values: Values,
     wanted: OrderFilter,
     ids: list[int],
@@ -259,7 +264,7 @@ async def _shown(
     for row in items:
         found[row[0]].append(cast(ItemRow, row))
     return Found(
-        orders=[OrderRow._make(row) for row in orders],
+        orders=[order_row(row, caller) for row in orders],
         items=found,
         status_counts=dict(sorted(counts.items())),
         total=sum(

@@ -65,7 +65,7 @@ async def read_customer(request: Request[Any, Any, State], key: str) -> Customer
 @put(
     "/customers/{key:str}/note",
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.BuyersHidden, errors.NotFound),
 )
 async def note_customer(
     caller: Caller,

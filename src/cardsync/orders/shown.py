@@ -10,12 +10,13 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cardsync import clock, limits
+from cardsync.access.caller import Caller
 from cardsync.cards.shown import usd
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.orders.customers import Customer
@@ -55,6 +56,16 @@ class OrderRow(NamedTuple):
     refund_note: str | None
     feedback_rating: int | None
     feedback_comment: str | None
+
+
+def order_row(row: Sequence[Any], caller: Caller) -> OrderRow:
+    """Return a row of `ORDER_COLUMNS`, without the buyer for a caller who may not see one: that is
+    the name, the note of a refund and the comment of a feedback.
+    """
+    order = OrderRow._make(row)
+    if caller.sees_buyers:
+        return order
+    return order._replace(buyer_name=None, refund_note=None, feedback_comment=None)
 
 
 # The SQL expression of each field of a row.
@@ -113,6 +124,10 @@ class ItemBody(msgspec.Struct, gc=False):
 
 
 class OrderBody(msgspec.Struct):
+    """`buyer_name`, `refund_note` and `feedback_comment` are null for a caller who may not see
+    buyers.
+    """
+
     id: int
     order_number: str
     buyer_name: str | None
@@ -283,8 +298,8 @@ class OrdersPage(msgspec.Struct):
 
 
 class CustomerBody(msgspec.Struct):
-    """`key` names the customer in addresses. `lifetime_total` is absent for staff who may not see
-    revenue.
+    """`key` names the customer in addresses. `buyer_name` is empty for a caller who may not see
+    buyers; `lifetime_total` is absent for staff who may not see revenue.
     """
 
     key: str

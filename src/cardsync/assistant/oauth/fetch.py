@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -83,8 +85,16 @@ async def fetch_json(url: str, *, development: bool = False, look_up: Resolver =
         raise NotFetched(f"it was not answered within {SECONDS:.0f} seconds") from None
 
 
+@cache
+def _tls() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
+
+
 async def _fetched(url: str, development: bool, look_up: Resolver) -> Any:
-    # Few processes fetch anything.
+    # Few processes fetch anything, and the certificates take long to read.
+    tls = await asyncio.to_thread(_tls)
     import httpx
 
     address = await _checked(url, development, look_up)
@@ -99,7 +109,9 @@ async def _fetched(url: str, development: bool, look_up: Resolver) -> Any:
             "User-Agent": "cardsync",
         }
         async with (
-            httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=SECONDS) as client,
+            httpx.AsyncClient(
+                verify=tls, trust_env=False, follow_redirects=False, timeout=SECONDS
+            ) as client,
             client.stream(
                 "GET", pinned, headers=headers, extensions={"sni_hostname": host}
             ) as answer,

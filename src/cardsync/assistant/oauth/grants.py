@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import distinct, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -115,7 +115,7 @@ async def drop_past(database: Database, now: datetime) -> int:
         before = {"before": now - _CODES_ARE_KEPT}
         gone += len((await session.execute(text(_CODES), before)).all())
         gone += await clients.drop_past(session, now)
-        past = select(distinct(RefreshToken.seller_id)).where(RefreshToken.expires_at <= now)
+        past = select(RefreshToken.seller_id).where(RefreshToken.expires_at <= now).distinct()
         sellers = list(await session.scalars(past))
     for seller_id in sellers:
         async with database.tenant(seller_id) as session:

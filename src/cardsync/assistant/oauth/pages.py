@@ -71,7 +71,7 @@ async def consent_page(
         answered_at=redirects.shown(asked.redirect_uri),
         who=who,
         days=settings.refresh_token_days,
-        request=sealed_request(settings, caller, asked, now),
+        shown_request=sealed_request(settings, caller, asked, now),
         form_token=tokens.csrf_token(token),
     )
 

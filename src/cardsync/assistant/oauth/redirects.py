@@ -20,31 +20,10 @@ _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})
 OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
 # What browsers act on themselves; any other scheme may be a program's own.
 _NOT_OWN: Final = frozenset(
-    [
-        "about",
-        "blob",
-        "chrome",
-        "content",
-        "data",
-        "file",
-        "filesystem",
-        "ftp",
-        "ftps",
-        "gopher",
-        "intent",
-        "jar",
-        "javascript",
-        "mailto",
-        "resource",
-        "sms",
-        "tel",
-        "urn",
-        "vbscript",
-        "view-source",
-        "ws",
-        "wss",
-    ]
-)
+    ("about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "ftps", "gopher",
+     "intent", "jar", "javascript", "mailto", "resource", "sms", "tel", "urn", "vbscript",
+     "view-source", "ws", "wss")
+)  # fmt: skip
 
 
 def problem(uri: object) -> str | None:
