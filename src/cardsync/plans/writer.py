@@ -99,13 +99,13 @@ async def write(
     savepoint = await session.begin_nested()
     try:
         weighed = await weigh(session, account, live, actions, reach, do, now)
-        if by_member and needs_confirmation(weighed.size):
-            raise confirmation_of(weighed.size)
-        broken = None if by_member or free else broken_limit(weighed.size)
-        if mode is not None and broken is None:
-            risk = risk_of(msgspec.structs.replace(weighed.size, deletes=_deletes(action)))
-            if answer(mode, risk, changes=True) == "ask":
-                broken = _ASKS
+        size = msgspec.structs.replace(weighed.size, deletes=_deletes(action))
+        if by_member and needs_confirmation(size):
+            raise confirmation_of(size)
+        broken = None if by_member or free else broken_limit(size)
+        asks = mode is not None and answer(mode, risk_of(size), changes=True) == "ask"
+        if broken is None and asks:
+            broken = _ASKS
         cards = []
         if broken is not None:
             cards = await largest_moves(session, caller.seller_id, weighed)
@@ -114,7 +114,7 @@ async def write(
         raise
     if broken is not None:
         await savepoint.rollback()
-        raise await _kept_for_review(writer, action, broken, weighed.size, cards)
+        raise await _kept_for_review(writer, action, broken, size, cards)
     await savepoint.commit()
     if not by_member and weighed.moved is not None and records(action):
         await record(session, caller.seller_id, weighed.moved, now)

@@ -26,7 +26,7 @@ async def allow(owner, grant_id, **modes):
 
 
 async def test_a_grant_asks_for_plans_and_makes_single_edits_of_lists(a_seller):
-    seller, rule_id, owner, grant_id, http = await a_shop_with_an_assistant(a_seller)
+    _, rule_id, _, grant_id, http = await a_shop_with_an_assistant(a_seller)
     async with http:
         plan = (await http.post(PLANS, json=lowered(rule_id, 100))).json()
         assert (plan["status"], plan["actor"]) == ("pending_review", f"grant {grant_id}")
@@ -86,7 +86,11 @@ async def test_a_price_of_a_grant_waits_with_its_cards_until_the_owner_clicks(a_
     async with http:
         refused = await http.patch(f"/api/pricing/rules/{rule_id}", json={"adjust_bp": -100})
         told = refused.json()
-        assert (refused.status_code, told["code"], told["cards_affected"]) == (409, "needs_review", 10)
+        assert (refused.status_code, told["code"], told["cards_affected"]) == (
+            409,
+            "needs_review",
+            10,
+        )
         plan = (await http.get(f"{PLANS}/{told['proposal_id']}")).json()
     assert (plan["status"], len(plan["cards"])) == ("pending_review", 10)
     assert (await rule_of(seller, rule_id))["adjust_bp"] == 0

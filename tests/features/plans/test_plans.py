@@ -85,7 +85,7 @@ async def test_a_plan_shows_the_cards_that_it_moves_furthest_with_prices_and_rea
     seller, rule_id = await a_plain_shop(a_seller, *rows)
     plan = await planned(seller, lowered(rule_id, 1500))
     assert (plan["cards_affected"], len(plan["cards"])) == (40, PLAN_CARDS_SHOWN)
-    first = plan["cards"][0]
+    first = dict(plan["cards"][0])
     assert "15 %" in first.pop("reason")
     assert first == {
         "marketplace_id": 40,

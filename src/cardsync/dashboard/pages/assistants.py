@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from litestar import Response, get
 from litestar.response import Template
@@ -14,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.assistant import self_test
 from cardsync.assistant.connect import BY_KEY, CLIENTS
 from cardsync.assistant.oauth import grants
+from cardsync.assistant.self_test import Step
 from cardsync.dashboard.forms import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.settings import tabs_of
@@ -48,7 +50,7 @@ async def _page(
     caller: Caller,
     database: Database,
     settings: Settings,
-    **values: Any,
+    steps: Sequence[Step] = (),
 ) -> Template:
     now = clock.now()
     async with database.tenant(caller.seller_id, snapshot=True) as session:
@@ -72,7 +74,7 @@ async def _page(
         modes=MODES,
         clients=CLIENTS,
         address=_origin(request, settings) + PATH,
-        **values,
+        steps=steps,
     )
 
 
