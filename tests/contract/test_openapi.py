@@ -214,6 +214,9 @@ def test_every_route_of_the_issue_is_there():
         ("DELETE", "/api/members/{member_id}"),
         ("DELETE", "/api/members/{member_id}/sessions"),
         ("POST", "/api/members/{member_id}/link"),
+        ("GET", "/api/assistants"),
+        ("PATCH", "/api/assistants/{assistant_id}"),
+        ("DELETE", "/api/assistants/{assistant_id}"),
         ("GET", "/api/keys"),
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/{key_id}"),
@@ -515,6 +518,7 @@ FOR_STRANGERS = {
 }
 # Writes of prices: beyond the limits a key's or a token's waits for a member.
 LIMITED = {
+    ("POST", "/api/lists"),
     ("POST", "/api/pricing/reprice"),
     ("POST", "/api/pricing/rollbacks"),
     ("POST", "/api/pricing/runs/{run_id}/confirm"),
@@ -681,6 +685,8 @@ OWN_REFUSALS = {
         409: {"account_ending"},
     },
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
+    ("PATCH", "/api/assistants/{assistant_id}"): {**READS_JSON, 404: {"not_found"}},
+    ("DELETE", "/api/assistants/{assistant_id}"): {404: {"not_found"}},
     ("POST", "/api/account/deletion"): READS_JSON,
     ("DELETE", "/api/account/deletion"): {404: {"not_found"}},
     ("POST", "/api/passkeys"): READS_JSON,
@@ -802,7 +808,9 @@ OWN_REFUSALS = {
         for what in ("seen", "settle")
     },
     ("GET", "/api/customers/{key}"): {404: {"not_found"}},
-    ("PUT", "/api/customers/{key}/note"): {**READS_JSON, 404: {"not_found"}},
+    ("PUT", "/api/customers/{key}/note"): {
+        **READS_JSON, 403: {"account_suspended", "buyers_hidden"}, 404: {"not_found"},
+    },
     ("GET", "/api/returns"): {422: {"invalid_payload"}},
     ("POST", "/api/returns/{order_id}/restocked"): {
         **READS_JSON,
@@ -953,6 +961,7 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
     expected |= OWN_REFUSALS.get(name, {})
     if name in LIMITED | CONFIRMED:
         expected[409] = expected.get(409, set()) | {"needs_review"}
+        expected[403] |= {"refused_by_grant"}
     if name in CONFIRMED or name == ("POST", "/api/v1/agent/plans"):
         expected[422] = expected.get(422, set()) | {"confirmation_needed"}
     if name in BEHIND_A_KEY:
@@ -963,7 +972,8 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         expected[403] |= {"operator_required"} if " ".join(name) in OPERATORS else set()
         alone = " ".join(name) in AGENTS | KEY_OR_SESSION
         expected[403] |= {"key_required"} if alone else set()
-        expected[403] |= {"insufficient_scope"} if "token" in callers(name) else set()
+        of_tokens = {"insufficient_scope", "paid_plan_required"}
+        expected[403] |= of_tokens if "token" in callers(name) else set()
         expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
     told = {
         int(status)

@@ -44,8 +44,8 @@ class OAuthClient(Base):
 
 
 class OAuthCode(Base):
-    """What an owner consented to, for the client to fetch once and soon. `grant_id` is the grant
-    that came of it.
+    """A consent of an owner, which the client fetches once and soon. `grant_id` is the grant that
+    came of it.
     """
 
     __tablename__ = "oauth_code"
@@ -68,7 +68,7 @@ class OAuthCode(Base):
 
 
 class OAuthGrant(Base):
-    """What an owner lets a client do in the shop, until it is revoked. Without `buyer_data` its
+    """The rights of a client in a shop, until an owner revokes them. Without `buyer_data` its
     answers leave out who bought.
     """
 

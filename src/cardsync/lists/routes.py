@@ -98,7 +98,14 @@ OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 @post(
     "/lists",
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_NAME, errors.ListLimitReached, *LIMITED),
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        *OF_A_NAME,
+        errors.ListLimitReached,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+    ),
 )
 async def create_list(writer: Writer, data: ListName) -> CardListBody:
     """A new list, at the end."""

@@ -62,6 +62,7 @@ SESSION = (
 )
 A_TOKENS_USE = (
     "A token of an assistant or a script, cst_…, with the scope that the route names: mcp:read to read, mcp:write to write. "
+    "Assistants get theirs from the authorization server that /.well-known/oauth-authorization-server describes; without buyer data, answers leave out who bought. "
     "A route that names no token refuses them."
 )
 TEXT = {"type": "string"}
@@ -75,7 +76,7 @@ HEADERS = {
         "schema": TEXT,
     },
     "WWW-Authenticate": {
-        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope" and the scope that is missing (RFC 6750)',
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope", the scope that is missing (RFC 6750) and where the resource is described (RFC 9728)',
         "schema": TEXT,
     },
     "Retry-After": {
@@ -196,6 +197,7 @@ def _tell_tokens(method: str, operation: dict[str, Any]) -> None:
             *(item for item in security if "token" not in item), {"token": scopes},
         ]  # fmt: skip
         _tell_refusal(operation["responses"], errors.InsufficientScope)
+        _tell_refusal(operation["responses"], errors.PaidPlanRequired)
     elif {"api_key", "session"} <= schemes:
         _tell_refusal(operation["responses"], errors.KeyRequired)
 

@@ -61,9 +61,11 @@ async def test_a_token_that_only_reads_changes_nothing(a_seller):
 async def test_a_scope_that_is_missing_is_named(a_seller):
     seller = await a_seller()
     answer = await (await seller.token("mcp:read")).post("/api/lists", json={"name": "Binder"})
+    origin = seller.service.settings.origin
     assert answer.json()["code"] == "insufficient_scope"
     assert answer.headers["WWW-Authenticate"] == (
-        'Bearer realm="cardsync", error="insufficient_scope", scope="mcp:write"'
+        'Bearer realm="cardsync", error="insufficient_scope", scope="mcp:write",'
+        f' resource_metadata="{origin}/.well-known/oauth-protected-resource/mcp"'
     )
     # Before the request is looked at.
     answer = await (await seller.token("mcp:read")).post("/api/lists", content=b"{")

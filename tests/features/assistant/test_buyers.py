@@ -57,7 +57,8 @@ async def a_shop_with_a_buyer(a_seller):
         await seller.feedback([{"order_number": number, "rating": 5, "comment": WORDS}])
     await seller.service.sql(
         seller.id,
-        "UPDATE orders SET refund_amt = 1, refund_note = :note WHERE seller_id = :id",
+        "UPDATE orders SET refund_amt = 1, refund_note = :note"
+        " WHERE seller_id = :id AND order_number <> 'A-3'",
         id=seller.id,
         note=REFUND,
     )

@@ -4,7 +4,9 @@ request, and of what a grant brought once it no longer holds.
 
 import asyncio
 import logging
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -14,6 +16,7 @@ from builders import SellerBuilder
 from cardsync import clock
 from cardsync.access import access_tokens
 from cardsync.accounts import roster
+from cardsync.assistant.oauth.refused import CODES
 from cardsync.database.session import Database
 from oauth_builder import REDIRECT, connected, consented, registered, told_in
 
@@ -23,6 +26,12 @@ async def a_shop_to_connect(service):
     """A seller, the owner's browser and a client, for requests that are refused."""
     seller = await SellerBuilder(service)()
     return seller, await signed_in(seller), await registered(service)
+
+
+def test_the_docs_tell_every_refusal():
+    page = (Path(__file__).parents[3] / "docs" / "assistants-authorization.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(told) == sorted(CODES)
 
 
 UNVERIFIED = {

@@ -169,8 +169,8 @@ def _seal(settings: Settings, text: bytes) -> str:
 
 async def approve(
     session: AsyncSession,
-    settings: Settings,
     caller: Caller,
+    settings: Settings,
     asked: Asked,
     now: datetime,
     *,

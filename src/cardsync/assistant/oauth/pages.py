@@ -105,8 +105,8 @@ async def decide(request: ApiRequest, database: Database, settings: Settings) ->
             async with database.tenant(caller.seller_id) as session:
                 code = await approve(
                     session,
-                    settings,
                     caller,
+                    settings,
                     asked,
                     now,
                     writes=form.get("access") == "write",
