@@ -20,6 +20,7 @@ SESSION_ALONE = routes("""
     DELETE /api/members/{member_id}/sessions
     POST /api/members/{member_id}/link
     GET /api/assistants
+    PATCH /api/assistants/{assistant_id}
     DELETE /api/assistants/{assistant_id}
     GET /api/keys
     POST /api/keys

@@ -166,6 +166,7 @@ OWNERS = routes("""
     DELETE /api/members/{member_id}/sessions
     POST /api/members/{member_id}/link
     GET /api/assistants
+    PATCH /api/assistants/{assistant_id}
     DELETE /api/assistants/{assistant_id}
     GET /api/keys
     POST /api/keys

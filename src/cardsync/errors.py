@@ -560,7 +560,9 @@ class WithFigures(Problem):
 
 
 class NeedsReviewBody(msgspec.Struct):
-    """`proposal_id` is what waits at `confirm_url` for a member; `limit` is the one that broke."""
+    """`proposal_id` is what waits at `confirm_url` for a member; `limit` is the one that broke, or
+    `permission` where the owner wants to be asked.
+    """
 
     error: str
     code: Literal["needs_review"]
@@ -579,6 +581,12 @@ class NeedsReview(WithFigures):
 
     status, code = 409, "needs_review"
     shape = NeedsReviewBody
+
+
+class RefusedByGrant(Problem):
+    """The owner does not let this assistant do that."""
+
+    status, code = 403, "refused_by_grant"
 
 
 class ConfirmationNeededBody(msgspec.Struct):

@@ -215,6 +215,7 @@ def test_every_route_of_the_issue_is_there():
         ("DELETE", "/api/members/{member_id}/sessions"),
         ("POST", "/api/members/{member_id}/link"),
         ("GET", "/api/assistants"),
+        ("PATCH", "/api/assistants/{assistant_id}"),
         ("DELETE", "/api/assistants/{assistant_id}"),
         ("GET", "/api/keys"),
         ("POST", "/api/keys"),
@@ -517,6 +518,7 @@ FOR_STRANGERS = {
 }
 # Writes of prices: beyond the limits a key's or a token's waits for a member.
 LIMITED = {
+    ("POST", "/api/lists"),
     ("POST", "/api/pricing/reprice"),
     ("POST", "/api/pricing/rollbacks"),
     ("POST", "/api/pricing/runs/{run_id}/confirm"),
@@ -683,6 +685,7 @@ OWN_REFUSALS = {
         409: {"account_ending"},
     },
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
+    ("PATCH", "/api/assistants/{assistant_id}"): {**READS_JSON, 404: {"not_found"}},
     ("DELETE", "/api/assistants/{assistant_id}"): {404: {"not_found"}},
     ("POST", "/api/account/deletion"): READS_JSON,
     ("DELETE", "/api/account/deletion"): {404: {"not_found"}},
@@ -958,6 +961,7 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
     expected |= OWN_REFUSALS.get(name, {})
     if name in LIMITED | CONFIRMED:
         expected[409] = expected.get(409, set()) | {"needs_review"}
+        expected[403] |= {"refused_by_grant"}
     if name in CONFIRMED or name == ("POST", "/api/v1/agent/plans"):
         expected[422] = expected.get(422, set()) | {"confirmation_needed"}
     if name in BEHIND_A_KEY:

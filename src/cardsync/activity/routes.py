@@ -83,6 +83,7 @@ async def export_activity(
         errors.NotUndoable,
         errors.ChangedSince,
         errors.NeedsReview,
+        errors.RefusedByGrant,
         errors.ConfirmationNeeded,
     ),
 )

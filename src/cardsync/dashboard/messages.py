@@ -134,6 +134,8 @@ MESSAGES: Final[dict[str, str]] = {
     "role_changed": "The role is changed.",
     "member_signed_out": "All sessions of this member are ended.",
     "member_removed": "The member is removed.",
+    "assistant_changed": "The permissions are saved.",
+    "assistant_revoked": "The assistant is disconnected.",
     "key_revoked": "The key is revoked.",
     "account_stays": "The account stays. Make new keys for your agents.",
     "passkey_kept": "The passkey is kept.",

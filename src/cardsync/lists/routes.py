@@ -12,9 +12,8 @@ import msgspec
 from litestar import Request, Response, Router, delete, get, patch, post
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from litestar.response import Redirect
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
+from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
@@ -91,21 +90,28 @@ async def read_list(
         return await seller_lists.read_list(reading, caller, list_id)
 
 
+# Rules may select the cards of a list, so that its cards may cost something else then.
+LIMITED = (errors.NeedsReview, errors.ConfirmationNeeded, errors.RefusedByGrant)
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 
 
 @post(
     "/lists",
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_NAME, errors.ListLimitReached),
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        *OF_A_NAME,
+        errors.ListLimitReached,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+    ),
 )
-async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> CardListBody:
+async def create_list(writer: Writer, data: ListName) -> CardListBody:
     """A new list, at the end."""
-    return await seller_lists.create_list(session, caller, data.name, clock.now())
+    return await writes.create_list(writer, data.name)
 
 
-# Rules may select the cards of a list, so that its cards may cost something else then.
-LIMITED = (errors.NeedsReview, errors.ConfirmationNeeded)
 OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound, *LIMITED)
 
 

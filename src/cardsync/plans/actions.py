@@ -27,9 +27,17 @@ OwnType = Literal[
     "quick_add.publish",
 ]
 """Actions of writes outside plans: they become plans where they need a member's click."""
+OF_PINS: Final = ("pricing.pins", "pricing.pin_many")
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
 ListOp = Literal["create", "rename", "delete", "add", "remove"]
 ACTION_TYPES: Final[tuple[ActionType, ...]] = get_args(ActionType)
+
+
+def kind_of(type: ActionType | OwnType) -> ActionType:
+    """Return the kind of action for which an owner sets a permission mode."""
+    if type in OF_PINS:
+        return "pricing.pins"
+    return "lists.change_set" if type == "lists.change_set" else "pricing.change_set"
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,4 +125,5 @@ async def _look_again(
         return
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1
     plan.risk, plan.basis, plan.size = judged.risk, judged.basis, msgspec.to_builtins(judged.size)
-    plan.results, plan.error = results_of(judged.results), None
+    plan.results, plan.cards = results_of(judged.results), judged.cards
+    plan.error = None

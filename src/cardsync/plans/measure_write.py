@@ -44,11 +44,14 @@ Do = Callable[[], Awaitable[T]]
 
 @dataclass(frozen=True)
 class Weighed(Generic[T]):
-    """`moved` holds the cards whose price differs, summed with what was done before."""
+    """`moved` holds the cards whose price differs, summed with what was done before; `after` holds
+    the cards as they are priced then, unless the write changes no rule.
+    """
 
     result: T
     size: Size
     moved: pl.DataFrame | None
+    after: Stock | None
 
 
 async def weigh(
@@ -67,8 +70,10 @@ async def weigh(
     moved = await _moves_by_itself(session, seller_id, actions, seen)
     result = await do()
     await session.flush()
+    after = None
     if moved is None:
-        moved = await _moves(session, seller_id, live, reach, seen, now)
+        after = await read_cards(session, seller_id, reach, now, seen)
+        moved = await _moves(session, seller_id, live, reach, seen, after, now)
     past = await past_moves(session, seller_id, now)
     found = None if moved is None else summed(moved, past)
     size = msgspec.structs.replace(
@@ -76,7 +81,7 @@ async def weigh(
         shop_value=whole,
         loss_budget=None if budget is None else to_units(budget),
     )
-    return Weighed(result, size, found)
+    return Weighed(result, size, found, after)
 
 
 async def _moves(
@@ -85,10 +90,10 @@ async def _moves(
     live: Run,
     reach: Reach | None,
     seen: Stock | None,
+    then: Stock | None,
     now: datetime,
 ) -> pl.DataFrame | None:
-    before = await priced(seen)
-    after = await priced(await read_cards(session, seller_id, reach, now, seen))
+    before, after = await priced(seen), await priced(then)
     for sale in await _changed_sales(session, seller_id, live.sales, now):
         # A sale that begins later, or behind another one, is judged as if it ran alone.
         alone = replace(sale, starts_at=min(sale.starts_at, now))

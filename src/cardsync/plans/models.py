@@ -52,6 +52,8 @@ class AgentPlan(Base):
     basis: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     size: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     results: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    # The cards that it moves furthest (`shown.CardMove`).
+    cards: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     drift: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     # A click names the revision that the member saw.
     revision: Mapped[int] = mapped_column(Integer, server_default="1")

@@ -8,7 +8,7 @@ used once and the falls of an hour add up.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
@@ -23,8 +23,8 @@ from cardsync.plans.basis import basis_of
 from cardsync.plans.carry_out import Done, carry_out
 from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.modes import Answer, answer_of_all, credential_of
-from cardsync.plans.permissions import permissions_of
+from cardsync.plans.modes import Answer, Credential, answer_of_all, credential_of
+from cardsync.plans.permissions import modes_of
 from cardsync.plans.risk import (
     Size,
     broken_limit,
@@ -89,6 +89,7 @@ async def propose_write(
     settings: Settings,
     given: list[Any],
     size: Size,
+    cards: list[dict[str, Any]],
     now: datetime,
 ) -> AgentPlan:
     """Keep a write outside plans that goes beyond a limit as a plan that waits for a member; the
@@ -109,7 +110,7 @@ async def propose_write(
     actions = kept_actions(given)
     basis = await basis_of(session, caller.seller_id, actions, now)
     results = await tried(session, caller, actions, now, settings)
-    _take_over(plan, Judged(size, risk_of(size), basis, results, None))
+    _take_over(plan, Judged(size, risk_of(size), basis, results, None, cards))
     plan.status, broken = "pending_review", broken_limit(size)
     if broken is not None:
         plan.limit_name, plan.error = broken
@@ -139,17 +140,13 @@ async def propose(
     plan = _new_plan(caller, settings, asked.given, now)
     plan.plan_key = None if asked.dry_run else asked.plan_key
     credential = credential_of(caller)
-    modes = []
-    if credential is not None:
-        of_type = (await permissions_of(session, caller.seller_id))[credential]
-        modes = [of_type[type] for type in sorted(asked.actions.types)]
-    if "deny" in modes:
-        denied = [type for type in sorted(asked.actions.types) if of_type[type] == "deny"]
+    of_type = await modes_of(session, caller) or {}
+    types = sorted(asked.actions.types)
+    modes = [of_type[type] for type in types if type in of_type]
+    denied = [type for type in types if of_type.get(type) == "deny"]
+    if denied:
         plan.limit_name = f"{credential}.{denied[0]}"
-        plan.error = (
-            f"the owner does not let a {credential} do {', '.join(denied)}: ask the owner to change"
-            " that in the permissions of plans, or to do it themselves"
-        )
+        plan.error = denied_by_owner(credential, denied)
     else:
         judged = await judge(session, caller, asked.actions, now, settings)
         permitted: Answer = (
@@ -192,11 +189,18 @@ async def _of_key(session: AsyncSession, seller_id: int, asked: Asked) -> AgentP
 def _take_over(plan: AgentPlan, judged: Judged) -> None:
     plan.risk, plan.basis = judged.risk, judged.basis
     plan.size = msgspec.to_builtins(judged.size)
-    plan.results = results_of(judged.results)
+    plan.results, plan.cards = results_of(judged.results), judged.cards
 
 
 def results_of(done: list[Done]) -> list[dict[str, Any]]:
     return [one._asdict() for one in done]
+
+
+def denied_by_owner(credential: Credential | None, denied: Sequence[str]) -> str:
+    return (
+        f"the owner does not let a {credential} do {', '.join(denied)}: ask the owner to change that"
+        " in the permissions of plans, or to do it themselves"
+    )
 
 
 def _decide(plan: AgentPlan, judged: Judged, permitted: Answer, *, by_member: bool) -> None:

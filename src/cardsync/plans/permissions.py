@@ -1,4 +1,6 @@
-"""Reads and changes the owner's permission modes: one for each credential and kind of action."""
+"""Reads and changes the owner's permission modes: one for each credential and kind of action. The
+grant of an assistant has the modes of tokens, but for those that the owner sets for it alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.plans.actions import ACTION_TYPES, ActionType
 from cardsync.plans.feed_entries import note_permission
 from cardsync.plans.models import PlanPermission
-from cardsync.plans.modes import DEFAULTS, Credential, Mode
+from cardsync.plans.modes import DEFAULTS, Credential, Mode, credential_of
 
 Permissions = dict[Credential, dict[ActionType, Mode]]
 _SET = """
@@ -22,6 +24,10 @@ _SET = """
     VALUES (:seller, :credential, :action_type, :mode, :now)
     ON CONFLICT (seller_id, credential, action_type)
     DO UPDATE SET mode = excluded.mode, updated_at = excluded.updated_at
+"""
+_UNSET = """
+    DELETE FROM plan_permission
+     WHERE seller_id = :seller AND credential = :credential AND action_type = :action_type
 """
 
 
@@ -39,6 +45,79 @@ async def permissions_of(session: AsyncSession, seller_id: int) -> Permissions:
     return found
 
 
+async def modes_of(session: AsyncSession, caller: Caller) -> dict[ActionType, Mode] | None:
+    """Return the modes that hold for plans of the caller; None for a member, who needs none."""
+    credential = credential_of(caller)
+    if credential is None:
+        return None
+    modes = (await permissions_of(session, caller.seller_id))[credential]
+    if caller.identity.grant_id is not None:
+        modes |= await grant_modes(session, caller.seller_id, caller.identity.grant_id)
+    return modes
+
+
+async def grant_modes(
+    session: AsyncSession,
+    seller_id: int,
+    grant_id: int,
+) -> dict[ActionType, Mode]:
+    """Return the modes that the owner set for this grant alone. They hold for its single writes
+    as they do for its plans.
+    """
+    rows = await session.execute(
+        select(PlanPermission.action_type, PlanPermission.mode).where(
+            PlanPermission.seller_id == seller_id,
+            PlanPermission.credential == _of_grant(grant_id),
+        )
+    )
+    return {
+        cast(ActionType, row.action_type): cast(Mode, row.mode)
+        for row in rows
+        if row.action_type in ACTION_TYPES
+    }
+
+
+def _of_grant(grant_id: int) -> str:
+    return f"grant {grant_id}"
+
+
+async def change_grant(
+    session: AsyncSession,
+    caller: Caller,
+    grant_id: int,
+    modes: Mapping[ActionType, Mode | None],
+    now: datetime,
+) -> dict[ActionType, Mode]:
+    """Set the modes of a grant of this seller; None gives it that of tokens again."""
+    caller.must_be_owner()
+    before = await grant_modes(session, caller.seller_id, grant_id)
+    for action_type, mode in sorted(modes.items()):
+        if before.get(action_type) != mode:
+            await _set(session, caller, _of_grant(grant_id), action_type, mode, now)
+    return await grant_modes(session, caller.seller_id, grant_id)
+
+
+async def _set(
+    session: AsyncSession,
+    caller: Caller,
+    credential: str,
+    action_type: ActionType,
+    mode: Mode | None,
+    now: datetime,
+) -> None:
+    values = {
+        "seller": caller.seller_id,
+        "credential": credential,
+        "action_type": action_type,
+    }
+    if mode is None:
+        await session.execute(text(_UNSET), values)
+    else:
+        await session.execute(text(_SET), values | {"mode": mode, "now": now})
+    summary = f"{action_type} by {credential}: {mode or 'as by other tokens'}"
+    note_permission(session, caller, summary, now)
+
+
 async def read(session: AsyncSession, caller: Caller) -> Permissions:
     caller.must_be_owner()
     return await permissions_of(session, caller.seller_id)
@@ -54,15 +133,7 @@ async def change(
     caller.must_be_owner()
     wanted = sorted(_read(body))
     for credential, action_type, mode in wanted:
-        values = {
-            "seller": caller.seller_id,
-            "credential": credential,
-            "action_type": action_type,
-            "mode": mode,
-            "now": now,
-        }
-        await session.execute(text(_SET), values)
-        note_permission(session, caller, f"{action_type} by {credential}: {mode}", now)
+        await _set(session, caller, credential, action_type, mode, now)
     return await permissions_of(session, caller.seller_id)
 
 

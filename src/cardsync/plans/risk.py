@@ -16,7 +16,9 @@ from cardsync.money import dollars
 from cardsync.pricing.loss.loss_limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
 
 Risk = Literal["low", "medium", "high", "critical"]
-Limit = Literal["price_of_market", "card_hour", "card_day", "hour_listed_value", "loss_budget"]
+Limit = Literal[
+    "price_of_market", "card_hour", "card_day", "hour_listed_value", "loss_budget", "permission"
+]
 MARKET_PARTS: Final = 100
 # The cap of a seller whose rules have none: that of the default preset.
 DEFAULT_CAP_BP: Final = 2_000

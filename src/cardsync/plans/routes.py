@@ -17,7 +17,14 @@ from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.plans import decide_plan, new_plans, permissions, reads
-from cardsync.plans.shown import PlanPermissions, Plans, PlanShown, http_status, plan_body
+from cardsync.plans.shown import (
+    PlanPermissions,
+    Plans,
+    PlanShown,
+    http_status,
+    listed_body,
+    plan_body,
+)
 from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -104,7 +111,7 @@ async def list_plans(
     per_page = _number(request, "per_page", limits.PLANS_PER_PAGE, limits.PLANS_PER_PAGE_MOST)
     found = await reads.page_of(session, caller, status, page, per_page, now)
     return Plans(
-        [plan_body(plan, settings.origin, now) for plan in found.plans],
+        [listed_body(plan, settings.origin, now) for plan in found.plans],
         found.total,
         page,
         per_page,

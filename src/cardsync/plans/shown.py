@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from cardsync import limits
 from cardsync.clock import rfc3339
 from cardsync.plans.actions import ActionType, OwnType
 from cardsync.plans.models import AgentPlan, Outcome
@@ -27,10 +28,26 @@ class PlanResult(msgspec.Struct):
     summary: str
 
 
+class CardMove(msgspec.Struct):
+    """A card that the plan moves. `price_in_the_end` is the price when caps and stale cuts have run
+    their course; `reason` is the step that decides the price, or null where no rule does.
+    """
+
+    marketplace_id: int
+    product_name: str
+    set_name: str
+    condition: str
+    quantity: int
+    price_before: str | None
+    price_after: str | None
+    price_in_the_end: str | None
+    reason: str | None
+
+
 class PlanShown(msgspec.Struct):
     """`limit` and `error` say why a plan was refused or waits, and what to do; `confirm_url` is
     where a member decides, as long as one can. `expected_status` is what a dry run would have come
-    to.
+    to. `cards` are those that the plan moves furthest, as it was judged last.
     """
 
     plan_id: int
@@ -43,6 +60,7 @@ class PlanShown(msgspec.Struct):
     listed_value_after: str
     listed_value_change: str
     results: list[PlanResult]
+    cards: list[CardMove]
     drift: list[str]
     revision: int
     limit: str | None
@@ -94,6 +112,13 @@ def http_status(plan: AgentPlan, now: datetime) -> int:
     return 201 if status_of(plan, now) in _MADE else 200
 
 
+def listed_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
+    """Return a plan of a list, with few of its cards."""
+    body = plan_body(plan, origin, now)
+    body.cards = body.cards[: limits.PLAN_CARDS_LISTED]
+    return body
+
+
 def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
     size = msgspec.convert(plan.size, Size)
     status = status_of(plan, now)
@@ -112,6 +137,7 @@ def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
         listed_value_after=signed(size.after),
         listed_value_change=signed(size.after - size.before),
         results=msgspec.convert(plan.results, list[PlanResult]),
+        cards=msgspec.convert(plan.cards, list[CardMove]),
         drift=plan.drift,
         revision=plan.revision or 1,
         limit=plan.limit_name,

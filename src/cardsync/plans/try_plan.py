@@ -8,7 +8,7 @@ The caller holds the seller's state row: rules, pins and prices do not change me
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -19,6 +19,7 @@ from cardsync.access.models import Account
 from cardsync.plans.actions import Actions
 from cardsync.plans.basis import Basis, basis_of
 from cardsync.plans.carry_out import Done, carry_out
+from cardsync.plans.largest_moves import largest_moves
 from cardsync.plans.measure_write import weigh
 from cardsync.plans.overlap import refuse_overlaps
 from cardsync.plans.price_effect import reach_of
@@ -28,13 +29,16 @@ from cardsync.settings import Settings
 
 
 class Judged(NamedTuple):
-    """`moved` holds the cards whose price would differ, for the loss limits."""
+    """`moved` holds the cards whose price would differ, for the loss limits, and `cards` the
+    largest of these moves as a page shows them.
+    """
 
     size: Size
     risk: Risk
     basis: Basis
     results: list[Done]
     moved: pl.DataFrame | None
+    cards: list[dict[str, Any]]
 
 
 async def judge(
@@ -58,6 +62,7 @@ async def judge(
     savepoint = await session.begin_nested()
     try:
         weighed = await weigh(session, account, live, actions, reach, do, now)
+        cards = await largest_moves(session, seller_id, weighed)
         changed = bool(actions.own) or await basis_of(session, seller_id, actions, now) != basis
     finally:
         await savepoint.rollback()
@@ -68,7 +73,7 @@ async def judge(
         changes=changed,
         deletes=deletes,
     )
-    return Judged(size, risk_of(size), basis, _not_made(weighed.result), weighed.moved)
+    return Judged(size, risk_of(size), basis, _not_made(weighed.result), weighed.moved, cards)
 
 
 async def tried(

@@ -1,7 +1,7 @@
 """Does a write of prices that a route or a page asks for, if the caller may.
 
 A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
-plan that waits for a member. A member who is signed in confirms a write that takes a card down by
+plan that waits for a member. So does a write of a grant where its owner wants to be asked. A member who is signed in confirms a write that takes a card down by
 more than half, or the shop by more than a fifth. The agent's own routes do not use this.
 """
 
@@ -11,14 +11,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
+import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.plans.actions import Actions, kept_actions
+from cardsync.plans.actions import Actions, kept_actions, kind_of
+from cardsync.plans.largest_moves import largest_moves
 from cardsync.plans.measure_write import weigh
-from cardsync.plans.new_plans import propose_write
+from cardsync.plans.modes import Mode, answer
+from cardsync.plans.new_plans import denied_by_owner, propose_write
+from cardsync.plans.permissions import grant_modes
 from cardsync.plans.price_effect import Reach, reach_of
 from cardsync.plans.risk import (
     Broken,
@@ -38,6 +42,9 @@ from cardsync.settings import Settings
 
 T = TypeVar("T")
 _NOTHING: Final = Actions((), frozenset())
+_ASKS: Final = Broken(
+    "permission", "the owner wants to approve what this assistant changes: ask them to"
+)
 _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 
 
@@ -78,30 +85,65 @@ async def write(
     """
     session, caller, settings, now, confirmed = writer
     by_member = caller.member_id is not None
-    if not settings.price_write_limits or (by_member and confirmed) or caller.role != "owner":
+    mode = await _mode_of(session, caller, action)
+    free = not settings.price_write_limits or (by_member and confirmed) or caller.role != "owner"
+    if mode is None and free:
         return await do()
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id)
     live = await run_of(session, account, now)
     meant = await _meant(session, caller.seller_id, live, action)
-    if meant is None:
+    if meant is None and mode is None:
         return await do()
+    actions, reach = meant or (_NOTHING, None)
     savepoint = await session.begin_nested()
     try:
-        weighed = await weigh(session, account, live, *meant, do, now)
-        if by_member and needs_confirmation(weighed.size):
-            raise confirmation_of(weighed.size)
-        broken = None if by_member else broken_limit(weighed.size)
+        weighed = await weigh(session, account, live, actions, reach, do, now)
+        size = msgspec.structs.replace(weighed.size, deletes=_deletes(action))
+        if by_member and needs_confirmation(size):
+            raise confirmation_of(size)
+        broken = None if by_member or free else broken_limit(size)
+        asks = mode is not None and answer(mode, risk_of(size), changes=True) == "ask"
+        if broken is None and asks:
+            broken = _ASKS
+        cards = []
+        if broken is not None:
+            cards = await largest_moves(session, caller.seller_id, weighed)
     except BaseException:
         await savepoint.rollback()
         raise
     if broken is not None:
         await savepoint.rollback()
-        raise await _kept_for_review(writer, action, broken, weighed.size)
+        raise await _kept_for_review(writer, action, broken, size, cards)
     await savepoint.commit()
     if not by_member and weighed.moved is not None and records(action):
         await record(session, caller.seller_id, weighed.moved, now)
     return weighed.result
+
+
+async def _mode_of(
+    session: AsyncSession,
+    caller: Caller,
+    action: Mapping[str, Any] | Waiting,
+) -> Mode | None:
+    """Return the mode that the owner set for this kind of write by the caller's grant; None where
+    the loss limits alone hold. Raises RefusedByGrant.
+    """
+    grant_id = caller.identity.grant_id
+    if grant_id is None:
+        return None
+    kind = "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
+    mode = (await grant_modes(session, caller.seller_id, grant_id)).get(kind)
+    if mode == "deny":
+        raise errors.RefusedByGrant(denied_by_owner("token", [kind]))
+    return mode
+
+
+def _deletes(action: Mapping[str, Any] | Waiting) -> bool:
+    if isinstance(action, Waiting):
+        return False
+    ops = [action.get("op"), *(change["op"] for change in action.get("changes", ()))]
+    return "delete" in ops or "delete" in action
 
 
 async def _meant(
@@ -129,13 +171,14 @@ async def _kept_for_review(
     action: Mapping[str, Any] | Waiting,
     broken: Broken,
     size: Size,
+    cards: list[dict[str, Any]],
 ) -> errors.NeedsReview:
     """Keep the write as a plan, unless it is of a thing that waits already. Return the refusal."""
     session, caller, settings, now, _ = writer
     if isinstance(action, Waiting):
         proposal, page = action.id, action.page
     else:
-        plan = await propose_write(session, caller, settings, [dict(action)], size, now)
+        plan = await propose_write(session, caller, settings, [dict(action)], size, cards, now)
         proposal, page = plan.id, f"/plans/{plan.id}"
     # The plan stays though the request is refused.
     await session.commit()

@@ -127,6 +127,14 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
     return await write(writer, actions.pins_of("unpin", selection), do)
 
 
+async def create_list(writer: Writer, name: Any) -> CardListBody:
+    """Make a list. It has no cards, so that no price moves; a grant may have to ask all the same."""
+    do = partial(seller_lists.create_list, writer.session, writer.caller, name, writer.now)
+    if writer.caller.identity.grant_id is None:
+        return await do()
+    return await write(writer, actions.list_edit("create", name=name), do)
+
+
 async def rename_list(writer: Writer, list_id: int, name: Any) -> CardListBody:
     do = partial(seller_lists.rename_list, writer.session, writer.caller, list_id, name, writer.now)
     return await write(writer, actions.list_edit("rename", id=list_id, name=name), do)

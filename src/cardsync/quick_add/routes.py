@@ -125,7 +125,12 @@ async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> 
     "/quick_add/publish",
     status_code=200,
     responses=problems(
-        *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.NotADraft, errors.NeedsReview
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.NotADraft,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
     ),
     dependencies=WRITING_SEEN,
 )

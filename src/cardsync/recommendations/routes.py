@@ -152,6 +152,7 @@ DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConfli
         errors.MarketEvidenceChanged,
         errors.MutexHeld,
         errors.NeedsReview,
+        errors.RefusedByGrant,
     ),
 )
 async def accept_recommendation(

@@ -8,6 +8,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.limits import PLAN_CARDS_LISTED, PLAN_CARDS_SHOWN
 from cardsync.plans import expired_plans
 from plans_builder import (
     PERMISSIONS,
@@ -74,6 +75,35 @@ async def test_a_larger_change_waits_for_an_owner_and_applies_on_the_click(a_sel
     assert (done["status"], done["decided_by"]) == ("applied", f"member {owner.member_id}")
     assert (await rule_of(seller, rule_id))["adjust_bp"] == -1500
     assert await feed(seller) == ["plan.pending_review", "plan.applied"]
+
+
+async def test_a_plan_shows_the_cards_that_it_moves_furthest_with_prices_and_reason(a_seller):
+    rows = [
+        a_row(n, name=f"<b>Elf {n}", market=f"{n}.00", price=f"{n}.00", low="", quantity=2)
+        for n in range(1, 41)
+    ]
+    seller, rule_id = await a_plain_shop(a_seller, *rows)
+    plan = await planned(seller, lowered(rule_id, 1500))
+    assert (plan["cards_affected"], len(plan["cards"])) == (40, PLAN_CARDS_SHOWN)
+    first = dict(plan["cards"][0])
+    assert "15 %" in first.pop("reason")
+    assert first == {
+        "marketplace_id": 40,
+        "product_name": "<b>Elf 40",
+        "set_name": "Dominaria United",
+        "condition": "Near Mint",
+        "quantity": 2,
+        "price_before": "40.00",
+        "price_after": "34.00",
+        "price_in_the_end": "34.00",
+    }
+    [listed] = (await seller.get(PLANS)).json()["plans"]
+    assert listed["cards"] == plan["cards"][:PLAN_CARDS_LISTED]
+    owner = await signed_in(seller)
+    page = (await owner.get(f"/plans/{plan['plan_id']}")).text
+    assert "The largest changes" in page
+    assert "&lt;b&gt;Elf 40" in page
+    assert "40.00 → <strong>34.00</strong>" in page
 
 
 async def test_a_declined_plan_takes_no_click_any_more(a_seller):

@@ -1,22 +1,30 @@
-"""HTTP routes of the assistants that a shop's owners let in: list them, and end one."""
+"""HTTP routes of the assistants that a shop's owners let in: list them, set the permission modes
+of one, and end one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
-from litestar import Router, delete, get
+from litestar import Router, delete, get, patch
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
+from cardsync.access.rate_limits.groups import WRITES
 from cardsync.assistant.oauth import grants
 from cardsync.clock import rfc3339
-from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, Deleted, problems
+from cardsync.plans.actions import ActionType
+from cardsync.plans.modes import Mode
+from cardsync.read_json import read
+from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
 
 
 class AssistantBody(msgspec.Struct):
     """`client_host` is null for an assistant that registered itself. `granted_by` is the member who
-    let it in. Without `buyer_data`, its answers leave buyers' names and notes out.
+    let it in. Without `buyer_data`, its answers leave buyers' names and notes out. `modes` are the
+    permission modes that the owner set for it alone, by the kind of action.
     """
 
     id: int
@@ -27,13 +35,20 @@ class AssistantBody(msgspec.Struct):
     buyer_data: bool
     created_at: str
     last_used_at: str | None
+    modes: dict[ActionType, Mode]
 
 
 class AssistantsBody(msgspec.Struct):
     assistants: list[AssistantBody]
 
 
-def assistant_body(grant: OAuthGrant, member_name: str) -> AssistantBody:
+class ModesOfAssistant(msgspec.Struct):
+    """Null gives the kind of action the mode of all tokens again."""
+
+    modes: dict[ActionType, Mode | None]
+
+
+def assistant_body(grant: OAuthGrant, member_name: str, modes: grants.Modes) -> AssistantBody:
     return AssistantBody(
         grant.id,
         grant.name,
@@ -43,6 +58,7 @@ def assistant_body(grant: OAuthGrant, member_name: str) -> AssistantBody:
         grant.buyer_data,
         rfc3339(grant.created_at),
         rfc3339(grant.last_used_at) if grant.last_used_at else None,
+        modes,
     )
 
 
@@ -51,6 +67,22 @@ async def list_assistants(caller: Caller, session: AsyncSession) -> AssistantsBo
     """Show the assistants that may reach this shop, newest first."""
     given = await grants.listed(session, caller)
     return AssistantsBody([assistant_body(*one) for one in given])
+
+
+@patch(
+    "/assistants/{assistant_id:int}",
+    opt=WRITES,
+    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.OwnerRequired, errors.NotFound),
+)
+async def change_assistant(
+    caller: Caller, session: AsyncSession, assistant_id: int, data: dict[str, Any]
+) -> ModesOfAssistant:
+    """Set permission modes, as `{"modes": {"pricing.pins": "deny"}}`; the answer has those that are
+    the assistant's own.
+    """
+    given = read(data, ModesOfAssistant)
+    own = await grants.change_modes(session, caller, assistant_id, given.modes, clock.now())
+    return ModesOfAssistant(dict(own))
 
 
 @delete(
@@ -66,6 +98,6 @@ async def end_assistant(caller: Caller, session: AsyncSession, assistant_id: int
 
 router = Router(
     path="",
-    route_handlers=[list_assistants, end_assistant],
+    route_handlers=[list_assistants, change_assistant, end_assistant],
     tags=["assistants"],
 )

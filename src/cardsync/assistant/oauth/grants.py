@@ -1,7 +1,10 @@
-"""Lists the grants of a shop for its owner, revokes them, and drops what is past."""
+"""Lists the grants of a shop for its owner, sets their permission modes, revokes them, and drops
+what is past.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -16,13 +19,21 @@ from cardsync.access.grant_models import OAuthGrant, RefreshToken
 from cardsync.access.models import Member
 from cardsync.assistant.oauth import clients
 from cardsync.database.session import Database
+from cardsync.plans import permissions
+from cardsync.plans.actions import ActionType
+from cardsync.plans.modes import Mode
+
+Modes = dict[ActionType, Mode]
 
 
 class Given(NamedTuple):
-    """A grant that holds, and the name of the owner who gave it."""
+    """A grant that holds, the name of the owner who gave it, and the permission modes that are its
+    own.
+    """
 
     grant: OAuthGrant
     member_name: str
+    modes: Modes
 
 
 async def listed(session: AsyncSession, caller: Caller) -> list[Given]:
@@ -39,18 +50,41 @@ async def listed(session: AsyncSession, caller: Caller) -> list[Given]:
         )
         .order_by(OAuthGrant.id.desc())
     )
-    return [Given(grant, name) for grant, name in await session.execute(query)]
+    found = (await session.execute(query)).all()
+    return [
+        Given(grant, name, await permissions.grant_modes(session, caller.seller_id, grant.id))
+        for grant, name in found
+    ]
+
+
+async def change_modes(
+    session: AsyncSession,
+    caller: Caller,
+    grant_id: int,
+    modes: Mapping[ActionType, Mode | None],
+    now: datetime,
+) -> Modes:
+    """Set permission modes of a grant; None gives it the mode of all tokens again. Return those
+    that are its own. Raises OwnerRequired, NotFound.
+    """
+    await _locked(session, caller, grant_id)
+    return await permissions.change_grant(session, caller, grant_id, modes, now)
+
+
+async def _locked(session: AsyncSession, caller: Caller, grant_id: int) -> OAuthGrant:
+    caller.must_be_owner()
+    own = (OAuthGrant.seller_id == caller.seller_id) & (OAuthGrant.id == grant_id)
+    grant = await session.scalar(select(OAuthGrant).where(own).with_for_update())
+    if grant is None:
+        raise errors.NotFound(f"there is no assistant {grant_id}")
+    return grant
 
 
 async def revoke(session: AsyncSession, caller: Caller, grant_id: int, now: datetime) -> None:
     """End a grant, on every process from the next request on; revoking twice changes nothing.
     Raises OwnerRequired, NotFound.
     """
-    caller.must_be_owner()
-    own = (OAuthGrant.seller_id == caller.seller_id) & (OAuthGrant.id == grant_id)
-    grant = await session.scalar(select(OAuthGrant).where(own).with_for_update())
-    if grant is None:
-        raise errors.NotFound(f"there is no assistant {grant_id}")
+    grant = await _locked(session, caller, grant_id)
     if grant.revoked_at is None:
         await sealed.end_grants(session, caller.seller_id, now, grant_id)
         summary = f"grant {grant_id} revoked"

@@ -36,6 +36,7 @@ TABS: Final = [
     ("/settings/sync", "Sync", True),
     ("/settings/people", "People", True),
     ("/settings/keys", "Keys", True),
+    ("/settings/assistants", "Assistants", True),
     ("/account/credits", "Credits", False),
     ("/settings/data", "Data", True),
     ("/settings/sign-in", "Sign-in", False),

@@ -82,6 +82,7 @@ DECIDING = (
         errors.MarketEvidenceChanged,
         errors.MutexHeld,
         errors.NeedsReview,
+        errors.RefusedByGrant,
     ),
     dependencies=WRITING_SEEN,
 )

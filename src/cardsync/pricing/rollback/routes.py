@@ -43,6 +43,7 @@ class RollbackRequest(msgspec.Struct):
         errors.MutexHeld,
         errors.RollbackOpen,
         errors.NeedsReview,
+        errors.RefusedByGrant,
     ),
 )
 async def request_rollback(

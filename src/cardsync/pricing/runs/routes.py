@@ -70,7 +70,7 @@ from cardsync.web.request import (
     "/reprice",
     status_code=202,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, errors.MutexHeld, errors.NeedsReview),
+    responses=problems(*FOR_OWNERS, errors.MutexHeld, errors.NeedsReview, errors.RefusedByGrant),
     dependencies=WRITING_SEEN,
 )
 async def request_reprice(writer: Writer) -> RunRequested:
@@ -107,7 +107,7 @@ REVIEWING = (*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
     "/runs/{run_id:int}/confirm",
     status_code=200,
     opt=WRITES,
-    responses=problems(*REVIEWING, errors.NeedsReview),
+    responses=problems(*REVIEWING, errors.NeedsReview, errors.RefusedByGrant),
     dependencies=WRITING_SEEN,
 )
 async def confirm_run(writer: Writer, run_id: int) -> PriceRunShown:

@@ -1,0 +1,77 @@
+"""Describes how each well-known client connects to the shop, for the page of assistants."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Client(NamedTuple):
+    """`steps` are sentences; `{address}` stands for the address of the service's /mcp, `command`
+    is a command or file to copy.
+    """
+
+    key: str
+    name: str
+    steps: tuple[str, ...]
+    command: str = ""
+
+
+CLIENTS: Final = (
+    Client(
+        "claude",
+        "Claude",
+        (
+            "Open Settings, then Connectors, and choose Add custom connector.",
+            "Paste the address below as the URL and choose Add, then Connect.",
+            "Sign in here and approve what Claude may do.",
+        ),
+        "{address}",
+    ),
+    Client(
+        "chatgpt",
+        "ChatGPT",
+        (
+            "Open Settings, then Connectors, and turn on Developer mode under Advanced.",
+            "Choose Create, and paste the address below as the server URL with OAuth.",
+            "Sign in here and approve what ChatGPT may do.",
+        ),
+        "{address}",
+    ),
+    Client(
+        "claude-code",
+        "Claude Code",
+        (
+            "Run the command below in a terminal.",
+            "Type /mcp in Claude Code, choose cardsync and Authenticate.",
+        ),
+        "claude mcp add --transport http cardsync {address}",
+    ),
+    Client(
+        "vscode",
+        "VS Code",
+        (
+            "Put the lines below into .vscode/mcp.json of a folder, or into your user settings.",
+            "Choose Start above the entry, then sign in here and approve.",
+        ),
+        '{{"servers": {{"cardsync": {{"type": "http", "url": "{address}"}}}}}}',
+    ),
+    Client(
+        "cursor",
+        "Cursor",
+        (
+            "Put the lines below into ~/.cursor/mcp.json.",
+            "Open Cursor's settings for MCP, choose Connect, then sign in here and approve.",
+        ),
+        '{{"mcpServers": {{"cardsync": {{"url": "{address}"}}}}}}',
+    ),
+    Client(
+        "agent",
+        "Any client on the agent's computer",
+        (
+            "The agent is installed and has its key; no sign-in is needed.",
+            "Let the client start the command below. It may do what the key may do.",
+        ),
+        "cardsync-agent mcp",
+    ),
+)
+BY_KEY: Final = {client.key: client for client in CLIENTS}

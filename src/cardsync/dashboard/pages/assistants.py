@@ -1,0 +1,140 @@
+"""The page of connected assistants: what each may do and has used, and how another one connects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from litestar import Response, get
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.audience import PATH
+from cardsync.access.caller import Caller
+from cardsync.assistant import self_test
+from cardsync.assistant.connect import BY_KEY, CLIENTS
+from cardsync.assistant.oauth import grants
+from cardsync.assistant.self_test import Step
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.settings_pages import tabs_of
+from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.database.session import Database
+from cardsync.money import dollars
+from cardsync.plans import budgets
+from cardsync.plans.actions import ActionType
+from cardsync.plans.modes import Mode
+from cardsync.pricing.loss import loss_limits as loss
+from cardsync.read_json import read
+from cardsync.settings import Settings
+
+KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
+    ("pricing.change_set", "Prices and rules"),
+    ("pricing.pins", "Pinned prices"),
+    ("lists.change_set", "Lists"),
+)
+# The empty one gives the assistant the mode of all tokens.
+MODES: Final = (
+    ("", "As usual: plans ask you, single changes within the limits are made"),
+    ("deny", "Never"),
+    ("always_ask", "Ask me every time"),
+    ("ask_for_mutations", "Ask me before anything changes"),
+    ("auto_low_risk", "Make small changes, ask me about the rest"),
+    ("auto_unless_critical", "Make changes, ask me about critical ones"),
+)
+
+
+async def _page(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    steps: Sequence[Step] = (),
+) -> Template:
+    now = clock.now()
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        connected = await grants.listed(session, caller)
+        used = await budgets.used(session, caller.seller_id, now)
+    return show(
+        request,
+        caller,
+        "settings_assistants.html",
+        tabs=tabs_of(caller),
+        connected=connected,
+        used=used,
+        shares=[
+            ("This hour, the price that moved most", used.card_hour_bp, loss.HOUR_CARD_BP),
+            ("This hour, the value of the changed cards", used.hour_value_bp, loss.HOUR_TOUCHED_BP),
+            ("This day, the price that moved most", used.card_day_bp, loss.DAY_CARD_BP),
+        ],
+        week=dollars(used.week_units),
+        week_budget=dollars(used.week_budget_units),
+        kinds=KINDS,
+        modes=MODES,
+        clients=CLIENTS,
+        address=_origin(request, settings) + PATH,
+        steps=steps,
+    )
+
+
+def _origin(request: PageRequest, settings: Settings) -> str:
+    return settings.origin_for(request.headers.get("host"))
+
+
+@get("/settings/assistants", opt=BY_FORM)
+async def assistants_page(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    return await _page(request, caller, database, settings)
+
+
+@get("/settings/assistants/connect/{client:str}", opt=BY_FORM)
+async def connect_page(
+    request: PageRequest, caller: Caller, settings: Settings, client: str
+) -> Template:
+    caller.must_be_owner()
+    found = BY_KEY.get(client)
+    if found is None:
+        raise errors.NotFound(f"there is no client {client}")
+    address = _origin(request, settings) + PATH
+    return show(
+        request,
+        caller,
+        "settings_connect.html",
+        tabs=tabs_of(caller),
+        client=found,
+        command=found.command.format(address=address),
+    )
+
+
+@post_form("/settings/assistants/test", opt={})
+async def test_connection(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    steps = await self_test.run(database, settings, caller, _origin(request, settings))
+    return await _page(request, caller, database, settings, steps=steps)
+
+
+@post_form("/settings/assistants/{grant_id:int}/modes", opt={})
+async def change_modes(
+    caller: Caller, form: Form, database: Database, grant_id: int
+) -> Response[str]:
+    modes = {
+        kind: read(form[kind], Mode, kind) if form[kind] else None
+        for kind, _ in KINDS
+        if kind in form
+    }
+    async with database.tenant(caller.seller_id) as session:
+        await grants.change_modes(session, caller, grant_id, modes, clock.now())
+    return see("/settings/assistants", message("assistant_changed"))
+
+
+@post_form("/settings/assistants/{grant_id:int}/revoke", opt={})
+async def revoke(caller: Caller, database: Database, grant_id: int) -> Response[str]:
+    async with database.tenant(caller.seller_id) as session:
+        await grants.revoke(session, caller, grant_id, clock.now())
+    return see("/settings/assistants", message("assistant_revoked"))
+
+
+ROUTES: Final = [assistants_page, connect_page, test_connection, change_modes, revoke]
