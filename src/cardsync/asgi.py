@@ -29,6 +29,7 @@ from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
+from cardsync.assistant import protocol
 from cardsync.agentwork import routes as agentwork
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
@@ -143,6 +144,8 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.misses = misses = Misses(database, cache(partial(secret_key, settings)))
     app.state.releases = known
     app.state.pull_streams = streams = PullStreams()
+    app.state.assistants = assistants = protocol.Assistants()
+    await stack.enter_async_context(assistants.living())
     await stack.enter_async_context(
         limited.buckets.exchanging(settings.rate_limit_exchange_seconds)
     )
@@ -286,6 +289,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             dashboard.first_run,
             dashboard.files,
             plan_pages.router,
+            protocol.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cardsync import clock, errors
+from cardsync.access.caller import Identity
 from cardsync.access.rate_limits import gcra
 from cardsync.access.rate_limits.addresses import client_of
 from cardsync.access.rate_limits.bucket import Bucket
@@ -49,6 +50,13 @@ class RateLimits:
 
     def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
         return self._look_at(scope, holder, *dict.fromkeys((Group.GENERAL, group_of(opt))))
+
+    async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, Any]) -> None:
+        """Admit what an admitted request asks of this process itself: GENERAL has counted it."""
+        group = group_of(opt)
+        if group is not Group.GENERAL:
+            holder = f"{who.credential[0]}{who.credential_id}"
+            await self._admit(scope, self._look_at(scope, holder, group))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
         """Admit one request of a member who is signed in, whichever of the member's browsers it
