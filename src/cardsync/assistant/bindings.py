@@ -118,6 +118,11 @@ class Argument(NamedTuple):
     schema: Mapping[str, Any]
 
 
+def shown(argument: Argument) -> str:
+    """The argument's name, with a question mark where it may be left out."""
+    return argument.name if argument.required else f"{argument.name}?"
+
+
 class Shapes(NamedTuple):
     """A binding's arguments in their order, the name of its answer in openapi.json, and what its
     route says of itself.

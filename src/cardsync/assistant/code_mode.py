@@ -19,7 +19,7 @@ import msgspec
 
 from cardsync import errors
 from cardsync.assistant import answers, own_api, refusals
-from cardsync.assistant.bindings import TABLE, Argument, Binding, shapes
+from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,17 +65,13 @@ _LIMITS: Final[dict[str, Any]] = {
 def description() -> str:
     """What the tool does, and the functions with their arguments."""
     functions = ", ".join(
-        f"{name}({', '.join(_shown(one) for one in shapes()[binding.name].arguments)})"
+        f"{name}({', '.join(shown(one) for one in shapes()[binding.name].arguments)})"
         for name, binding in FUNCTIONS.items()
     )
     return (
         "Runs a small Python program in a sandbox, in place of many calls. Functions return the"
         f" JSON of the interface; a refusal raises RuntimeError. No await. Functions: {functions}"
     )
-
-
-def _shown(argument: Argument) -> str:
-    return argument.name if argument.required else f"{argument.name}?"
 
 
 @dataclass(slots=True)
@@ -132,9 +128,7 @@ def _broken(reason: str, done: _Program) -> str:
     return f"The program broke: {reason}\nIt had done: {told}"
 
 
-async def _execute(
-    pool: AsyncMonty, scope: Scope, program: str, done: _Program
-) -> tuple[Any, str]:
+async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program) -> tuple[Any, str]:
     import pydantic_monty as monty
 
     printed = monty.CollectString(max_bytes=PRINTED)

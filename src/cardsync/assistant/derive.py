@@ -42,7 +42,11 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "discovery.findAvailability": {
         **_REFERENCE,
         "cards": _told(
-            {"type": "array", "maxItems": 25, "items": {"type": "object", "properties": _REFERENCE}},
+            {
+                "type": "array",
+                "maxItems": 25,
+                "items": {"type": "object", "properties": _REFERENCE},
+            },
             "Several references, in place of one",
         ),
         "game": _told(_TEXT, "pokemon by default"),

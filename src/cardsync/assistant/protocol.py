@@ -94,7 +94,8 @@ async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
     _need_mode(scope, body)
     assistants: Assistants = scope["litestar_app"].state.assistants
     served = await assistants.ready()
-    await served.answer(scope, _of(body), send)
+    if not await served.answer_call(scope, body, send):
+        await served.answer(scope, _of(body), send)
 
 
 router = Router(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cardsync import errors
 from cardsync.assistant import answers, code_mode, own_api, refusals
-from cardsync.assistant.bindings import TABLE, Argument, Binding, shapes
+from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 
 if TYPE_CHECKING:
     from litestar.types import Scope
@@ -104,11 +104,7 @@ class Tool(NamedTuple):
 
 
 def _signature(binding: Binding) -> str:
-    return ", ".join(_shown(one) for one in shapes()[binding.name].arguments)
-
-
-def _shown(argument: Argument) -> str:
-    return argument.name if argument.required else f"{argument.name}?"
+    return ", ".join(shown(one) for one in shapes()[binding.name].arguments)
 
 
 @cache
