@@ -29,8 +29,8 @@ from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
-from cardsync.assistant import protocol
 from cardsync.agentwork import routes as agentwork
+from cardsync.assistant import protocol
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions

@@ -38,13 +38,7 @@ CONCISE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "items": ("id", "product_name", "product_line", "condition", "quantity", "unit_price"),
         "pull_sessions": ("id", "status"),
     },
-    "recommendations.list": {
-        name: (
-            "id", "revision", "kind", "card", "marketplace_id", "current_price", "proposed_price",
-            "expected_value", "confidence", "expires_at", "state",
-        )
-        for name in ("recommendations", "account", "liquidation")
-    },
+    "recommendations.list": dict.fromkeys(("recommendations", "account", "liquidation"), ("id", "revision", "kind", "card", "marketplace_id", "current_price", "proposed_price", "expected_value", "confidence", "expires_at", "state")),
     "activity.list": {
         "activity": (
             "id", "created_at", "actor", "actor_name", "action", "summary", "outcome", "risk",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
@@ -195,7 +195,7 @@ async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
             pieces.append(piece)
 
     try:
-        await app(inner, receive, send)
+        await app(cast(Any, inner), receive, send)
     except _TooMuch:
         raise errors.InvalidPayload(
             "this answer is too large, or a stream; ask for a page of it"

@@ -24,11 +24,12 @@ With an API key or a token (`cardsync admin token create`), as a bearer:
 claude mcp add --transport http cardsync https://shop.example/mcp --header "Authorization: Bearer csk_…"
 ```
 
-For clients that start a program: `cardsync-agent mcp` speaks the protocol on its standard input and
-output, and passes it on to the service of the agent's configuration with the agent's key.
+For clients that start a program, `cardsync-agent mcp` speaks the protocol on its standard input and
+output, and passes it on to the service with the agent's key:
 
 ```json
-{"mcpServers": {"cardsync": {"command": "cardsync-agent", "args": ["mcp"]}}}
+{"mcpServers": {"cardsync": {"command": "cardsync-agent",
+  "args": ["mcp", "--server", "https://shop.example"], "env": {"CARDSYNC_AGENT_KEY": "csk_…"}}}}
 ```
 
 ## Modes

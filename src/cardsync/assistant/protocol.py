@@ -131,7 +131,7 @@ async def _body(receive: Receive) -> bytes:
     size, more = 0, True
     while more:
         message = await receive()
-        if message["type"] == "http.disconnect":
+        if message["type"] != "http.request":
             raise errors.BadRequest("the body ended before it was whole")
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from cardsync import errors
 from cardsync.assistant import answers, code_mode, own_api, refusals
@@ -145,4 +145,4 @@ def _detail(tool: Tool, arguments: dict[str, Any]) -> answers.Detail:
     detail = arguments.pop("detail", "concise") if tool.has_detail else "concise"
     if detail not in ("concise", "full"):
         raise errors.InvalidPayload("detail: must be concise or full")
-    return detail  # type: ignore[no-any-return]
+    return cast(answers.Detail, detail)
