@@ -19,6 +19,7 @@ NEXT: Final[Mapping[str, str]] = {
     "confirmation_needed": "Tell the figures to the seller, who confirms on the page.",
     "cooldown": "Wait the seconds that it names; do not repeat before.",
     "csrf_failed": "Send no Origin of another site.",
+    "decompressed_too_large": "Send less at once.",
     "insufficient_balance": "Tell the seller that credits are used up.",
     "insufficient_scope": "This session only reads. Ask the seller to connect with writing allowed.",
     "internal_server_error": "Try once more later; tell the seller the request id if it stays.",
