@@ -171,6 +171,7 @@ async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
         WITHIN: Within(caller),
     }
     sent = False
+    ended = asyncio.Event()
     started: dict[str, Any] = {"status": 500, "headers": []}
     pieces: list[bytes] = []
     size = 0
@@ -178,8 +179,9 @@ async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
     async def receive() -> ReceiveMessage:
         nonlocal sent
         if sent:
-            # The assistant's own connection says when it leaves.
-            await asyncio.Event().wait()
+            # A file's sender waits for its reader to leave, which it does when it has all.
+            await ended.wait()
+            return {"type": "http.disconnect"}
         sent = True
         return {"type": "http.request", "body": request.body, "more_body": False}
 
@@ -193,6 +195,8 @@ async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
             if size > LARGEST or _streams(started["headers"]):
                 raise _TooMuch
             pieces.append(piece)
+            if not message.get("more_body", False):
+                ended.set()
 
     try:
         await app(cast(Any, inner), receive, send)

@@ -95,7 +95,7 @@ async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
     assistants: Assistants = scope["litestar_app"].state.assistants
     served = await assistants.ready()
     if not await served.answer_call(scope, body, send):
-        await served.answer(scope, _of(body), send)
+        await served.answer(scope, _again(body, receive), send)
 
 
 router = Router(
@@ -141,18 +141,18 @@ async def _body(receive: Receive) -> bytes:
     return b"".join(pieces)
 
 
-def _of(body: bytes) -> Receive:
-    """The messages of a body that was read already."""
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The messages of a request whose body was read already."""
     told = False
 
-    async def receive() -> ReceiveMessage:
+    async def received() -> ReceiveMessage:
         nonlocal told
         if told:
-            await asyncio.Event().wait()
+            return await receive()
         told = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return receive
+    return received
 
 
 class Assistants:
