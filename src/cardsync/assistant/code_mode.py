@@ -62,6 +62,14 @@ _LIMITS: Final[dict[str, Any]] = {
 }
 
 
+def _function(*_: Any, **__: Any) -> None:
+    """Stands for a binding where a program names it; each call stops the program instead."""
+    raise AssertionError("a call of a binding is made by `_called`")
+
+
+_NAMES: Final = dict.fromkeys(FUNCTIONS, _function)
+
+
 def description() -> str:
     """What the tool does, and the functions with their arguments."""
     functions = ", ".join(
@@ -134,7 +142,9 @@ async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program)
     printed = monty.CollectString(max_bytes=PRINTED)
     try:
         async with pool.checkout(limits=_LIMITS) as session:  # type: ignore[arg-type]
-            step: AsyncSnapshot = await session.feed_start(program, print_callback=printed)
+            step: AsyncSnapshot = await session.feed_start(
+                program, external_lookup=_NAMES, print_callback=printed
+            )
             while not isinstance(step, monty.MontyComplete):
                 if isinstance(step, monty.AsyncFunctionSnapshot):
                     step = await _called(step, scope, done)

@@ -32,8 +32,8 @@ async def everything(seller):
     [state] = await seller.service.sql(
         seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id
     )
-    # A preview holds the lease while it reads, so that no import writes meanwhile.
-    told = {name: value for name, value in state.items() if not name.startswith("lease")}
+    # A preview holds the lease and tells its progress while it reads, so that no import writes meanwhile.
+    told = {name: value for name, value in state.items() if not name.startswith(("lease", "work"))}
     return {row["name"]: row["digest"] for row in rows} | {"sync_state": told}
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from assistants import NEW, OLD, VERSIONS, data, message, official, refused, sent, told
+from assistants import NEW, VERSIONS, data, message, official, refused, sent, told
 from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync.asgi import create_app

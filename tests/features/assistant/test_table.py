@@ -105,7 +105,7 @@ def test_a_call_is_a_request_of_its_route_and_of_no_other(binding):
     try:
         request = own_api.asked(binding, arguments)
     except errors.InvalidPayload:
-        plain = {name: "7" for name in arguments}
+        plain = dict.fromkeys(arguments, "7")
         request = own_api.asked(binding, plain)
     assert request.method == binding.method
     assert re.fullmatch(pattern, request.target.partition("?")[0])
