@@ -51,6 +51,8 @@ def own_host(app: ASGIApp) -> ASGIApp:
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        # A mount has no template of its own; the log and the metrics name this one.
+        scope["path_template"] = PATH
         settings: Settings = scope["litestar_app"].state.settings
         host = header(scope, b"host") or ""
         if settings.origin.partition("://")[2] != host.lower() and not settings.is_own_name(host):
