@@ -71,7 +71,7 @@ _NAMES: Final = dict.fromkeys(FUNCTIONS, _function)
 
 
 def description() -> str:
-    """What the tool does, and the functions with their arguments."""
+    """Say what the tool does, and name the functions with their arguments."""
     functions = ", ".join(
         f"{name}({', '.join(shown(one) for one in shapes()[binding.name].arguments)})"
         for name, binding in FUNCTIONS.items()
@@ -84,7 +84,7 @@ def description() -> str:
 
 @dataclass(slots=True)
 class _Program:
-    """What a program has done so far."""
+    """One program and the calls that it has made so far."""
 
     calls: Counter[str] = field(default_factory=Counter)
     writes: list[str] = field(default_factory=list)

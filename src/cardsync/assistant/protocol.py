@@ -55,7 +55,9 @@ def own_host(app: ASGIApp) -> ASGIApp:
         scope["path_template"] = PATH
         settings: Settings = scope["litestar_app"].state.settings
         host = header(scope, b"host") or ""
-        if settings.origin.partition("://")[2] != host.lower() and not settings.is_own_name(host):
+        if settings.origin.lower().partition("://")[2] != host.lower() and not settings.is_own_name(
+            host
+        ):
             raise errors.Misdirected
         refuse_other_sites(scope)
         await app(scope, receive, send)

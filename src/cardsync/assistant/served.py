@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import mcp_types as types
 import msgspec
 from litestar.types import Receive, Scope, Send
+from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -67,6 +68,7 @@ class _Result(msgspec.Struct):
 
 
 _calls: Final = msgspec.json.Decoder(_Call)
+_LISTS: Final[tuple[Literal["tools/list", "prompts/list"], ...]] = ("tools/list", "prompts/list")
 _OF_2025: Final = {None, *HANDSHAKE_PROTOCOL_VERSIONS}
 
 
@@ -80,6 +82,8 @@ class Served:
             title="cardsync",
             instructions=INSTRUCTIONS,
             get_tool_input_schema=lambda _: None,
+            # Every caller of a release is told the same.
+            cache_hints={name: CacheHint(3_600_000, "public") for name in _LISTS},
             on_list_tools=_list_tools,
             on_call_tool=_call_tool,
             on_list_prompts=_list_prompts,
