@@ -57,8 +57,10 @@ lint: .venv/.dev ## Format, lint, and the floors of the house
 types: .venv/.dev ## Types, strict
 	@"$(BIN)/mypy"
 
-openapi: .venv/.run ## Write openapi.json and docs/settings.md anew
+openapi: .venv/.run ## Write openapi.json and what is printed from it and the settings anew
 	@"$(BIN)/cardsync" openapi > openapi.json
+	@"$(BIN)/cardsync" assistants --shapes > shapes.json && mv shapes.json src/cardsync/assistant/shapes.json
+	@"$(BIN)/cardsync" assistants > docs/assistants.md
 	@"$(BIN)/cardsync" settings > docs/settings.md
 
 bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import accept_upload
 import agents
+import assistants
 import backtest
 import basket
 import cancel
@@ -67,6 +68,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "export_prices": (export_prices.measure, {"rounds": 9}),
     "heartbeat": (heartbeat.measure, {"rounds": 5}),
     "agents": (agents.measure, {"rounds": 5}),
+    "assistants": (assistants.measure, {"rounds": 300}),
     "polls": (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
     "slow_bodies": (slow_bodies.measure, {"rounds": 3}),
     "rate_limits": (rate_limits.measure, {"seconds": 300, "rounds": 5}),

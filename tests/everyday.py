@@ -4,7 +4,7 @@ alone runs.
 Tests say themselves that they are slow, or of the soak. Beside them, rules mark tests by where they
 are: a test of real processes is slow. Where a test of a feature or a contract has parameters, its
 first cases are everyday and the next ones slow. Of a long list the rest is of the soak, except
-where sign-in, accounts, money, activity and the search language are tested.
+where sign-in, accounts, money, activity, assistants and the search language are tested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TESTS = Path(__file__).parent
 CASES = 2
 # `make test` runs this many of a test that talks to a database or to processes.
 DAILY = 4
-WHOLE = ("access", "accounts", "activity", "credits", "plans", "search")
+WHOLE = ("access", "accounts", "activity", "assistant", "credits", "plans", "search")
 # These folders start real processes.
 PROCESSES = ("kills", "system")
 # One file of real processes stays in `make check`: a first run from nothing, in the terminal.

@@ -30,6 +30,7 @@ from cardsync.accounts import session_routes as members
 from cardsync.accounts import sign_in_pages as member_pages
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
+from cardsync.assistant import protocol
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import pages as consents
 from cardsync.assistant.oauth import routes as oauth
@@ -146,6 +147,8 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.misses = misses = Misses(database, cache(partial(secret_key, settings)))
     app.state.releases = known
     app.state.pull_streams = streams = PullStreams()
+    app.state.assistants = assistants = protocol.Assistants()
+    await stack.enter_async_context(assistants.living())
     await stack.enter_async_context(
         limited.buckets.exchanging(settings.rate_limit_exchange_seconds)
     )
@@ -292,6 +295,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             plan_pages.router,
             oauth.router,
             consents.router,
+            protocol.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,

@@ -7,6 +7,7 @@ most take to run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -254,6 +255,21 @@ def openapi() -> None:
     from cardsync.web.openapi import document
 
     click.echo(document(create_app(Settings(database_url="postgresql:///"))), nl=False)
+
+
+@program.command()
+@click.option("--shapes", is_flag=True, help="The shapes of the bindings, from openapi.json here.")
+def assistants(shapes: bool) -> None:
+    """Print what assistants can do, as docs/assistants.md."""
+    if shapes:
+        from cardsync.assistant import derive
+
+        document = json.loads(Path("openapi.json").read_text("utf-8"))
+        click.echo(derive.as_json(derive.derived(document)), nl=False)
+        return
+    from cardsync.assistant.page import page
+
+    click.echo(page(), nl=False)
 
 
 @program.command(name="settings")

@@ -246,6 +246,13 @@ class NotFound(Problem):
     code = "not_found"
 
 
+class Misdirected(Problem):
+    """This service is not reached by that name."""
+
+    status = 421
+    code = "misdirected_request"
+
+
 class MethodNotAllowed(Problem):
     """This address does not take that method."""
 

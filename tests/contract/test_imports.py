@@ -29,6 +29,15 @@ def test_a_worker_loads_no_library_of_web_processes():
     assert not FOREIGN & loaded("import cardsync.processes.worker")
 
 
+def test_a_web_process_without_assistants_loads_nothing_of_theirs():
+    """The protocol's library would cost it 20 MB, and a second of its start."""
+    modules = loaded(
+        "from cardsync.asgi import create_app; from cardsync.settings import Settings;"
+        " create_app(Settings(database_url='postgresql:///'))"
+    )
+    assert not {"mcp", "mcp_types", "starlette", "pydantic_monty"} & modules
+
+
 @pytest.mark.parametrize("words", [["--help"], ["admin", "--help"], ["serve", "--help"]])
 def test_help_loads_the_command_line_alone(words):
     modules = loaded(f"from cardsync.cli import program; program({words}, standalone_mode=False)")

@@ -1,4 +1,4 @@
-"""The command line: `cardsync-agent run`, `cardsync-agent imported` and `cardsync-agent cards`.
+"""The command line: `cardsync-agent run`, `imported`, `cards` and `mcp`.
 
 Exit codes are 0 (done, or the server asks to wait), 1 (the command failed) and 2 (wrong usage).
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from cardsync_agent import __version__
+from cardsync_agent.assistant import Proxy
 from cardsync_agent.card_failures import CardFailures
 from cardsync_agent.client import Client, Refused, TryAgain
 from cardsync_agent.events import Reporter
@@ -112,6 +113,18 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
         return 1
     finally:
         client.close()
+    return 0
+
+
+def _mcp(arguments: argparse.Namespace, _: Reporter) -> int:
+    """Standard output carries messages alone: what is to be said goes to standard error."""
+    proxy = Proxy(_server(arguments.server), _key(arguments), sys.stdout, sys.stderr)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        proxy.run(sys.stdin)
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 0
     return 0
 
 
@@ -230,6 +243,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_imported(commands)
     _add_cards(commands)
+    _add_mcp(commands)
     run = commands.add_parser(
         "run",
         help="work for one folder, until stopped",
@@ -306,13 +320,28 @@ def _add_cards(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_output(cards)
 
 
+def _add_mcp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    mcp = commands.add_parser(
+        "mcp",
+        help="let an assistant on this computer use the shop, by standard input and output",
+        description="Pass an assistant's messages (Model Context Protocol, one a line) on to the"
+        " server, with the API key, until standard input ends.",
+    )
+    mcp.set_defaults(work=_mcp, quiet=True, json_events=False)
+    _add_credential(mcp)
+
+
 def _add_server(command: argparse.ArgumentParser) -> None:
+    _add_credential(command)
+    _add_output(command)
+
+
+def _add_credential(command: argparse.ArgumentParser) -> None:
     command.add_argument("--server", required=True, metavar="URL", help="the cardsync server")
     command.add_argument(
         "--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}"
     )
     command.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
-    _add_output(command)
 
 
 def _add_output(command: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cardsync import errors
 from cardsync.access import access_tokens, patience, tokens
@@ -32,6 +32,21 @@ class Callers(Enum):
     EITHER = auto()
     ANY = auto()
     SESSION = auto()
+    BEARER = auto()
+
+
+class Within(NamedTuple):
+    """Marks a request that this process makes of itself for an assistant: it reaches what a token
+    reaches. `caller` was admitted with the assistant's request; without it, the credential is
+    looked at again.
+
+    Only our own code puts an object into a scope; a client's headers never become one.
+    """
+
+    caller: Caller | None
+
+
+WITHIN: Final = "cardsync.within"
 
 
 _OPTION = "callers"
@@ -39,6 +54,8 @@ _READS = "reads"
 BY_EITHER = {_OPTION: Callers.EITHER}
 BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
+# A key or a token; a browser's session is none of them.
+BY_BEARER = {_OPTION: Callers.BEARER}
 # A page's route: its form carries the token in a field, which `dashboard/form_handlers.post_form`
 # checks before it reads any other.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
@@ -57,8 +74,12 @@ def admitting(app: ASGIApp) -> ASGIApp:
         patience.allow(scope, opt, scope["litestar_app"].state.settings)
         callers = opt.get(_OPTION)
         sent = header(scope, b"authorization")
-        token = session_token(scope) if sent is None else None
-        if token:
+        by_cookie = sent is None and callers is not Callers.BEARER
+        token = session_token(scope) if by_cookie else None
+        within = scope.get(WITHIN)
+        if isinstance(within, Within) and within.caller is not None:
+            caller = await _admit_again(scope, within.caller, opt)
+        elif token:
             caller = await _admit_member(scope, token, opt)
         elif bearer := access_tokens.of_header(sent):
             caller = await _admit_token(scope, bearer, opt)
@@ -66,6 +87,8 @@ def admitting(app: ASGIApp) -> ASGIApp:
             caller = await _admit_key(scope, opt)
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
+        if isinstance(within, Within) and callers is not Callers.ANY:
+            raise errors.KeyRequired
         _refuse_no_ids(scope)
         seller_slots.asked_by(caller.seller_id)
         scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
@@ -160,15 +183,30 @@ async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Call
     callers = opt.get(_OPTION)
     if callers is Callers.SESSION:
         raise errors.SessionRequired
-    if callers is not Callers.ANY:
+    if callers not in (Callers.ANY, Callers.BEARER):
         raise errors.KeyRequired
-    reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
-    access_tokens.need_scope(
-        caller.identity.scopes,
-        access_tokens.READ if reads else access_tokens.WRITE,
-        metadata_url(state.settings, host),
-    )
+    _need_scope_of(scope, caller, opt)
     return caller
+
+
+async def _admit_again(scope: Scope, caller: Caller, opt: Mapping[str, Any]) -> Caller:
+    """Admit a request within the one that this caller was admitted with a moment ago."""
+    limits: RateLimits = scope["litestar_app"].state.rate_limits
+    await limits.admit_further(scope, caller.identity, opt)
+    _need_scope_of(scope, caller, opt)
+    return caller
+
+
+def _need_scope_of(scope: Scope, caller: Caller, opt: Mapping[str, Any]) -> None:
+    """Raises InsufficientScope."""
+    reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
+    need_scope(scope, caller, access_tokens.READ if reads else access_tokens.WRITE)
+
+
+def need_scope(scope: Scope, caller: Caller, needed: str) -> None:
+    """Raises InsufficientScope."""
+    url = metadata_url(scope["litestar_app"].state.settings, header(scope, b"host"))
+    access_tokens.need_scope(caller.identity.scopes, needed, url)
 
 
 async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cardsync import clock, errors
+from cardsync.access.caller import Identity
 from cardsync.access.rate_limits import gcra
 from cardsync.access.rate_limits.addresses import client_of
 from cardsync.access.rate_limits.bucket import Bucket
@@ -47,11 +48,17 @@ class RateLimits:
         self, scope: Scope, token_id: int, grant_id: int | None, opt: Mapping[str, Any]
     ) -> list[Bucket]:
         """Return those of a token, or of its grant, so that new tokens bring no new limits."""
-        holder = f"t{token_id}" if grant_id is None else f"g{grant_id}"
-        return self._of_bearer(scope, holder, opt)
+        return self._of_bearer(scope, _holder("token", token_id, grant_id), opt)
 
     def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
         return self._look_at(scope, holder, *dict.fromkeys((Group.GENERAL, group_of(opt))))
+
+    async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, Any]) -> None:
+        """Admit what an admitted request asks of this process itself: GENERAL has counted it."""
+        group = group_of(opt)
+        if group is not Group.GENERAL:
+            holder = _holder(who.credential, who.credential_id, who.grant_id)
+            await self._admit(scope, self._look_at(scope, holder, group))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
         """Admit one request of a member who is signed in, whichever of the member's browsers it
@@ -151,3 +158,7 @@ def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     policies = ", ".join([bucket.policy for bucket in buckets])
     states = ", ".join([bucket.state(now) for bucket in buckets])
     return [(b"ratelimit-policy", policies.encode()), (b"ratelimit", states.encode())]
+
+
+def _holder(credential: str, credential_id: int, grant_id: int | None) -> str:
+    return f"{credential[0]}{credential_id}" if grant_id is None else f"g{grant_id}"

@@ -1,0 +1,264 @@
+"""Runs a small program of an assistant in a sandbox in which the bindings are functions.
+
+The interpreter runs in a worker process without files, network or imports, under limits of time,
+memory, calls and output; so a program can only compute, and call bindings. It stops at each call,
+and this process makes the call as if it had come alone: the credential is looked at again. What a
+program wrote before it broke is said with its outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from cardsync import errors
+from cardsync.assistant import answers, own_api, refusals
+from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
+from cardsync.settings import Settings
+
+if TYPE_CHECKING:
+    from litestar.types import Scope
+    from pydantic_monty import AsyncMonty, AsyncSnapshot
+
+TOOL: Final = "run"
+PROGRAM_CHARACTERS: Final = 50_000
+SECONDS: Final = 5.0
+MEMORY: Final = 50_000_000
+DEPTH: Final = 200
+CALLS: Final = 500
+PRINTED: Final = 50_000
+# Programs of one process at once, and how long one waits for its turn. A seller has one.
+WORKERS: Final = 4
+WAIT_SECONDS: Final = 5
+# Before the request itself ends: the outcome of what was done must still be told.
+_EARLIER: Final = 2.0
+SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "program": {"type": "string", "description": "Python without imports; its last expression is the result"}
+    },
+    "required": ["program"],
+    "additionalProperties": False,
+}  # fmt: skip
+HINTS: Final = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "idempotentHint": False,
+    "openWorldHint": True,
+}
+FUNCTIONS: Final[Mapping[str, Binding]] = {one.function: one for one in TABLE}
+_LIMITS: Final[dict[str, Any]] = {
+    "max_feed_duration_secs": SECONDS,
+    "max_memory": MEMORY,
+    "max_recursion_depth": DEPTH,
+    "max_suspensions": 2 * CALLS,
+    "max_total_sleep_secs": 0,
+}
+
+
+def _function(*_: Any, **__: Any) -> None:
+    """Stands for a binding where a program names it; each call stops the program instead."""
+    raise AssertionError("a call of a binding is made by `_called`")
+
+
+_NAMES: Final = dict.fromkeys(FUNCTIONS, _function)
+
+
+def description() -> str:
+    """Say what the tool does, and name the functions with their arguments."""
+    functions = ", ".join(
+        f"{name}({', '.join(shown(one) for one in shapes()[binding.name].arguments)})"
+        for name, binding in FUNCTIONS.items()
+    )
+    return (
+        "Runs a small Python program in a sandbox, in place of many calls. Functions return the"
+        f" JSON of the interface; a refusal raises RuntimeError. No await. Functions: {functions}"
+    )
+
+
+@dataclass(slots=True)
+class _Program:
+    """One program and the calls that it has made so far."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    writes: list[str] = field(default_factory=list)
+
+    def done(self) -> dict[str, Any]:
+        reads = {name: count for name, count in self.calls.items() if not _writes(name)}
+        return {"reads": reads, "writes": self.writes}
+
+
+def _writes(name: str) -> bool:
+    return FUNCTIONS[name].writes
+
+
+class Broken(Exception):
+    """A program that did not end; the text says why, and what it had done."""
+
+
+async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
+    """The blocks of a program's answer. Raises Broken, InvalidPayload, ServiceUnavailable."""
+    program = arguments.get("program")
+    if not isinstance(program, str) or not program.strip() or len(arguments) > 1:
+        raise errors.InvalidPayload("program: must be a program, and the only argument")
+    if len(program) > PROGRAM_CHARACTERS:
+        raise errors.InvalidPayload(f"program: has more than {PROGRAM_CHARACTERS:,} characters")
+    state = scope["litestar_app"].state
+    settings: Settings = state.settings
+    sandboxes: Sandboxes = state.assistants.sandboxes
+    seller_id: int = scope["caller"].seller_id  # type: ignore[typeddict-item]
+    done = _Program()
+    try:
+        async with (
+            asyncio.timeout(max(1.0, settings.request_seconds - _EARLIER)),
+            sandboxes.turn(seller_id) as pool,
+        ):
+            result, printed = await _execute(pool, scope, program, done)
+    except TimeoutError:
+        raise Broken(_broken("it took too long", done)) from None
+    told: dict[str, Any] = {"result": result, **done.done()}
+    if printed:
+        told["printed"] = printed
+    try:
+        return [answers.DATA, answers.fitting(msgspec.to_builtins(told, str_keys=True))]
+    except (TypeError, ValueError, RecursionError):
+        raise Broken(_broken("its result is not JSON", done)) from None
+
+
+def _broken(reason: str, done: _Program) -> str:
+    told = answers.fitting(done.done())
+    return f"The program broke: {reason}\nIt had done: {told}"
+
+
+async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program) -> tuple[Any, str]:
+    import pydantic_monty as monty
+
+    printed = monty.CollectString(max_bytes=PRINTED)
+    try:
+        async with pool.checkout(limits=_LIMITS) as session:  # type: ignore[arg-type]
+            step: AsyncSnapshot = await session.feed_start(
+                program, external_lookup=_NAMES, print_callback=printed
+            )
+            while not isinstance(step, monty.MontyComplete):
+                if isinstance(step, monty.AsyncFunctionSnapshot):
+                    step = await _called(step, scope, done)
+                elif isinstance(step, monty.AsyncNameLookupSnapshot):
+                    step = await step.resume_auto()
+                else:
+                    raise Broken(_broken("it awaits something; functions need no await", done))
+            return step.output, printed.output
+    except (monty.MontyRuntimeError, monty.MontySyntaxError) as failure:
+        raise Broken(_broken(failure.display()[-2_000:], done)) from None
+    except monty.MontyError as failure:
+        raise Broken(_broken(str(failure)[:500], done)) from None
+
+
+async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
+    """The next step of the program after a call of a binding."""
+    name = str(step.function_name)
+    if step.is_os_function:
+        return await step.resume_not_handled()  # type: ignore[no-any-return]
+    binding = FUNCTIONS.get(name)
+    if binding is None:
+        failure: Exception = NameError(f"name {name!r} is not defined")
+        return await step.resume({"exception": failure})  # type: ignore[no-any-return]
+    if done.calls.total() >= CALLS:
+        failure = RuntimeError(f"Refused: a program has at most {CALLS} calls")
+        return await step.resume({"exception": failure})  # type: ignore[no-any-return]
+    done.calls[name] += 1
+    place = len(done.writes)
+    if binding.writes:
+        done.writes.append(f"{name}: begun, its outcome is not known")
+    try:
+        value = await _answer(scope, binding, step.args, step.kwargs)
+    except refusals.Refusal as refusal:
+        outcome = f"{'waits for a click' if refusal.is_pending else 'refused'} ({refusal.code})"
+        resumed: dict[str, Any] = {"exception": RuntimeError(str(refusal))}
+    else:
+        outcome, resumed = f"done{_id(value)}", {"return_value": value}
+    if binding.writes:
+        done.writes[place] = f"{name}: {outcome}"
+    return await step.resume(resumed)  # type: ignore[no-any-return]
+
+
+def _id(value: Any) -> str:
+    """The id of what a write made, where its answer has one."""
+    named = [value.get(key) for key in ("id", "plan_id")] if isinstance(value, dict) else []
+    found = [one for one in named if isinstance(one, int | str)]
+    status = value.get("status") if isinstance(value, dict) else None
+    told = [f"id {found[0]}"] if found else []
+    if isinstance(status, str):
+        told.append(status)
+    return f" ({', '.join(told)})" if told else ""
+
+
+async def _answer(
+    scope: Scope, binding: Binding, given: tuple[Any, ...], named: Mapping[str, Any]
+) -> Any:
+    """The answer of a call as a program gets it; raises Refusal."""
+    try:
+        answer = await own_api.call(scope, binding, _arguments(binding, given, named), None)
+    except errors.Problem as problem:
+        raise refusals.of_problem(problem) from None
+    if answer.is_refusal:
+        raise refusals.of_answer(answer)
+    if not answer.is_json:
+        return answer.body.decode("utf-8", "replace")
+    return msgspec.json.decode(answer.body)
+
+
+def _arguments(
+    binding: Binding, given: tuple[Any, ...], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Positions are the order of the table; `from_` is the argument `from`, which no program can
+    write.
+    """
+    names = [one.name for one in shapes()[binding.name].arguments]
+    if len(given) > len(names):
+        raise errors.InvalidPayload(f"{binding.function} takes at most {len(names)} arguments")
+    return dict(zip(names, given, strict=False)) | {
+        name.rstrip("_"): value for name, value in named.items()
+    }
+
+
+class Sandboxes:
+    """A web process has one object: its worker processes, from the first program on."""
+
+    def __init__(self) -> None:
+        self._stack = AsyncExitStack()
+        self._pool: AsyncMonty | None = None
+        self._opening = asyncio.Lock()
+        self._running: set[int] = set()
+
+    @asynccontextmanager
+    async def turn(self, seller_id: int) -> AsyncIterator[AsyncMonty]:
+        """Hold the seller's one turn; raises ServiceUnavailable if another program of it runs."""
+        if seller_id in self._running or len(self._running) >= WORKERS:
+            raise errors.ServiceUnavailable("other programs are running; try again in a moment")
+        self._running.add(seller_id)
+        try:
+            yield await self._opened()
+        finally:
+            self._running.discard(seller_id)
+
+    async def _opened(self) -> AsyncMonty:
+        async with self._opening:
+            if self._pool is None:
+                from pydantic_monty import AsyncMonty
+
+                self._pool = await self._stack.enter_async_context(
+                    AsyncMonty(
+                        max_processes=WORKERS, checkout_timeout=WAIT_SECONDS,
+                        max_checkouts_per_worker=100,
+                    )
+                )  # fmt: skip
+            return self._pool
+
+    async def close(self) -> None:
+        await self._stack.aclose()

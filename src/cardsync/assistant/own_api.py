@@ -1,0 +1,215 @@
+"""Calls a binding: a request to this process's own application, with the caller's own credential.
+
+Nothing leaves the process, and nothing is skipped: the route's admission, limits, checks, feed and
+log are those of a request from outside (docs/adr/0030-an-assistant-calls-the-interface.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+import msgspec
+
+from cardsync import errors
+from cardsync.access.admission import WITHIN, Within, need_scope
+from cardsync.access.caller import Caller
+from cardsync.assistant.bindings import FALLBACK, Binding, shapes
+
+if TYPE_CHECKING:
+    from litestar.types import Message, ReceiveMessage, Scope
+
+# No answer of a page of rows is larger; a file is read by other means.
+LARGEST: Final = 10_000_000
+_PASSED_ON: Final = (b"authorization", b"host", b"x-forwarded-for", b"x-forwarded-proto")
+_Text = str | int | float | bool
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_refusal(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def is_json(self) -> bool:
+        return self.headers.get("content-type", "").startswith("application/json")
+
+
+class Asked(NamedTuple):
+    """A request as a binding and its arguments make it."""
+
+    method: str
+    target: str
+    body: bytes = b""
+
+
+def asked(binding: Binding, arguments: Mapping[str, Any]) -> Asked:
+    """The request of a call. Raises InvalidPayload for an argument that the binding does not take,
+    or lacks.
+    """
+    known = {one.name: one for one in shapes()[binding.name].arguments}
+    for name in arguments:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise errors.InvalidPayload(f"{name}: is no argument of {binding.name}; {takes}")
+    for one in known.values():
+        if one.required and arguments.get(one.name) is None:
+            raise errors.InvalidPayload(f"{one.name}: is missing")
+    if binding is FALLBACK:
+        return Asked("GET", own_path(arguments["path"]))
+    path, query, body = binding.path, list[tuple[str, str]](), None
+    for name, value in arguments.items():
+        one = known[name]
+        if value is None and one.place != "body":
+            continue
+        if one.place == "path":
+            path = path.replace(f"{{{one.wire}}}", quote(_text(name, value), safe=""))
+        elif one.place == "query":
+            query += [(one.wire, text) for text in _texts(name, value)]
+        elif one.place == "payload":
+            body = value
+        else:
+            body = {**(body or {}), one.wire: value}
+    target = f"{path}?{urlencode(query)}" if query else path
+    if binding.method == "GET":
+        return Asked("GET", target)
+    takes_body = any(one.place in ("body", "payload") for one in known.values())
+    return Asked(binding.method, target, _json({} if body is None else body) if takes_body else b"")
+
+
+def own_path(given: Any) -> str:
+    """The path and query of an address of our own interface; raises InvalidPayload for any other."""
+    if not isinstance(given, str):
+        raise errors.InvalidPayload("path: must be a string")
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        raise errors.InvalidPayload("path: is no address") from None
+    path = unquote(parts.path)
+    steps = path.split("/")
+    plain = given.isascii() and given.isprintable() and "\\" not in path and "%" not in path
+    if (
+        parts.scheme or parts.netloc or parts.fragment or not plain or " " in given
+        or not path.startswith("/api/") or any(step in ("", ".", "..") for step in steps[1:])
+    ):  # fmt: skip
+        raise errors.InvalidPayload(
+            "path: must be a plain path under /api/ with its query, without scheme, host or .."
+        )
+    return f"{quote(path)}?{parts.query}" if parts.query else quote(path)
+
+
+def _json(body: Any) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise errors.InvalidPayload("an argument cannot be sent as JSON") from None
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, _Text):
+        raise errors.InvalidPayload(f"{name}: must be one value")
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if not text or "/" in text or text in (".", ".."):
+        raise errors.InvalidPayload(f"{name}: {text!r} names nothing")
+    return text
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, _Text) for one in values):
+        raise errors.InvalidPayload(f"{name}: must be one value, or a list of them")
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
+
+
+async def call(
+    scope: Scope, binding: Binding, arguments: Mapping[str, Any], caller: Caller | None
+) -> Answer:
+    """The answer of the binding's route. `scope` is the request of the assistant; `caller` was
+    admitted with it, or None where the credential is to be looked at again.
+
+    Raises InsufficientScope before the arguments are looked at, and InvalidPayload for arguments
+    that make no request.
+    """
+    admitted: Caller = scope["caller"]  # type: ignore[typeddict-item]
+    need_scope(scope, admitted, binding.scope)
+    return await _send(scope, asked(binding, arguments), caller)
+
+
+async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
+    app = scope["litestar_app"]
+    path, _, query = request.target.partition("?")
+    headers = [pair for pair in scope["headers"] if pair[0] in _PASSED_ON]
+    headers += [
+        (b"accept", b"application/json"),
+        (b"x-request-id", str(scope.get("request_id", "")).encode()),
+    ]
+    if request.body:
+        headers.append((b"content-type", b"application/json"))
+        headers.append((b"content-length", str(len(request.body)).encode()))
+    inner: dict[str, Any] = {
+        "type": "http",
+        "asgi": scope.get("asgi"),
+        "http_version": "1.1",
+        "scheme": scope.get("scheme", "http"),
+        "method": request.method,
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": headers,
+        "client": scope.get("client"),
+        "server": scope.get("server"),
+        "extensions": None,
+        "state": {},
+        WITHIN: Within(caller),
+    }
+    sent = False
+    ended = asyncio.Event()
+    started: dict[str, Any] = {"status": 500, "headers": []}
+    pieces: list[bytes] = []
+    size = 0
+
+    async def receive() -> ReceiveMessage:
+        nonlocal sent
+        if sent:
+            # A file's sender waits for its reader to leave, which it does when it has all.
+            await ended.wait()
+            return {"type": "http.disconnect"}
+        sent = True
+        return {"type": "http.request", "body": request.body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal size
+        if message["type"] == "http.response.start":
+            started.update(message)
+            return
+        if message["type"] == "http.response.body":
+            size += len(piece := message.get("body", b""))
+            if size > LARGEST or _streams(started["headers"]):
+                raise _TooMuch
+            pieces.append(piece)
+            if not message.get("more_body", False):
+                ended.set()
+
+    try:
+        await app(cast(Any, inner), receive, send)
+    except _TooMuch:
+        raise errors.InvalidPayload(
+            "this answer is too large, or a stream; ask for a page of it"
+        ) from None
+    told = {name.decode().lower(): value.decode("latin-1") for name, value in started["headers"]}
+    return Answer(int(started["status"]), told, b"".join(pieces))
+
+
+def _streams(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"content-type" and b"event-stream" in value for name, value in headers)
+
+
+class _TooMuch(Exception):
+    """Ends an answer that is not read further."""

@@ -1,0 +1,214 @@
+"""Serves the assistants' protocol at /mcp: version 2026-07-28 and those of 2025 on one address,
+without sessions, each answer one JSON document.
+
+Before the protocol is looked at, a request passes the same admission as any other of a key or a
+token. The protocol's library is imported with the first request, so that a process without
+assistants does not carry it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from litestar import Request, Response, Router, asgi
+from litestar.enums import ScopeType
+from litestar.exceptions import NotFoundException
+from litestar.types import ASGIApp, Receive, ReceiveMessage, Scope, Send
+
+from cardsync import errors
+from cardsync.access import access_tokens
+from cardsync.access.admission import (
+    BY_BEARER,
+    READS,
+    admitting,
+    need_scope,
+    refuse_other_sites,
+)
+from cardsync.access.audience import PATH, metadata_url
+from cardsync.access.caller import Caller, header
+from cardsync.assistant import code_mode
+from cardsync.assistant.tools import writing
+from cardsync.settings import Settings
+from cardsync.web import error_responses
+
+if TYPE_CHECKING:
+    from cardsync.assistant.served import Served
+
+
+# A plan has at most a megabyte; a call says a little more around it.
+BODY_BYTES: Final = 2_000_000
+
+
+class _Params(msgspec.Struct):
+    name: Any = None
+
+
+class _Message(msgspec.Struct):
+    method: Any = None
+    params: _Params | None = None
+
+
+def own_host(app: ASGIApp) -> ASGIApp:
+    """Middleware: a request that reached us under another name, or comes from another site's
+    page, is refused before anything else: a page whose name was pointed at our address is no client.
+    """
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        # A mount has no template of its own; the log and the metrics name this one.
+        scope["path_template"] = PATH
+        settings: Settings = scope["litestar_app"].state.settings
+        host = header(scope, b"host") or ""
+        if settings.origin.lower().partition("://")[2] != host.lower() and not settings.is_own_name(
+            host
+        ):
+            raise errors.Misdirected
+        refuse_other_sites(scope)
+        await app(scope, receive, send)
+
+    return checked
+
+
+def _challenged(request: Request[Any, Any, Any], problem: errors.Problem) -> Response[Any]:
+    """Answer a refusal of the credential, and name the document that tells how to get another."""
+    url = metadata_url(request.app.state.settings, request.headers.get("host"))
+    challenge = problem.headers.get("WWW-Authenticate", 'Bearer realm="cardsync"')
+    problem.headers["WWW-Authenticate"] = f'{challenge}, resource_metadata="{url}"'
+    return error_responses.problem(request, problem)
+
+
+@asgi(
+    "/",
+    is_mount=True,
+    copy_scope=True,
+    opt=BY_BEARER | READS,
+)
+async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
+    """One message of the protocol."""
+    assert scope["type"] == ScopeType.HTTP
+    if scope["path"].strip("/"):
+        raise NotFoundException
+    if scope["method"] != "POST":
+        # There is no stream to listen to, and no session to end.
+        raise errors.MethodNotAllowed(
+            f"{scope['method']} is not allowed here", headers={"Allow": "POST"}
+        )
+    body = await _body(receive)
+    _need_mode(scope, body)
+    assistants: Assistants = scope["litestar_app"].state.assistants
+    served = await assistants.ready()
+    if not await served.answer_call(scope, body, send):
+        await served.answer(scope, _again(body, receive), send)
+
+
+router = Router(
+    PATH,
+    route_handlers=[mcp],
+    middleware=[own_host, admitting],
+    exception_handlers={
+        errors.Unauthorized: _challenged,
+    },
+    include_in_schema=False,
+)
+
+
+def _need_mode(scope: Scope, body: bytes) -> None:
+    """Refuse a write of a session that only reads, before its arguments are looked at. Raises
+    InsufficientScope.
+    """
+    caller: Caller = scope["caller"]  # type: ignore[typeddict-item]
+    if access_tokens.WRITE in caller.identity.scopes:
+        return
+    try:
+        message = msgspec.json.decode(body, type=_Message)
+    except msgspec.MsgspecError:
+        return
+    name = message.params.name if message.params else None
+    if message.method == "tools/call" and isinstance(name, str) and writing(name):
+        need_scope(scope, caller, access_tokens.WRITE)
+
+
+async def _body(receive: Receive) -> bytes:
+    pieces: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise errors.BadRequest("the body ended before it was whole")
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > BODY_BYTES:
+            raise errors.PayloadTooLarge
+        more = message.get("more_body", False)
+    return b"".join(pieces)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The messages of a request whose body was read already."""
+    told = False
+
+    async def received() -> ReceiveMessage:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return received
+
+
+class Assistants:
+    """A web process has one object: what serves the protocol and runs programs, from the first
+    request to the end of the process.
+    """
+
+    def __init__(self) -> None:
+        self._opening: asyncio.Task[Served] | None = None
+        self._ended = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+        self.sandboxes = code_mode.Sandboxes()
+
+    async def ready(self) -> Served:
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        # One caller that leaves does not end what the others wait for.
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> Served:
+        made: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
+        self._life = asyncio.create_task(self._live(made))
+        return await made
+
+    async def _live(self, made: asyncio.Future[Served]) -> None:
+        """Hold the library's tasks in a task of their own: they outlive the request that came
+        first.
+        """
+        try:
+            served = await asyncio.to_thread(_imported)
+            async with served.running():
+                made.set_result(served)
+                await self._ended.wait()
+        except Exception as failure:
+            self._opening = None
+            if made.done():
+                raise
+            made.set_exception(failure)
+
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self._ended.set()
+            if self._life is not None:
+                await self._life
+            await self.sandboxes.close()
+
+
+def _imported() -> Served:
+    from cardsync.assistant.served import Served
+
+    return Served()

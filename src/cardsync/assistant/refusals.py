@@ -1,0 +1,93 @@
+"""Tells an assistant what to do after a refusal: one table from the interface's codes to the next
+step, and the text of a refusal. docs/assistants.md prints the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cardsync import errors
+from cardsync.assistant.own_api import Answer
+
+_READ_AGAIN: Final = "Read it again, show what changed, and ask before trying once more."
+NEXT: Final[Mapping[str, str]] = {
+    "account_suspended": "Tell the seller; only support lifts this.",
+    "bad_request": "Send the arguments as the tool describes them.",
+    "confirmation_needed": "Tell the figures to the seller, who confirms on the page.",
+    "cooldown": "Wait the seconds that it names; do not repeat before.",
+    "csrf_failed": "Send no Origin of another site.",
+    "decompressed_too_large": "Send less at once.",
+    "insufficient_balance": "Tell the seller that credits are used up.",
+    "insufficient_scope": "This session only reads. Ask the seller to connect with writing allowed.",
+    "internal_server_error": "Try once more later; tell the seller the request id if it stays.",
+    "invalid_name": "Use a name of 1 to 100 characters.",
+    "invalid_payload": "Correct the argument that it names, and call again.",
+    "invalid_query": "Correct the search; docs/search.md has its language.",
+    "invalid_rule": "Correct the field of the rule that it names.",
+    "key_required": "This is the agent's own work; use another tool.",
+    "list_full": "Take cards off the list, or use another list.",
+    "list_limit_reached": "Use a list that exists, or ask which one may go.",
+    "market_evidence_changed": _READ_AGAIN,
+    "method_not_allowed": "Use a tool of the table instead.",
+    "mutex_held": "Prices are being written; wait a few seconds and try again.",
+    "name_taken": "Use another name, or the list that has it.",
+    "name_too_short": "Give at least 2 characters of the card's name.",
+    "needs_review": "Nothing has changed. Give the seller confirm_url; read the outcome with plans.read.",
+    "not_eligible": "Leave this one; it cannot be decided now.",
+    "not_found": "Look the id up again; it may be gone.",
+    "overlapping_rule_transitions": "Split the plan, so that no two actions touch the same cards.",
+    "owner_required": "Only the shop's owner may do this.",
+    "payload_too_large": "Send less at once.",
+    "plan_not_waiting": "Read the plan; it has ended already.",
+    "rate_limited": "Wait the seconds that it names, then go on.",
+    "revision_conflict": _READ_AGAIN,
+    "rule_tests_failed": "Tell the seller which tests fail; do not go around them.",
+    "service_unavailable": "Wait a few seconds and try again.",
+    "session_required": "Only a person on the website does this; give the seller its page.",
+    "stock_promoted_reload": "Search the cards again and use their new ids.",
+    "too_many_references": "Ask for at most 25 cards at once.",
+    "transition_matrix_too_large": "Split the plan into several with fewer actions.",
+    "unauthorized": "The credential ended; connect again.",
+    "unprocessable_content": "Send the arguments as the tool describes them.",
+    "unsupported_media_type": "Send the arguments as the tool describes them.",
+}
+OTHERWISE: Final = "Tell the seller what it says; do not repeat the same call."
+PENDING: Final = "needs_review"
+
+
+class Refusal(Exception):
+    """A call that was refused, with the text that says so; its code is the interface's."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether nothing is wrong, but a member's click is waited for."""
+        return self.code == PENDING
+
+
+def of_answer(answer: Answer) -> Refusal:
+    """The refusal in an answer of the interface."""
+    try:
+        body = msgspec.json.decode(answer.body, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        body = {}
+    code = str(body.pop("code", None) or body.get("status") or "internal_server_error")
+    sentence = str(body.pop("error", None) or f"refused with status {answer.status}")
+    wait = answer.headers.get("retry-after")
+    figures = f" {msgspec.json.encode(body).decode()}" if body else ""
+    return _refusal(code, f"{sentence.rstrip('.')}{f' (wait {wait} s)' if wait else ''}", figures)
+
+
+def of_problem(problem: errors.Problem) -> Refusal:
+    return _refusal(problem.code, str(problem).rstrip("."), "")
+
+
+def _refusal(code: str, sentence: str, figures: str) -> Refusal:
+    told = "Pending" if code == PENDING else "Refused"
+    return Refusal(code, f"{told}: {code}: {sentence}.{figures} Next: {NEXT.get(code, OTHERWISE)}")

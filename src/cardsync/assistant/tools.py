@@ -1,0 +1,148 @@
+"""Groups the bindings into the protocol's tools, reads and writes apart, and calls them.
+
+A tool of several bindings has an argument `what` that names one. The title of a tool names its
+bindings. Each tool says all four hints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from cardsync import errors
+from cardsync.assistant import answers, code_mode, own_api, refusals
+from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
+
+if TYPE_CHECKING:
+    from litestar.types import Scope
+
+TOOLS_MOST: Final = 20
+# What a tool is beyond reading: a delete and a price take something away; a list of that name is
+# made once, a second plan is another one; and the network is not the seller's own.
+DESTROYS: Final = {"lists_delete", "lists_remove_cards", "plans_propose", "recommendations_decide"}
+REPEATS: Final = {"lists_create", "plans_propose"}
+OPEN_WORLD: Final = {"discovery_find_availability"}
+_DETAIL: Final = {
+    "type": "string",
+    "enum": ["concise", "full"],
+    "description": "concise by default; full has every field",
+}
+SEARCH: Final = (
+    "Search: name:pikachu set:base game:pokemon cond:NM price>=5 qty>1 list:<slug> box:3 loc:3-7"
+    " is:unshelved is:gone, joined by spaces"
+)
+
+
+class Tool(NamedTuple):
+    name: str
+    bindings: tuple[Binding, ...]
+
+    @property
+    def writes(self) -> bool:
+        return self.bindings[0].writes
+
+    @property
+    def title(self) -> str:
+        return ", ".join(binding.name for binding in self.bindings)
+
+    @property
+    def hints(self) -> dict[str, bool]:
+        """The protocol's four hints by their names there."""
+        return {
+            "readOnlyHint": not self.writes,
+            "destructiveHint": self.name in DESTROYS,
+            "idempotentHint": self.name not in REPEATS,
+            "openWorldHint": self.name in OPEN_WORLD,
+        }
+
+    @property
+    def has_detail(self) -> bool:
+        return any(binding.name in answers.CONCISE for binding in self.bindings)
+
+    @property
+    def description(self) -> str:
+        if len(self.bindings) == 1:
+            [only] = self.bindings
+            about = f"{only.title}."
+            return f"{about} {SEARCH}." if self.name == "inventory_list_cards" else about
+        return "\n".join(f"{one.name}({_signature(one)}): {one.title}." for one in self.bindings)
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments: of all bindings together, where there are several."""
+        properties: dict[str, Any] = {}
+        if len(self.bindings) > 1:
+            names = [binding.name for binding in self.bindings]
+            properties["what"] = {"type": "string", "enum": names}
+        for binding in self.bindings:
+            for one in shapes()[binding.name].arguments:
+                properties.setdefault(one.name, dict(one.schema))
+        if self.has_detail:
+            properties["detail"] = _DETAIL
+        required = (
+            ["what"]
+            if len(self.bindings) > 1
+            else [one.name for one in shapes()[self.bindings[0].name].arguments if one.required]
+        )
+        schema: dict[str, Any] = {"type": "object", "properties": properties}
+        if required:
+            schema["required"] = required
+        return {**schema, "additionalProperties": False}
+
+    def chosen(self, arguments: dict[str, Any]) -> Binding:
+        """Take `what` out of the arguments, and return the binding that it names; raises
+        InvalidPayload.
+        """
+        if len(self.bindings) == 1:
+            return self.bindings[0]
+        what = arguments.pop("what", None)
+        for binding in self.bindings:
+            if binding.name == what:
+                return binding
+        raise errors.InvalidPayload(f"what: must be one of {self.title}")
+
+
+def _signature(binding: Binding) -> str:
+    return ", ".join(shown(one) for one in shapes()[binding.name].arguments)
+
+
+@cache
+def tools() -> Mapping[str, Tool]:
+    """Every tool by its name, in the order of the table; the one of the code mode is last."""
+    grouped = groupby(sorted(TABLE, key=lambda one: _place(one.tool)), key=lambda one: one.tool)
+    return {name: Tool(name, tuple(bindings)) for name, bindings in grouped}
+
+
+def _place(tool: str) -> int:
+    return next(at for at, binding in enumerate(TABLE) if binding.tool == tool)
+
+
+def writing(name: str) -> bool:
+    """Whether a call of this tool takes the scope to write."""
+    tool = tools().get(name)
+    return tool is not None and tool.writes
+
+
+async def call(scope: Scope, name: str, arguments: dict[str, Any]) -> list[str]:
+    """The blocks of text that a call answers with; raises Refusal."""
+    caller = scope["caller"]  # type: ignore[typeddict-item]
+    try:
+        if name == code_mode.TOOL:
+            return await code_mode.run(scope, arguments)
+        tool = tools()[name]
+        detail = _detail(tool, arguments)
+        binding = tool.chosen(arguments)
+        answer = await own_api.call(scope, binding, arguments, caller)
+    except errors.Problem as problem:
+        raise refusals.of_problem(problem) from None
+    if answer.is_refusal:
+        raise refusals.of_answer(answer)
+    return answers.texts(binding.name, answer, detail)
+
+
+def _detail(tool: Tool, arguments: dict[str, Any]) -> answers.Detail:
+    detail = arguments.pop("detail", "concise") if tool.has_detail else "concise"
+    if detail not in ("concise", "full"):
+        raise errors.InvalidPayload("detail: must be concise or full")
+    return cast(answers.Detail, detail)
