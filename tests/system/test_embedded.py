@@ -503,7 +503,7 @@ def test_a_number_that_another_process_got_is_not_taken_for_the_server(data: Pat
     ],
 )
 def test_a_long_recovery_is_waited_for_and_told(data: Path, monkeypatch, step: float):
-    monkeypatch.setattr(postmaster, "TELL_SECONDS", step)
+    monkeypatch.setattr(postmaster, "REPORT_SECONDS", step)
     with (data / "postgres/cluster/postgresql.conf").open("a") as conf:
         conf.write(f"\nhot_standby = off\nrestore_command = 'sleep {step}; false'\n")
     (data / "postgres/cluster/recovery.signal").touch()
