@@ -39,6 +39,8 @@ UNVERIFIED = {
     "an unknown client": {"client_id": "csc_unknown"},
     "two clients": {"client_id": ["a", "b"]},
     "no redirect": {"redirect_uri": None},
+    "a client that nobody stores": {"client_id": "csc_\0"},
+    "more than can be read": {f"field{number}": "x" for number in range(30)},
     "two redirects": {"redirect_uri": [REDIRECT, REDIRECT]},
     "another redirect": {"redirect_uri": "https://assistant.example/callback/more"},
     "another host": {"redirect_uri": "https://assistant.example.evil.example/callback"},
