@@ -61,3 +61,4 @@ def test_the_activity_feed_names_the_member_the_token_or_the_key():
     assert a_caller(Identity(7, "key", 1)).actor == "key 1"
     assert a_caller(Identity(7, "session", 2, 3)).actor == "member 3"
     assert a_caller(Identity(7, "token", 5, scopes=frozenset({"mcp:read"}))).actor == "token 5"
+    assert a_caller(Identity(7, "token", 5, grant_id=2)).actor == "grant 2"

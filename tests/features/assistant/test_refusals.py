@@ -39,6 +39,8 @@ UNVERIFIED = {
     "an unknown client": {"client_id": "csc_unknown"},
     "two clients": {"client_id": ["a", "b"]},
     "no redirect": {"redirect_uri": None},
+    "a client that nobody stores": {"client_id": "csc_\0"},
+    "more than can be read": {f"field{number}": "x" for number in range(30)},
     "two redirects": {"redirect_uri": [REDIRECT, REDIRECT]},
     "another redirect": {"redirect_uri": "https://assistant.example/callback/more"},
     "another host": {"redirect_uri": "https://assistant.example.evil.example/callback"},
@@ -301,6 +303,10 @@ async def test_an_account_that_is_deleted_ends_its_grants(a_seller):
     await holds_no_more(assistant, tokens)
     answer = await assistant.post("/oauth/token", assistant.exchange(code))
     assert answer.json()["error"] == "invalid_grant"
+    # Nor does the owner, who may still come back, let anybody in meanwhile.
+    answer = await consented(await signed_in(seller), assistant.request())
+    assert answer.status_code == 409
+    assert "about to be deleted" in answer.text
 
 
 async def test_a_token_of_the_operator_needs_no_grant_and_is_not_given_up(a_seller):

@@ -12,6 +12,7 @@ from cardsync.assistant.oauth.refused import Refused
 
 NAME_CHARACTERS: Final = 100
 REDIRECTS_MOST: Final = 20
+_NAMELESS: Final = "An assistant without a name"
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 
 
@@ -45,12 +46,12 @@ def _has(told: Mapping[str, Any], field: str, needed: str) -> None:
 
 def _name(given: Any) -> str:
     if given is None:
-        return "An assistant without a name"
+        return _NAMELESS
     if not isinstance(given, str):
         raise Refused("invalid_client_metadata", "client_name: must be a text")
     # It stands on the consent page: no character may turn the words around it, or hide others.
     name = " ".join("".join(c if c.isprintable() else " " for c in given).split())
-    return name[:NAME_CHARACTERS] or "An assistant without a name"
+    return name[:NAME_CHARACTERS].strip() or _NAMELESS
 
 
 def must_be_public(told: Any) -> None:

@@ -24,6 +24,7 @@ from cardsync.access.access_tokens import READ, SCOPES, WRITE
 from cardsync.access.audience import audience
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import is_paid
+from cardsync.access.member_models import AccountDeletion
 from cardsync.assistant.oauth import clients, redirects
 from cardsync.assistant.oauth.refused import Refused, Unverified
 from cardsync.database.session import Database
@@ -177,8 +178,10 @@ async def approve(
     writes: bool,
     buyer_data: bool,
 ) -> str:
-    """Return a code for the client. Raises OwnerRequired, PaidPlanRequired."""
+    """Return a code for the client. Raises OwnerRequired, PaidPlanRequired, AccountEnding."""
     may_consent(caller, now)
+    if await session.get(AccountDeletion, caller.seller_id):
+        raise errors.AccountEnding("this account is about to be deleted; keep it first")
     assert caller.member_id is not None
     code = keys.new_secret(CODE)
     await sealed.add_code(

@@ -32,7 +32,7 @@ from cardsync.settings import Settings
 from cardsync.web import pages
 from cardsync.web.forms import form_of, go, refused, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import ApiRequest
+from cardsync.web.request import ApiRequest, storable
 
 PATH = "/oauth/authorize"
 _FIELDS = 30
@@ -47,7 +47,7 @@ async def consent_page(
     first.
     """
     token = session_token(request.scope)
-    query = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=_FIELDS)
+    query = _query(request)
     caller = await _member(request, database, settings, token) if token else None
     if caller is None or token is None:
         back = f"{PATH}?{urlencode(query, quote_via=quote, safe='')}"
@@ -74,6 +74,16 @@ async def consent_page(
         shown_request=sealed_request(settings, caller, asked, now),
         form_token=tokens.csrf_token(token),
     )
+
+
+def _query(request: ApiRequest) -> list[tuple[str, str]]:
+    """Raises Unverified."""
+    text = request.url.query
+    try:
+        fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS)
+    except ValueError:
+        raise Unverified("The assistant's request cannot be read.") from None
+    return [(storable(name), storable(value)) for name, value in fields]
 
 
 async def _member(

@@ -69,7 +69,8 @@ def is_one_of(uri: str, registered: Iterable[str]) -> bool:
 
 def shown(uri: str) -> str:
     """Return where the address leads, in few words for a page: a host, or a scheme."""
-    return host_of(uri) or f"{uri.partition(':')[0]}:"
+    host = host_of(uri) or f"{uri.partition(':')[0]}:"
+    return f"{host} (a program on your own computer)" if host in OWN_MACHINE else host
 
 
 def source(uri: str) -> str:
