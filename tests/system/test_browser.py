@@ -290,7 +290,8 @@ def test_an_owner_lets_an_assistant_in_by_keyboard_and_without_scripts(
     browser: Browser, server: Server, shop: dict[str, Any], assistant: HTTPServer
 ) -> None:
     """It alone finds that the page's policy stops a browser from going back to the assistant, that
-    the form needs a script or a mouse, and that the page can't be read.
+    the form needs a script or a mouse, that the page can't be read, and that the page's test of the
+    connection fails where the connection works.
     """
     made = httpx.post(
         f"{server.url}/oauth/register",
@@ -344,8 +345,22 @@ def test_an_owner_lets_an_assistant_in_by_keyboard_and_without_scripts(
             assert page.evaluate(OVERFLOW) == 0
             if folder := os.environ.get("CARDSYNC_SCREENSHOTS"):
                 page.screenshot(path=f"{folder}/consent-{width}-{scheme}.png", full_page=True)
-            page.evaluate(AXE.read_text())
-            assert page.evaluate("axe.run(document).then(found => found.violations)") == []
+            well_made(page)
+            page.goto("/settings/assistants")
+            page.get_by_role("button", name="Test the connection").click()
+            page.get_by_role("heading", name="The connection works").wait_for()
+            # The assistant of the test has lost its access again.
+            assert page.get_by_role("button", name="Save permissions").count() == 1
+            assert page.get_by_text("cardsync self-test").count() == 0
+            assert page.evaluate(OVERFLOW) == 0
+            if folder := os.environ.get("CARDSYNC_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/assistants-{width}-{scheme}.png", full_page=True)
+            well_made(page)
+
+
+def well_made(page: Page) -> None:
+    page.evaluate(AXE.read_text())
+    assert page.evaluate("axe.run(document).then(found => found.violations)") == []
 
 
 def test_a_passkey_is_made_and_signs_in_without_the_password(
