@@ -18,7 +18,12 @@ and those of 2025, without sessions, each answer one JSON document. This page is
 
 ## Connect
 
-With an API key or a token (`cardsync admin token create`), as a bearer:
+Give a client that signs in by itself the address `<PUBLIC_URL>/mcp`: an owner approves it on a page,
+and chooses what it may do ([assistants-authorization.md](assistants-authorization.md)). The page
+*Settings, Assistants* shows the steps for each well-known client, tests the connection, and sets
+what a connected assistant may do without asking.
+
+A client without sign-in takes an API key or a token (`cardsync admin token create`) as a bearer:
 
 ```
 claude mcp add --transport http cardsync https://shop.example/mcp --header "Authorization: Bearer csk_…"

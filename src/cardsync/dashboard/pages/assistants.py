@@ -36,12 +36,12 @@ KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
 )
 # The empty one gives the assistant the mode of all tokens.
 MODES: Final = (
-    ("", "As usual: plans ask you, single changes within the limits are made"),
+    ("", "Plans ask me, single changes are made"),
     ("deny", "Never"),
     ("always_ask", "Ask me every time"),
     ("ask_for_mutations", "Ask me before anything changes"),
-    ("auto_low_risk", "Make small changes, ask me about the rest"),
-    ("auto_unless_critical", "Make changes, ask me about critical ones"),
+    ("auto_low_risk", "Small changes are made, the rest asks me"),
+    ("auto_unless_critical", "Changes are made, critical ones ask me"),
 )
 
 
