@@ -16,6 +16,7 @@ STORIES = {
     "accounts": "test_deletion",
     "activity": "test_undo",
     "agentwork": "test_claims",
+    "assistant": "test_connecting",
     "cards": "test_history",
     "catalog": "test_catalog_import",
     "contributions": "test_contributions",
