@@ -13,6 +13,7 @@ from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.activity.entry_words import ACTIONS
 from cardsync.recommendations.generate import RECOMMENDATIONS
+from oauth_builder import connected
 from passkeys_builder import Device
 from requests_of_routes import ROUTES
 
@@ -373,6 +374,12 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
+async def end_assistant(shop):
+    await connected(shop.seller)
+    [one] = (await shop.owner.get("/api/assistants")).json()["assistants"]
+    return await shop.owner.send("DELETE", f"/api/assistants/{one['id']}")
+
+
 A_TEST = {"name": "Staples", "search": "price>20", "expectation": "never under 20.00"}
 
 
@@ -593,6 +600,7 @@ SCENES = {
     "PATCH /api/operator/sellers/{seller_id}": set_past_due,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
+    "DELETE /api/assistants/{assistant_id}": end_assistant,
     "POST /api/passkeys": add_passkey,
     "DELETE /api/passkeys/{passkey_id}": remove_passkey,
     "POST /api/account/deletion": ask_for_deletion,
