@@ -31,8 +31,8 @@ from cardsync.accounts import sign_in_pages as member_pages
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
 from cardsync.assistant import protocol
+from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
-from cardsync.assistant.oauth import pages as consents
 from cardsync.assistant.oauth import routes as oauth
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cardsync import errors
-from cardsync.assistant import answers, own_api, refusals
+from cardsync.assistant import own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.settings import Settings
 
@@ -126,13 +126,13 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
     if printed:
         told["printed"] = printed
     try:
-        return [answers.DATA, answers.fitting(msgspec.to_builtins(told, str_keys=True))]
+        return [tool_answers.DATA, tool_answers.fitting(msgspec.to_builtins(told, str_keys=True))]
     except (TypeError, ValueError, RecursionError):
         raise Broken(_broken("its result is not JSON", done)) from None
 
 
 def _broken(reason: str, done: _Program) -> str:
-    told = answers.fitting(done.done())
+    told = tool_answers.fitting(done.done())
     return f"The program broke: {reason}\nIt had done: {told}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cardsync.assistant import answers, code_mode, tools
+from cardsync.assistant import code_mode, tool_answers, tools
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 from cardsync.assistant.prompts import PROMPTS
 from cardsync.assistant.refusals import NEXT, OTHERWISE
@@ -135,7 +135,7 @@ result is the program's last expression. There is no file, no network, no import
 | depth of calls | {code_mode.DEPTH} |
 | calls of bindings | {code_mode.CALLS} |
 | what it prints | {code_mode.PRINTED:,} bytes |
-| what it answers | {answers.LARGEST:,} bytes |
+| what it answers | {tool_answers.LARGEST:,} bytes |
 | programs at once | one of a seller, {code_mode.WORKERS} of a process |
 
 Each call is made as if it had come alone: the credential is looked at again, limits count it, the log

@@ -22,7 +22,7 @@ from mcp.shared.inbound import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from cardsync import __version__
-from cardsync.assistant import answers, code_mode, prompts, tools
+from cardsync.assistant import code_mode, prompts, tool_answers, tools
 from cardsync.assistant.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ INSTRUCTIONS: Final = (
     "A trading-card shop: its stock, prices, orders and lists. Read before you write; show what"
     " will change and ask. Prices change by plans_propose: dry_run first. A plan or write that"
     " waits has a confirm_url: give it to the seller, who decides; then read the outcome with"
-    " waiting_read. Many calls are one program of the tool run. " + answers.DATA
+    " waiting_read. Many calls are one program of the tool run. " + tool_answers.DATA
 )
 
 
@@ -207,7 +207,7 @@ async def _answered(
     except Refusal as refusal:
         return [str(refusal)], not refusal.is_pending
     except code_mode.Broken as broken:
-        return [answers.DATA, str(broken)], True
+        return [tool_answers.DATA, str(broken)], True
 
 
 async def _list_prompts(

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from cardsync import errors
-from cardsync.assistant import answers, code_mode, own_api, refusals
+from cardsync.assistant import code_mode, own_api, refusals, tool_answers
 from cardsync.assistant.bindings import TABLE, Binding, shapes, shown
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Tool(NamedTuple):
 
     @property
     def has_detail(self) -> bool:
-        return any(binding.name in answers.CONCISE for binding in self.bindings)
+        return any(binding.name in tool_answers.CONCISE for binding in self.bindings)
 
     @property
     def description(self) -> str:
@@ -138,11 +138,11 @@ async def call(scope: Scope, name: str, arguments: dict[str, Any]) -> list[str]:
         raise refusals.of_problem(problem) from None
     if answer.is_refusal:
         raise refusals.of_answer(answer)
-    return answers.texts(binding.name, answer, detail)
+    return tool_answers.texts(binding.name, answer, detail)
 
 
-def _detail(tool: Tool, arguments: dict[str, Any]) -> answers.Detail:
+def _detail(tool: Tool, arguments: dict[str, Any]) -> tool_answers.Detail:
     detail = arguments.pop("detail", "concise") if tool.has_detail else "concise"
     if detail not in ("concise", "full"):
         raise errors.InvalidPayload("detail: must be concise or full")
-    return cast(answers.Detail, detail)
+    return cast(tool_answers.Detail, detail)

@@ -11,7 +11,7 @@ from assistants import VERSIONS, data, refused, sent, told
 from builders import a_csv, a_row
 from cardsync.access import keys
 from cardsync.assistant import code_mode
-from cardsync.assistant.answers import LARGEST
+from cardsync.assistant.tool_answers import LARGEST
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -12,7 +12,7 @@ from assistants import data, message, refused, sent, told
 from builders import a_csv, a_row
 from cards_builder import a_list, card_ids
 from cardsync.access.access_tokens import READ, WRITE
-from cardsync.assistant import answers, tools
+from cardsync.assistant import tool_answers, tools
 from cardsync.assistant.bindings import FALLBACK, TABLE, shapes
 from cardsync.tables import metadata
 from requests_of_routes import DOCUMENT, ROUTES, asked
@@ -162,7 +162,7 @@ async def test_words_in_titles_and_names_change_neither_scope_nor_mode(a_seller,
         is_error, texts = await told(token, tool, **arguments)
         assert not is_error
         # The sentence comes first, and the words stand inside a string of the JSON behind it.
-        assert texts[0] == answers.DATA
+        assert texts[0] == tool_answers.DATA
         assert len(texts) == 2
         json.loads(texts[1])
     assert words[:20].replace('"', "'") in texts[1]

@@ -14,7 +14,7 @@ from assistants import NEW, VERSIONS, data, message, official, refused, sent, to
 from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync.asgi import create_app
-from cardsync.assistant import answers
+from cardsync.assistant import tool_answers
 from cardsync.assistant.served import Served
 from sent_statements import counting
 
@@ -167,15 +167,15 @@ async def test_little_is_answered_unless_all_is_asked_for_and_never_too_much(a_s
     assert {"id", "marketplace_id", "product_name"} <= set(few)
     rows = [{"n": number, "text": "x" * 900} for number in range(300)]
     body = json.dumps({"rows": rows, "total": 300}).encode()
-    answer = answers.Answer(200, {"content-type": "application/json"}, body)
-    _, text = answers.texts("http.get", answer, "concise")
-    assert len(text.encode()) <= answers.LARGEST
+    answer = tool_answers.Answer(200, {"content-type": "application/json"}, body)
+    _, text = tool_answers.texts("http.get", answer, "concise")
+    assert len(text.encode()) <= tool_answers.LARGEST
     shown = json.loads(text)
     assert shown["cut"] == [f"rows: {len(shown['rows'])} of 300", "ask for fewer rows"]
-    one = answers.Answer(
+    one = tool_answers.Answer(
         200, {"content-type": "application/json"}, json.dumps("é" * 90_000).encode()
     )
-    assert "[cut: " in answers.texts("http.get", one, "full")[1]
+    assert "[cut: " in tool_answers.texts("http.get", one, "full")[1]
 
 
 async def test_a_call_counts_as_one_request_and_in_its_narrower_group(a_seller, alive):
