@@ -374,10 +374,10 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
-async def end_assistant(shop):
+async def of_assistant(shop, method, **body):
     await connected(shop.seller)
     [one] = (await shop.owner.get("/api/assistants")).json()["assistants"]
-    return await shop.owner.send("DELETE", f"/api/assistants/{one['id']}")
+    return await shop.owner.send(method, f"/api/assistants/{one['id']}", json=body or None)
 
 
 A_TEST = {"name": "Staples", "search": "price>20", "expectation": "never under 20.00"}
@@ -600,7 +600,10 @@ SCENES = {
     "PATCH /api/operator/sellers/{seller_id}": set_past_due,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
-    "DELETE /api/assistants/{assistant_id}": end_assistant,
+    "PATCH /api/assistants/{assistant_id}": lambda shop: of_assistant(
+        shop, "PATCH", modes={"pricing.pins": "deny"}
+    ),
+    "DELETE /api/assistants/{assistant_id}": lambda shop: of_assistant(shop, "DELETE"),
     "POST /api/passkeys": add_passkey,
     "DELETE /api/passkeys/{passkey_id}": remove_passkey,
     "POST /api/account/deletion": ask_for_deletion,
