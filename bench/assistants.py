@@ -1,6 +1,7 @@
 """`python bench/assistants.py [--rounds 300]`: calls of tools at /mcp against the same reads over
 the API, with one client and with 50; a program of 200 calls against the same 200 reads; the start
-of a program; and the statements of a write that a session that reads sends.
+of a program; the look-up of a token against that of a key; and the statements of a write that a session
+that reads sends.
 
 Both doors are asked in turn, over connections that stay open, by a client that costs next to
 nothing.
@@ -22,6 +23,8 @@ import ground
 import import_inventory
 from cardsync import clock
 from cardsync.access import access_tokens
+from cardsync.access.audience import audience
+from cardsync.access.caller import KeyRing, caller_of, owner_of
 from cardsync.asgi import create_app
 from cardsync.database.session import Database
 from ground import Ground, Report
@@ -195,6 +198,39 @@ def refusal(report: Report, made: Ground, seller_id: int) -> None:
     made.in_database(count)
 
 
+def introspection(report: Report, made: Ground, seller_id: int, api_key: str, rounds: int) -> None:
+    """Compare finding the caller of a token with finding the caller of a key: one indexed read."""
+
+    async def count(database: Database) -> None:
+        now = clock.now()
+        async with database.shared() as session:
+            minted = await access_tokens.mint(
+                session, seller_id, "bench", access_tokens.SCOPES, now
+            )
+        of_key = await owner_of(KeyRing(database), f"Bearer {api_key}")
+        ways = {
+            "key": lambda: caller_of(database, *of_key),
+            "token": lambda: access_tokens.caller_with_token(
+                database, seller_id, minted.token_id, audience(made.settings, None)
+            ),
+        }
+        for clients in (1, CLIENTS):
+            took: dict[str, list[float]] = {way: [] for way in ways}
+            for _ in range(rounds):
+                for way, ask in ways.items():
+                    started = perf_counter()
+                    for _ in range(max(1, 20 // clients)):
+                        await asyncio.gather(*(ask() for _ in range(clients)))
+                    took[way].append(perf_counter() - started)
+            ratios = [token / key for key, token in zip(*took.values(), strict=True)]
+            each = statistics.median(took["token"]) / (clients * max(1, 20 // clients))
+            report.note(f"tokens found per second, {clients} at once: {1 / each:,.0f}")
+            what = f"a token's caller / a key's, {clients} at once, median of pairs"
+            report.at_most(what, statistics.median(ratios), 1.1)
+
+    made.in_database(count)
+
+
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Assistants")
     with ground.ground(data, min(rows, 20_000), catalogs=False) as made:
@@ -208,6 +244,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 client.request("POST", "/api/lists", body, Content_Type="application/json")
             run(compare(report, bind, seller.api_key, rounds))
             run(programs(report, bind, seller.api_key, rounds))
+        introspection(report, made, seller.seller_id, seller.api_key, rounds)
         refusal(report, made, seller.seller_id)
     return report
 
