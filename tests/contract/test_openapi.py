@@ -524,7 +524,17 @@ LIMITED = {
     ("POST", "/api/pricing/runs/{run_id}/confirm"),
     ("POST", "/api/recommendations/{recommendation_id}/accept"),
     ("POST", "/api/pricing/reviews/accept"),
+    ("POST", "/api/pricing/reviews/dismiss"),
     ("POST", "/api/quick_add/publish"),
+}
+# An owner may forbid a grant what waits for nobody.
+FORBIDDEN = {
+    ("POST", "/api/recommendations/{recommendation_id}/dismiss"),
+    ("POST", "/api/recommendations/{recommendation_id}/snooze"),
+    ("POST", "/api/pricing/runs/{run_id}/discard"),
+    ("POST", "/api/pricing/rollbacks/{rollback_id}/cancel"),
+    ("PATCH", "/api/pricing/rule_tests/{test_id}"),
+    ("DELETE", "/api/pricing/rule_tests/{test_id}"),
 }
 # And a member confirms large ones.
 CONFIRMED = {
@@ -961,6 +971,7 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
     expected |= OWN_REFUSALS.get(name, {})
     if name in LIMITED | CONFIRMED:
         expected[409] = expected.get(409, set()) | {"needs_review"}
+    if name in LIMITED | CONFIRMED | FORBIDDEN:
         expected[403] |= {"refused_by_grant"}
     if name in CONFIRMED or name == ("POST", "/api/v1/agent/plans"):
         expected[422] = expected.get(422, set()) | {"confirmation_needed"}

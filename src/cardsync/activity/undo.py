@@ -51,6 +51,8 @@ async def _undo(
     entry = await session.scalar(locked)
     if entry is None:
         raise errors.NotFound(f"there is no entry {entry_id}")
+    if caller.identity.grant_id is not None and entry.actor != caller.actor:
+        raise errors.RefusedByGrant("an assistant undoes only what it did itself")
     if entry.undone_by is not None:
         earlier = select(Activity).where(mine, Activity.id == entry.undone_by)
         return (await session.scalars(earlier)).one()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import structlog
 
 from cardsync import errors
 from cardsync.assistant import own_api, refusals, tool_answers
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from litestar.types import Scope
     from pydantic_monty import AsyncMonty, AsyncSnapshot
 
+log = structlog.get_logger(__name__)
+
 TOOL: Final = "run"
 PROGRAM_CHARACTERS: Final = 50_000
 SECONDS: Final = 5.0
@@ -33,7 +36,11 @@ MEMORY: Final = 50_000_000
 DEPTH: Final = 200
 CALLS: Final = 500
 PRINTED: Final = 50_000
-# Programs of one process at once, and how long one waits for its turn. A seller has one.
+# What a program hands over: a list that holds another one twice counts it twice, as JSON does.
+VALUES: Final = 100_000
+CHARACTERS: Final = 10_000_000
+# Programs of one process at once, one of them for a seller; more are refused. The second figure is
+# how long the interpreter may take to begin.
 WORKERS: Final = 4
 WAIT_SECONDS: Final = 5
 # Before the request itself ends: the outcome of what was done must still be told.
@@ -122,6 +129,8 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
             result, printed = await _execute(pool, scope, program, done)
     except TimeoutError:
         raise Broken(_broken("it took too long", done)) from None
+    if _is_too_large(result):
+        raise Broken(_broken("its result is too large; return less", done))
     told: dict[str, Any] = {"result": result, **done.done()}
     if printed:
         told["printed"] = printed
@@ -129,6 +138,29 @@ async def run(scope: Scope, arguments: Mapping[str, Any]) -> list[str]:
         return [tool_answers.DATA, tool_answers.fitting(msgspec.to_builtins(told, str_keys=True))]
     except (TypeError, ValueError, RecursionError):
         raise Broken(_broken("its result is not JSON", done)) from None
+
+
+def _is_too_large(*values: Any) -> bool:
+    """Return whether the values are more than a request carries, once all that is shared in them is
+    written out. The walk ends at the limit.
+    """
+    left, characters, waiting = VALUES, CHARACTERS, list(values)
+    while waiting:
+        value = waiting.pop()
+        left -= 1
+        match value:
+            case dict():
+                waiting += value.keys()
+                waiting += value.values()
+            case list() | tuple() | set() | frozenset():
+                waiting += value
+            case str() | bytes():
+                characters -= len(value)
+            case int():
+                characters -= value.bit_length() // 3
+        if left < len(waiting) or characters < 0:
+            return True
+    return False
 
 
 def _broken(reason: str, done: _Program) -> str:
@@ -157,6 +189,11 @@ async def _execute(pool: AsyncMonty, scope: Scope, program: str, done: _Program)
         raise Broken(_broken(failure.display()[-2_000:], done)) from None
     except monty.MontyError as failure:
         raise Broken(_broken(str(failure)[:500], done)) from None
+    except Broken:
+        raise
+    except Exception:
+        log.exception("program_crashed")
+        raise Broken(_broken("an error of the service", done)) from None
 
 
 async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
@@ -170,6 +207,9 @@ async def _called(step: Any, scope: Scope, done: _Program) -> AsyncSnapshot:
         return await step.resume({"exception": failure})  # type: ignore[no-any-return]
     if done.calls.total() >= CALLS:
         failure = RuntimeError(f"Refused: a program has at most {CALLS} calls")
+        return await step.resume({"exception": failure})  # type: ignore[no-any-return]
+    if _is_too_large(step.args, step.kwargs):
+        failure = RuntimeError("Refused: the arguments are too large")
         return await step.resume({"exception": failure})  # type: ignore[no-any-return]
     done.calls[name] += 1
     place = len(done.writes)

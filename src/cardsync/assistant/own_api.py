@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # No answer of a page of rows is larger; a file is read by other means.
 LARGEST: Final = 10_000_000
 _PASSED_ON: Final = (b"authorization", b"host", b"x-forwarded-for", b"x-forwarded-proto")
+# No id or figure of the interface is longer; Python writes no number that is very long.
+_INTEGER_BITS: Final = 128
 _Text = str | int | float | bool
 
 
@@ -114,7 +116,7 @@ def _json(body: Any) -> bytes:
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, _Text):
         raise errors.InvalidPayload(f"{name}: must be one value")
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = _written(name, value)
     if not text or "/" in text or text in (".", ".."):
         raise errors.InvalidPayload(f"{name}: {text!r} names nothing")
     return text
@@ -124,7 +126,13 @@ def _texts(name: str, value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(one, _Text) for one in values):
         raise errors.InvalidPayload(f"{name}: must be one value, or a list of them")
-    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
+    return [_written(name, one) for one in values]
+
+
+def _written(name: str, value: _Text) -> str:
+    if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
+        raise errors.InvalidPayload(f"{name}: is too large a number")
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 async def call(

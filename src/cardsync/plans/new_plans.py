@@ -8,7 +8,7 @@ used once and the falls of an hour add up.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
@@ -23,8 +23,8 @@ from cardsync.plans.basis import basis_of
 from cardsync.plans.carry_out import Done, carry_out
 from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.modes import Answer, Credential, answer_of_all, credential_of
-from cardsync.plans.permissions import modes_of
+from cardsync.plans.modes import Answer, answer_of_all, credential_of
+from cardsync.plans.permissions import denied_by_owner, modes_of
 from cardsync.plans.risk import (
     Size,
     broken_limit,
@@ -194,13 +194,6 @@ def _take_over(plan: AgentPlan, judged: Judged) -> None:
 
 def results_of(done: list[Done]) -> list[dict[str, Any]]:
     return [one._asdict() for one in done]
-
-
-def denied_by_owner(credential: Credential | None, denied: Sequence[str]) -> str:
-    return (
-        f"the owner does not let a {credential} do {', '.join(denied)}: ask the owner to change that"
-        " in the permissions of plans, or to do it themselves"
-    )
 
 
 def _decide(plan: AgentPlan, judged: Judged, permitted: Answer, *, by_member: bool) -> None:

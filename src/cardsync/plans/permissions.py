@@ -4,14 +4,14 @@ grant of an assistant has the modes of tokens, but for those that the owner sets
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import read_json
+from cardsync import errors, read_json
 from cardsync.access.caller import Caller
 from cardsync.plans.actions import ACTION_TYPES, ActionType
 from cardsync.plans.feed_entries import note_permission
@@ -75,6 +75,28 @@ async def grant_modes(
         for row in rows
         if row.action_type in ACTION_TYPES
     }
+
+
+async def mode_of_write(session: AsyncSession, caller: Caller, kind: ActionType) -> Mode | None:
+    """Return the mode that the owner set for single writes of the caller's grant; None where the
+    loss limits alone hold. Raises RefusedByGrant where the owner does not let it, or any token.
+    """
+    grant_id = caller.identity.grant_id
+    if grant_id is None:
+        return None
+    mode = (await grant_modes(session, caller.seller_id, grant_id)).get(kind)
+    of_tokens = (await permissions_of(session, caller.seller_id))["token"][kind]
+    if mode == "deny" or (mode is None and of_tokens == "deny"):
+        raise errors.RefusedByGrant(denied_by_owner("token", [kind]))
+    return mode
+
+
+def denied_by_owner(credential: Credential | None, denied: Sequence[str]) -> str:
+    who = "an assistant" if credential == "token" else "a key"
+    return (
+        f"the owner does not let {who} do {', '.join(denied)}: ask the owner to change that in the"
+        " settings of assistants, or to do it themselves"
+    )
 
 
 def _of_grant(grant_id: int) -> str:

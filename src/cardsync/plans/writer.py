@@ -17,12 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.plans.actions import Actions, kept_actions, kind_of
+from cardsync.plans.actions import Actions, ActionType, kept_actions, kind_of
 from cardsync.plans.largest_moves import largest_moves
 from cardsync.plans.measure_write import weigh
-from cardsync.plans.modes import Mode, answer
-from cardsync.plans.new_plans import denied_by_owner, propose_write
-from cardsync.plans.permissions import grant_modes
+from cardsync.plans.modes import answer
+from cardsync.plans.new_plans import propose_write
+from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.price_effect import Reach, reach_of
 from cardsync.plans.risk import (
     Broken,
@@ -85,7 +85,10 @@ async def write(
     """
     session, caller, settings, now, confirmed = writer
     by_member = caller.member_id is not None
-    mode = await _mode_of(session, caller, action)
+    kind: ActionType = (
+        "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
+    )
+    mode = await mode_of_write(session, caller, kind)
     free = not settings.price_write_limits or (by_member and confirmed) or caller.role != "owner"
     if mode is None and free:
         return await do()
@@ -119,24 +122,6 @@ async def write(
     if not by_member and weighed.moved is not None and records(action):
         await record(session, caller.seller_id, weighed.moved, now)
     return weighed.result
-
-
-async def _mode_of(
-    session: AsyncSession,
-    caller: Caller,
-    action: Mapping[str, Any] | Waiting,
-) -> Mode | None:
-    """Return the mode that the owner set for this kind of write by the caller's grant; None where
-    the loss limits alone hold. Raises RefusedByGrant.
-    """
-    grant_id = caller.identity.grant_id
-    if grant_id is None:
-        return None
-    kind = "pricing.change_set" if isinstance(action, Waiting) else kind_of(action["type"])
-    mode = (await grant_modes(session, caller.seller_id, grant_id)).get(kind)
-    if mode == "deny":
-        raise errors.RefusedByGrant(denied_by_owner("token", [kind]))
-    return mode
 
 
 def _deletes(action: Mapping[str, Any] | Waiting) -> bool:

@@ -15,6 +15,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.card_filter import CardPage, read_page
 from cardsync.database.session import Database
 from cardsync.market.read_ids import read_ids
+from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.writer import Writer
 from cardsync.proposals.decide_proposals import Revision
 from cardsync.read_json import read
@@ -181,7 +182,7 @@ async def accept_recommendation(
     "/recommendations/{recommendation_id:int}/dismiss",
     status_code=200,
     opt=WRITES,
-    responses=problems(*DECIDING),
+    responses=problems(*DECIDING, errors.RefusedByGrant),
 )
 async def dismiss_recommendation(
     caller: Caller,
@@ -192,6 +193,7 @@ async def dismiss_recommendation(
     """Dismiss a recommendation; nothing of its kind comes back within thirty days."""
     revision = _revision(data.revision, "revision")
     async with database.tenant(caller.seller_id) as session:
+        await mode_of_write(session, caller, "pricing.change_set")
         return await settle(
             session,
             caller,
@@ -206,7 +208,7 @@ async def dismiss_recommendation(
     "/recommendations/{recommendation_id:int}/snooze",
     status_code=200,
     opt=WRITES,
-    responses=problems(*DECIDING),
+    responses=problems(*DECIDING, errors.RefusedByGrant),
 )
 async def snooze_recommendation(
     caller: Caller,
@@ -217,6 +219,7 @@ async def snooze_recommendation(
     """Put a recommendation aside until its evidence changes."""
     revision = _revision(data.revision, "revision")
     async with database.tenant(caller.seller_id) as session:
+        await mode_of_write(session, caller, "pricing.change_set")
         return await settle(
             session,
             caller,

@@ -77,6 +77,13 @@ async def test_a_revoked_key_ends_a_program_between_two_calls(a_seller, monkeypa
 HOSTILE = {
     "an endless loop": ("while True: pass", "TimeoutError"),
     "a memory bomb": ("x = 'a' * 1000\nwhile True: x = x + x", "MemoryError"),
+    "a list that holds itself many times": (
+        "a = [0]\nfor i in range(40): a = [a, a]\na", "too large"
+    ),
+    "such a list as an argument": (
+        "a = [0]\nfor i in range(40): a = [a, a]\nlists_create(a)", "too large"
+    ),
+    "a number without end": ("inventory_read_card(10 ** 5000)", "too large a number"),
     "one large value": ("'a' * 10**9", "MemoryError"),
     "a large power": ("10 ** 10 ** 8", "MemoryError"),
     "deep recursion": ("def f(n): return f(n + 1)\nf(0)", "RecursionError"),
@@ -108,6 +115,16 @@ HOSTILE = {
     "no Python": ("def", "SyntaxError"),
     "a wait": ("await lists_list()", "The program broke"),
 }  # fmt: skip
+
+
+async def test_a_result_of_many_lists_is_cut_at_once(a_seller):
+    seller = await a_seller()
+    began = time.monotonic()
+    is_error, texts = await told(seller.http, "run", program="{str(i): [i] for i in range(12000)}")
+    assert not is_error
+    assert len(texts[-1].encode()) <= 100_000
+    assert "cut" in texts[-1]
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -97,7 +97,7 @@ async def accept_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews
     "/pricing/reviews/dismiss",
     status_code=200,
     opt=WRITES,
-    responses=problems(*DECIDING),
+    responses=problems(*DECIDING, errors.NeedsReview, errors.RefusedByGrant),
     dependencies=WRITING_SEEN,
 )
 async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:

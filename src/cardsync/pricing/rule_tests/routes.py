@@ -44,7 +44,7 @@ async def create_rule_test(caller: Caller, session: AsyncSession, data: Body) ->
 @patch(
     "/rule_tests/{test_id:int}",
     opt=WRITES,
-    responses=problems(*WRITING, errors.NotFound),
+    responses=problems(*WRITING, errors.NotFound, errors.RefusedByGrant),
 )
 async def change_rule_test(
     caller: Caller,
@@ -60,7 +60,7 @@ async def change_rule_test(
     "/rule_tests/{test_id:int}",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, errors.NotFound),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.RefusedByGrant),
 )
 async def delete_rule_test(caller: Caller, session: AsyncSession, test_id: int) -> Deleted:
     """The test is gone, and holds no rule back any more."""

@@ -94,6 +94,15 @@ async def create(
     return row
 
 
+def _need_no_grant(caller: Caller) -> None:
+    """A test holds an assistant's rules back, so that no assistant changes it. Raises OwnerRequired,
+    RefusedByGrant.
+    """
+    caller.must_be_owner()
+    if caller.identity.grant_id is not None:
+        raise errors.RefusedByGrant("an assistant makes rule tests, and changes none")
+
+
 async def change(
     session: AsyncSession,
     caller: Caller,
@@ -101,8 +110,8 @@ async def change(
     body: Mapping[str, Any],
     now: datetime,
 ) -> RuleTest:
-    """Raises NotFound, InvalidPayload, InvalidQuery."""
-    caller.must_be_owner()
+    """Raises NotFound, InvalidPayload, InvalidQuery, RefusedByGrant."""
+    _need_no_grant(caller)
     values = _read(body)
     await sync_state.locked(session, caller.seller_id)
     row = await _one(session, caller.seller_id, test_id)
@@ -128,8 +137,8 @@ async def change(
 
 
 async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datetime) -> None:
-    """Raises NotFound."""
-    caller.must_be_owner()
+    """Raises NotFound, RefusedByGrant."""
+    _need_no_grant(caller)
     await sync_state.locked(session, caller.seller_id)
     row = await _one(session, caller.seller_id, test_id)
     await session.delete(row)

@@ -23,6 +23,7 @@ from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
 from cardsync.plans import writes
+from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files import price_updates
@@ -119,11 +120,12 @@ async def confirm_run(writer: Writer, run_id: int) -> PriceRunShown:
     "/runs/{run_id:int}/discard",
     status_code=200,
     opt=WRITES,
-    responses=problems(*REVIEWING),
+    responses=problems(*REVIEWING, errors.RefusedByGrant),
     dependencies=WRITING_SEEN,
 )
 async def discard_run(writer: Writer, run_id: int) -> PriceRunShown:
     """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
+    await mode_of_write(writer.session, writer.caller, "pricing.change_set")
     return run_body(await reviews.settle_run(writer, run_id, "discarded"))
 
 
