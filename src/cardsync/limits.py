@@ -104,6 +104,8 @@ PASSKEYS_OF_MEMBER = 20
 PASSWORD_CHARACTERS = 8
 PASSWORD_CHARACTERS_MOST = 1_000
 SIGN_IN_BYTES = 20_000
+# The description of a client that registers itself.
+CLIENT_BYTES = 8_000
 # The address that a sign-in leads to; the longest is an assistant's request.
 NEXT_CHARACTERS = 8_000
 PAGE_FORM_BYTES = 1_000_000

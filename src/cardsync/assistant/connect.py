@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 
 class Client(NamedTuple):
-    """`steps` are sentences; `{address}` stands for the address of the service's /mcp, `command`
-    is a command or file to copy.
+    """`steps` are sentences; `command` is a command or file to copy, in which `{origin}` is the
+    address of the service and `{address}` that of its /mcp.
     """
 
     key: str
@@ -68,10 +68,11 @@ CLIENTS: Final = (
         "agent",
         "Any client on the agent's computer",
         (
-            "The agent is installed and has its key; no sign-in is needed.",
-            "Let the client start the command below. It may do what the key may do.",
+            "The agent is installed on this computer. Make a key for the client under Keys.",
+            "Put the lines below into the client's list of servers. It may do what the key may do.",
         ),
-        "cardsync-agent mcp",
+        '{{"mcpServers": {{"cardsync": {{"command": "cardsync-agent", "args": ["mcp", "--server",'
+        ' "{origin}"], "env": {{"CARDSYNC_AGENT_KEY": "csk_…"}}}}}}}}',
     ),
 )
 BY_KEY: Final = {client.key: client for client in CLIENTS}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +19,7 @@ import httpx
 from cardsync import clock, errors
 from cardsync.access.audience import METADATA_PATH, PATH
 from cardsync.access.caller import Caller
-from cardsync.assistant.oauth import consent
+from cardsync.assistant.oauth import clients, consent, exchange
 from cardsync.assistant.oauth.consent import Asked
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -73,6 +74,8 @@ async def _steps(*steps: tuple[str, Callable[[], Awaitable[None]]]) -> list[Step
         except httpx.HTTPError as error:
             kind = type(error).__name__
             return [*done, Step(name, f"The address did not answer ({kind}).")]
+        except (KeyError, TypeError, IndexError):
+            return [*done, Step(name, "The answer lacks what the protocol asks for.")]
         except errors.Problem as problem:
             return [*done, Step(name, f"{problem}.")]
         done.append(Step(name))
@@ -162,9 +165,14 @@ class _Test:
             raise _Failed(f"The tool refused: {called['content'][0]['text'][:200]}")
 
     async def give_up(self) -> None:
+        """End the access, by the address if that works, and remove the client."""
         if self._token:
             form = {"token": self._token, "client_id": self._client_id}
-            await self._http.post(self._server["revocation_endpoint"], data=form)
+            with suppress(httpx.HTTPError, KeyError):
+                await self._http.post(self._server["revocation_endpoint"], data=form)
+            async with self._database.shared() as session:
+                await exchange.give_up(self._database, {"token": [self._token]}, clock.now())
+                await clients.forget(session, self._client_id)
 
     async def _rpc(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         answer = await self._json(
@@ -183,6 +191,8 @@ class _Test:
         return result
 
     async def _json(self, method: str, address: str, **request: Any) -> dict[str, Any]:
+        if not self._http.base_url.join(address).host == self._http.base_url.host:
+            raise _Failed(f"The service names another one's address: {address}.")
         answer = await self._http.request(method, address, **request)
         if not answer.is_success:
             raise _Failed(f"{address} answered {answer.status_code}: {answer.text[:200]}")

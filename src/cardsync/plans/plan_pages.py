@@ -22,6 +22,8 @@ from cardsync.access.admission import (
     session_token,
 )
 from cardsync.access.caller import Caller
+from cardsync.activity import feed
+from cardsync.activity.entry_words import Names, actor_words
 from cardsync.database.session import Database
 from cardsync.plans import decide_plan, reads
 from cardsync.plans.models import AgentPlan, Outcome
@@ -54,14 +56,18 @@ async def plan_page(
     plan = await reads.read(session, caller, plan_id)
     token = session_token(request.scope)
     assert token is not None
-    return _page(plan, settings, token, clock.now())
+    actors = [plan.actor, plan.decided_by or ""]
+    names = await feed.names_in(session, caller, actors)
+    return _page(plan, names, settings, token, clock.now())
 
 
-def _page(plan: AgentPlan, settings: Settings, token: str, now: datetime) -> Template:
+def _page(plan: AgentPlan, names: Names, settings: Settings, token: str, now: datetime) -> Template:
     body = plan_body(plan, settings.origin, now)
     return page(
         "plan.html",
         plan=body,
+        asked_by=actor_words(plan.actor, names),
+        decided_by=actor_words(plan.decided_by, names) if plan.decided_by else "",
         said=SAID[body.status],
         expires=plan.expires_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         form_token=tokens.csrf_token(token),

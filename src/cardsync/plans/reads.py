@@ -47,6 +47,19 @@ async def page_of(
     return PlanPage(rows.all(), total or 0)
 
 
+async def waiting(
+    session: AsyncSession, caller: Caller, most: int, now: datetime
+) -> Sequence[AgentPlan]:
+    """Return the plans that take a click, newest first."""
+    caller.must_be_owner()
+    open_plans = select(AgentPlan).where(
+        AgentPlan.seller_id == caller.seller_id,
+        AgentPlan.status.in_(WAITING),
+        AgentPlan.expires_at > now,
+    )
+    return (await session.scalars(open_plans.order_by(AgentPlan.id.desc()).limit(most))).all()
+
+
 def _of_status(status: str, now: datetime) -> ColumnElement[bool]:
     if status not in get_args(Outcome):
         raise errors.InvalidPayload(f"status: must be one of {', '.join(get_args(Outcome))}")

@@ -120,7 +120,7 @@ async def test_the_page_shows_sets_and_disconnects(a_seller):
     _, _, owner, grant_id, http = await a_shop_with_an_assistant(a_seller)
     page = (await owner.get("/settings/assistants")).text
     assert "A Helper" in page
-    assert "Read and change, without buyers’ names and addresses" in page
+    assert "Read and change, without buyers’ names and notes" in page
     [token] = set(re.findall(r'name="csrf_token" value="([^"]+)"', page))
     form = {"csrf_token": token, "lists.change_set": "deny", "pricing.pins": ""}
     at = f"/settings/assistants/{grant_id}"
@@ -141,5 +141,5 @@ async def test_every_client_has_its_page_with_the_address(a_seller):
     assert len(links) >= 5
     for link in links:
         shown = (await owner.get(link)).text
-        assert "/mcp" in shown or "cardsync-agent mcp" in shown
+        assert "/mcp" in shown or "cardsync-agent" in shown
     assert (await owner.get("/settings/assistants/connect/nobody")).status_code == 404

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import text, update
+from sqlalchemy import delete, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -108,9 +108,19 @@ async def note_use(session: AsyncSession, client_id: str, now: datetime) -> None
 
 _PAST: Final = """
     DELETE FROM oauth_client
-     WHERE expires_at <= :now AND (known_by = 'document' OR first_used_at IS NULL) RETURNING 1
+     WHERE expires_at <= :now AND known_by <> 'document' AND first_used_at IS NULL
+        OR expires_at <= :long_ago AND known_by = 'document'
+    RETURNING 1
 """
+# A code may still be redeemed when the document that it was made with is to be read again.
+_DOCUMENTS_ARE_KEPT: Final = timedelta(days=1)
 
 
 async def drop_past(session: AsyncSession, now: datetime) -> int:
-    return len((await session.execute(text(_PAST), {"now": now})).all())
+    values = {"now": now, "long_ago": now - _DOCUMENTS_ARE_KEPT}
+    return len((await session.execute(text(_PAST), values)).all())
+
+
+async def forget(session: AsyncSession, client_id: str) -> None:
+    """Remove a client that nobody uses any more."""
+    await session.execute(delete(OAuthClient).where(OAuthClient.client_id == client_id))

@@ -82,7 +82,12 @@ async def resource_metadata(request: ApiRequest, settings: Settings) -> Resource
     return ResourceMetadata(audience(settings, host), [settings.origin_for(host)])
 
 
-@post("/oauth/register", status_code=201, middleware=[among_programs])
+@post(
+    "/oauth/register",
+    status_code=201,
+    middleware=[among_programs],
+    request_max_body_size=limits.CLIENT_BYTES,
+)
 async def register(request: ApiRequest, database: Database) -> Response[Registered]:
     try:
         told = await request.json()

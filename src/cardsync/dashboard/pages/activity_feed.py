@@ -64,9 +64,8 @@ async def activity_page(
         done = await feed.read_feed(session, caller, wanted)
         plans = []
         if caller.role == "owner":
-            waiting = "pending_review"
-            page = await reads.page_of(session, caller, waiting, 1, PLANS_SHOWN, now)
-            plans = [plan_body(plan, "", now) for plan in page.plans]
+            waiting = await reads.waiting(session, caller, PLANS_SHOWN, now)
+            plans = [plan_body(plan, "", now) for plan in waiting]
         names = {**done.names, **await feed.names_in(session, caller, (p.actor for p in plans))}
     address = partial(_address, wanted, day)
     return show(

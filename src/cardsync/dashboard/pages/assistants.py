@@ -22,7 +22,7 @@ from cardsync.dashboard.pages.settings_pages import tabs_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.money import dollars
-from cardsync.plans import budgets
+from cardsync.plans import budgets, permissions
 from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
 from cardsync.pricing.loss import loss_limits as loss
@@ -34,9 +34,15 @@ KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
     ("pricing.pins", "Pinned prices"),
     ("lists.change_set", "Lists"),
 )
-# The empty one gives the assistant the mode of all tokens.
+# Without a mode of its own, an assistant's plans have the mode of all tokens.
+_USUAL: Final[dict[Mode, str]] = {
+    "deny": "never",
+    "always_ask": "plans ask me, single changes are made",
+    "ask_for_mutations": "plans ask me, single changes are made",
+    "auto_low_risk": "large plans ask me, single changes are made",
+    "auto_unless_critical": "critical plans ask me, single changes are made",
+}
 MODES: Final = (
-    ("", "Plans ask me, single changes are made"),
     ("deny", "Never"),
     ("always_ask", "Ask me every time"),
     ("ask_for_mutations", "Ask me before anything changes"),
@@ -56,6 +62,7 @@ async def _page(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         connected = await grants.listed(session, caller)
         used = await budgets.used(session, caller.seller_id, now)
+        of_tokens = (await permissions.permissions_of(session, caller.seller_id))["token"]
     return show(
         request,
         caller,
@@ -72,6 +79,7 @@ async def _page(
         week_budget=dollars(used.week_budget_units),
         kinds=KINDS,
         modes=MODES,
+        usual={kind: f"As usual: {_USUAL[of_tokens[kind]]}" for kind, _ in KINDS},
         clients=CLIENTS,
         address=_origin(request, settings) + PATH,
         steps=steps,
@@ -79,7 +87,8 @@ async def _page(
 
 
 def _origin(request: PageRequest, settings: Settings) -> str:
-    return settings.origin_for(request.headers.get("host"))
+    host = request.headers.get("host", "")
+    return settings.origin_for(host) if settings.is_own_name(host) else settings.origin
 
 
 @get("/settings/assistants", opt=BY_FORM)
@@ -97,14 +106,14 @@ async def connect_page(
     found = BY_KEY.get(client)
     if found is None:
         raise errors.NotFound(f"there is no client {client}")
-    address = _origin(request, settings) + PATH
+    origin = _origin(request, settings)
     return show(
         request,
         caller,
         "settings_connect.html",
         tabs=tabs_of(caller),
         client=found,
-        command=found.command.format(address=address),
+        command=found.command.format(origin=origin, address=origin + PATH),
     )
 
 

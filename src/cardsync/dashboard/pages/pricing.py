@@ -125,14 +125,7 @@ async def pricing_page(
         stored = await rule_sets.read_all(session, caller)
         rules = rule_bodies(stored, await warnings_of(session, stored))
         found = await rule_analysis.analyse(session, caller, now) if counted else None
-        waiting = await plans.page_of(
-            session,
-            caller,
-            "pending_review",
-            1,
-            PLANS_SHOWN,
-            now,
-        )
+        waiting = await plans.waiting(session, caller, PLANS_SHOWN, now)
     findings = {finding.id: finding for finding in found.rules} if found else {}
     return show_part(
         request,
@@ -143,7 +136,7 @@ async def pricing_page(
         order=",".join(str(rule.id) for rule in rules),
         counted=counted,
         unmatched=found.unmatched if found else None,
-        plans=[plan_body(plan, settings.origin, now) for plan in waiting.plans],
+        plans=[plan_body(plan, settings.origin, now) for plan in waiting],
     )
 
 
