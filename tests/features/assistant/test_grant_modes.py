@@ -143,3 +143,41 @@ async def test_every_client_has_its_page_with_the_address(a_seller):
         shown = (await owner.get(link)).text
         assert "/mcp" in shown or "cardsync-agent" in shown
     assert (await owner.get("/settings/assistants/connect/nobody")).status_code == 404
+
+
+async def test_a_grant_undoes_only_its_own_and_keeps_off_rule_tests(a_seller):
+    seller, _, owner, _, http = await a_shop_with_an_assistant(a_seller)
+    made = await owner.post("/api/lists", json={"name": "Binder"})
+    test = {"name": "Floor", "search": "price>20", "expectation": "never under 20.00"}
+    kept = (await owner.post("/api/pricing/rule_tests", json=test)).json()["id"]
+    feed = (await owner.get("/api/v1/agent/activity")).json()["activity"]
+    [theirs] = [entry["id"] for entry in feed if entry["action"] == "list.created"]
+    async with http:
+        undone = await http.post(f"/api/v1/agent/activity/{theirs}/undo")
+        assert (undone.status_code, undone.json()["code"]) == (403, "refused_by_grant")
+        own = await http.post("/api/lists", json={"name": "Folder"})
+        feed = (await http.get("/api/v1/agent/activity")).json()["activity"]
+        assert (await http.post(f"/api/v1/agent/activity/{feed[0]['id']}/undo")).status_code == 200
+        for method in ("PATCH", "DELETE"):
+            path = f"/api/pricing/rule_tests/{kept}"
+            changed = await http.request(method, path, json={"name": "Other"})
+            assert changed.json()["code"] == "refused_by_grant"
+    names = [one["name"] for one in (await owner.get("/api/lists")).json()["lists"]]
+    assert (made.status_code, own.status_code, names) == (201, 201, ["Binder"])
+    assert (await seller.get("/api/pricing/rule_tests")).json()["rule_tests"][0]["name"] == "Floor"
+
+
+async def test_what_any_token_may_not_do_a_grant_may_not_either(a_seller):
+    _, _, owner, grant_id, http = await a_shop_with_an_assistant(a_seller)
+    await allow_tokens(owner, "deny")
+    async with http:
+        refused = await http.post("/api/lists", json={"name": "Binder"})
+        assert refused.json()["code"] == "refused_by_grant"
+        await allow(owner, grant_id, **{"lists.change_set": "auto_low_risk"})
+        assert (await http.post("/api/lists", json={"name": "Binder"})).status_code == 201
+
+
+async def allow_tokens(owner, mode):
+    body = {"token": {"lists.change_set": mode}}
+    answer = await owner.send("PATCH", f"{PLANS}/permissions", json=body)
+    assert answer.status_code == 200, answer.text
