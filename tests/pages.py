@@ -201,6 +201,8 @@ PAGES = [
     Page("/settings/sync", owner_only=True),
     Page("/settings/people", ("/api/members",), _people, owner_only=True),
     Page("/settings/keys", ("/api/keys",), _keys, owner_only=True),
+    Page("/settings/assistants", owner_only=True),
+    Page("/settings/assistants/connect/{client:str}", kind="part"),
     Page("/settings/data", owner_only=True),
     Page("/settings/appearance"),
     Page("/settings/sign-in"),

@@ -17,7 +17,6 @@ from cardsync.assistant.oauth import grants
 from cardsync.clock import rfc3339
 from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
-from cardsync.read_json import read
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
 
 
@@ -40,12 +39,6 @@ class AssistantBody(msgspec.Struct):
 
 class AssistantsBody(msgspec.Struct):
     assistants: list[AssistantBody]
-
-
-class ModesOfAssistant(msgspec.Struct):
-    """Null gives the kind of action the mode of all tokens again."""
-
-    modes: dict[ActionType, Mode | None]
 
 
 def assistant_body(grant: OAuthGrant, member_name: str, modes: grants.Modes) -> AssistantBody:
@@ -76,13 +69,12 @@ async def list_assistants(caller: Caller, session: AsyncSession) -> AssistantsBo
 )
 async def change_assistant(
     caller: Caller, session: AsyncSession, assistant_id: int, data: dict[str, Any]
-) -> ModesOfAssistant:
+) -> grants.ModesGiven:
     """Set permission modes, as `{"modes": {"pricing.pins": "deny"}}`; the answer has those that are
     the assistant's own.
     """
-    given = read(data, ModesOfAssistant)
-    own = await grants.change_modes(session, caller, assistant_id, given.modes, clock.now())
-    return ModesOfAssistant(dict(own))
+    own = await grants.change_modes(session, caller, assistant_id, data, clock.now())
+    return grants.ModesGiven(dict(own))
 
 
 @delete(

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -22,8 +23,15 @@ from cardsync.database.session import Database
 from cardsync.plans import permissions
 from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
+from cardsync.read_json import read
 
 Modes = dict[ActionType, Mode]
+
+
+class ModesGiven(msgspec.Struct):
+    """Null gives the kind of action the mode of all tokens again."""
+
+    modes: dict[ActionType, Mode | None]
 
 
 class Given(NamedTuple):
@@ -61,12 +69,14 @@ async def change_modes(
     session: AsyncSession,
     caller: Caller,
     grant_id: int,
-    modes: Mapping[ActionType, Mode | None],
+    body: Mapping[str, Any],
     now: datetime,
 ) -> Modes:
-    """Set permission modes of a grant; None gives it the mode of all tokens again. Return those
-    that are its own. Raises OwnerRequired, NotFound.
+    """Set the permission modes of a grant that the body names; None gives it the mode of all tokens
+    again. Return those that are its own. Raises OwnerRequired, InvalidPayload, NotFound.
     """
+    caller.must_be_owner()
+    modes = read(body, ModesGiven).modes
     await _locked(session, caller, grant_id)
     return await permissions.change_grant(session, caller, grant_id, modes, now)
 

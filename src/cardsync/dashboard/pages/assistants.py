@@ -26,7 +26,6 @@ from cardsync.plans import budgets, permissions
 from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
 from cardsync.pricing.loss import loss_limits as loss
-from cardsync.read_json import read
 from cardsync.settings import Settings
 
 KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
@@ -129,13 +128,9 @@ async def test_connection(
 async def change_modes(
     caller: Caller, form: Form, database: Database, grant_id: int
 ) -> Response[str]:
-    modes = {
-        kind: read(form[kind], Mode, kind) if form[kind] else None
-        for kind, _ in KINDS
-        if kind in form
-    }
+    body = {"modes": {kind: form[kind] or None for kind, _ in KINDS if kind in form}}
     async with database.tenant(caller.seller_id) as session:
-        await grants.change_modes(session, caller, grant_id, modes, clock.now())
+        await grants.change_modes(session, caller, grant_id, body, clock.now())
     return see("/settings/assistants", message("assistant_changed"))
 
 
