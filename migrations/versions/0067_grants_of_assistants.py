@@ -52,7 +52,7 @@ SEALED = (
     RETURNING grant_id INTO made""",
     ),
 )
-# What these make follows from a row that took a proof, so they ask for none. Each returns the
+# These ask for no proof: they start from a row that was made with one. Each returns the
 # grant, or null for what was used before.
 REDEEM = """
 CREATE FUNCTION redeem_oauth_code(its_hash bytea, at timestamptz) RETURNS bigint

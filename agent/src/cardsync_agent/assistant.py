@@ -52,7 +52,7 @@ class Proxy:
                 if message is None:
                     continue
                 if message.get("method") == "initialize":
-                    # What follows needs the version that this one agrees on.
+                    # Later messages need the version that this one agrees on.
                     self._pass_on(message, line)
                 else:
                     threads.submit(self._pass_on, message, line)

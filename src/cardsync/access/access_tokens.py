@@ -2,9 +2,9 @@
 tokens. A token is shown once and never stored.
 
 A token looks like a key with another prefix. As with keys, a process remembers only whose token it
-is; each request reads whether the token is still valid. The end of a grant, and of the rights of the
-owner who gave it, ends its tokens in the same transaction, so that no request reads more rows than
-one with a key.
+is; each request reads whether the token is still valid. The end of a grant, and of the rights of
+the owner who gave it, ends its tokens in the same transaction, so that no request reads more rows
+than one with a key.
 """
 
 from __future__ import annotations

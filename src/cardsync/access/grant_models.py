@@ -1,8 +1,8 @@
 """Tables of assistants that a member let in: `oauth_client`, `oauth_code`, `refresh_token` (global:
 requests look them up) and `oauth_grant` (tenant).
 
-An access token repeats the rights of its grant, and ends with it: the functions of the database that
-make the one and end the other see to that (`sealed.py`).
+An access token repeats the rights of its grant, and ends with it: the functions of the database
+that make the one and end the other see to that (`sealed.py`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ MEMORY: Final = 50_000_000
 DEPTH: Final = 200
 CALLS: Final = 500
 PRINTED: Final = 50_000
-# What a program hands over: a list that holds another one twice counts it twice, as JSON does.
+# The most that a program hands over. A list that holds another one twice counts it twice, as in
+# JSON.
 VALUES: Final = 100_000
 CHARACTERS: Final = 10_000_000
 # Programs of one process at once, one of them for a seller; more are refused. The second figure is

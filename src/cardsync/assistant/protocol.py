@@ -54,7 +54,7 @@ class _Message(msgspec.Struct):
 
 def own_host(app: ASGIApp) -> ASGIApp:
     """Middleware: a request that reached us under another name, or comes from another site's
-    page, is refused before anything else: a page whose name was pointed at our address is no client.
+    page, is refused before anything else: a page whose name leads to our address is no client.
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:

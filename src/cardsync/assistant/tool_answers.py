@@ -22,7 +22,7 @@ DATA: Final = (
 )
 # An answer whose lists are still too long after so many cuts is cut as a text.
 _CUTS: Final = 10
-# What is said of a cut stands beside the rows, within the same bytes.
+# The sentence about a cut needs room beside the rows.
 _ROOM: Final = LARGEST - 1_000
 CONCISE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "inventory.listCards": {

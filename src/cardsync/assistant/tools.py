@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 TOOLS_MOST: Final = 20
-# What a tool is beyond reading: a delete and a price take something away; a list of that name is
-# made once, a second plan is another one; and the network is not the seller's own.
+# The hints of tools beyond reading. A delete and a price take something away. A list of that name
+# is made once, and a second plan is another one. The network is not the seller's own.
 DESTROYS: Final = {"lists_delete", "lists_remove_cards", "plans_propose", "recommendations_decide"}
 REPEATS: Final = {"lists_create", "plans_propose"}
 OPEN_WORLD: Final = {"discovery_find_availability"}

@@ -18,6 +18,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.inventory.accept_inventory import upload_of
 from cardsync.inventory.drain import drain_inventory
+from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs import reprice
@@ -54,10 +55,11 @@ async def settle_upload(
 
 async def settle_run(writer: Writer, run_id: int, word: Word) -> PriceRun:
     """Settle a run; a key or a token confirms only prices within the loss limits. Raises what
-    `_settle_run` raises, and NeedsReview.
+    `_settle_run` raises, NeedsReview and RefusedByGrant.
     """
     do = partial(_settle_run, writer.session, writer.caller, run_id, word, writer.now)
     if word == "discarded":
+        await mode_of_write(writer.session, writer.caller, "pricing.change_set")
         return await do()
     waiting = Waiting(run_id, f"/pricing/runs/{run_id}", by_rules=True)
     return await write(writer._replace(confirmed=True), waiting, do)

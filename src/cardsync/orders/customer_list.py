@@ -21,8 +21,8 @@ from cardsync.orders.models import BUYER_HASH
 
 class Customer(NamedTuple):
     """`buyer_name` is that of the newest order; names that differ in case alone belong to one
-    customer, and the caller who may not see buyers gets an empty one. `key` names the customer in addresses; `lifetime_total` is None for a caller who may
-    not see revenue.
+    customer, and the caller who may not see buyers gets an empty one. `key` names the customer in
+    addresses; `lifetime_total` is None for a caller who may not see revenue.
     """
 
     buyer_name: str

@@ -21,7 +21,8 @@ class OrderOfCustomerShown(msgspec.Struct):
 
 class CustomerInFull(CustomerBody, kw_only=True):
     """`returning`: more than one order; `repeat_refunder`: more than one refunded order. `orders`
-    holds the newest. Without the right to see buyers, name and note are empty. The totals are absent for staff who may not see revenue.
+    holds the newest. Without the right to see buyers, name and note are empty. The totals are
+    absent for staff who may not see revenue.
     """
 
     returning: bool
@@ -39,7 +40,9 @@ class CustomerNoteShown(msgspec.Struct):
 
 
 class RefunderShown(msgspec.Struct):
-    """`buyer_name` is empty for a caller who may not see buyers. `refunded_total` is absent for staff who may not see revenue."""
+    """`buyer_name` is empty for a caller who may not see buyers. `refunded_total` is absent for
+    staff who may not see revenue.
+    """
 
     key: str
     buyer_name: str

@@ -51,7 +51,7 @@ async def used(session: AsyncSession, seller_id: int, now: datetime) -> Used:
 
 
 def used_of(past: pl.DataFrame, budget: int) -> Used:
-    """Return what is used; `past` has `loss_limits.PAST` and the present `price` of each card. Pure."""
+    """Return the used parts; `past` has `loss_limits.PAST` and each card's price. Pure."""
     worst = {
         span: max((_furthest_bp(past, f"{span}_{side}") for side in loss.SIDES), default=0)
         for span in ("hour", "day")

@@ -128,7 +128,8 @@ async def propose(
     now: datetime,
 ) -> AgentPlan:
     """Raises InvalidPayload, TransitionMatrixTooLarge, OverlappingRuleTransitions,
-    ConfirmationNeeded (a member's large plan without `confirm`), and what the operations raise; then nothing is kept, the plan neither.
+    ConfirmationNeeded (a member's large plan without `confirm`), and what the operations raise;
+    then nothing is kept, the plan neither.
     """
     caller.must_be_owner()
     asked = read_plan(body)

@@ -1,8 +1,9 @@
 """Does a write of prices that a route or a page asks for, if the caller may.
 
 A key or a token stays within the loss limits: a write beyond them changes nothing and becomes a
-plan that waits for a member. So does a write of a grant where its owner wants to be asked. A member who is signed in confirms a write that takes a card down by
-more than half, or the shop by more than a fifth. The agent's own routes do not use this.
+plan that waits for a member. So does a write of a grant whose owner wants to be asked. A member who
+is signed in confirms a write that takes a card down by more than half, or the shop by more than a
+fifth. The agent's own routes do not use this.
 """
 
 from __future__ import annotations

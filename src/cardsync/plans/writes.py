@@ -6,20 +6,24 @@ test checks it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.bulk_selection import Selection
 from cardsync.lists import entries, seller_lists
 from cardsync.lists.shown import CardListBody
 from cardsync.plans import write_actions as actions
+from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.decisions.accept_reviews import REVIEWS
 from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
-from cardsync.pricing.rollback import prepare
+from cardsync.pricing.rollback import prepare, rollbacks
 from cardsync.pricing.rollback.scope import Scope
 from cardsync.pricing.rules import pin_many as pins
 from cardsync.pricing.rules import rule_sets, sale_sets, shown_changes
@@ -175,6 +179,17 @@ async def request_rollback(writer: Writer, scope: Scope, cards: int) -> tuple[Pr
     do = partial(prepare.request, session, caller, scope, cards, now, lasts)
     action = {"type": "pricing.rollback", "op": "request", "scope": scope}
     return await write(_seen(writer), action, do)
+
+
+async def cancel_rollback(
+    session: AsyncSession,
+    caller: Caller,
+    rollback_id: int,
+    now: datetime,
+) -> PriceRollback:
+    """Raises what `rollbacks.cancel` raises, and RefusedByGrant. It moves no price."""
+    await mode_of_write(session, caller, "pricing.change_set")
+    return await rollbacks.cancel(session, caller, rollback_id, now)
 
 
 async def publish_listings(writer: Writer, ids: Sequence[int]) -> tuple[list[QuickAdd], int | None]:

@@ -18,6 +18,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.money import dollars, from_units, to_units
+from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.decisions.set_targets import (
@@ -223,8 +224,9 @@ async def settle(
 ) -> DecisionShown:
     """Dismiss a recommendation for thirty days, or snooze it until its evidence changes.
 
-    Raises OwnerRequired, NotFound, RevisionConflict.
+    Raises OwnerRequired, NotFound, RevisionConflict, RefusedByGrant.
     """
+    await mode_of_write(session, caller, "pricing.change_set")
     asked = [Asked(recommendation_id, revision)]
     await decide(session, caller, RECOMMENDATIONS, asked, answer, now)
     return DecisionShown(answer, clock.exact(revision), None)

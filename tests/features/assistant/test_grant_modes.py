@@ -181,3 +181,22 @@ async def allow_tokens(owner, mode):
     body = {"token": {"lists.change_set": mode}}
     answer = await owner.send("PATCH", f"{PLANS}/permissions", json=body)
     assert answer.status_code == 200, answer.text
+
+
+DECISIONS = [
+    "/api/recommendations/1/dismiss",
+    "/api/recommendations/1/snooze",
+    "/api/pricing/runs/1/discard",
+    "/api/pricing/rollbacks/1/cancel",
+]
+
+
+@pytest.mark.parametrize("path", DECISIONS)
+async def test_what_waits_for_a_decision_is_none_of_a_denied_grant(a_seller, path):
+    _, _, owner, grant_id, http = await a_shop_with_an_assistant(a_seller)
+    body = {"revision": "2026-01-01T00:00:00.000000Z"}
+    async with http:
+        assert (await http.post(path, json=body)).status_code == 404
+        await allow(owner, grant_id, **{"pricing.change_set": "deny"})
+        refused = await http.post(path, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "refused_by_grant")

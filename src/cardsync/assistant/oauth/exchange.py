@@ -157,7 +157,7 @@ async def _check_giver(session: AsyncSession, grant: OAuthGrant, now: datetime) 
     """
     of_member = (Member.seller_id == grant.seller_id) & (Member.id == grant.member_id)
     role = await session.scalar(select(Member.role).where(of_member))
-    # Whoever changes the role meanwhile is seen when the token is added.
+    # The role is read again when the token is added, in case it changes meanwhile.
     if role != "owner":
         raise Refused("invalid_grant", "the owner who gave access is no owner any more")
     account = await session.get(Account, grant.seller_id)

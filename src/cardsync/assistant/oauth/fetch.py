@@ -28,7 +28,7 @@ _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+", re.IGNORECASE)
 _DOTS: Final = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
-# What of IPv6 is routed to hosts, without the parts that carry an IPv4 address inside.
+# The IPv6 addresses that are routed to hosts, without those that carry an IPv4 address inside.
 _UNICAST: Final = ip_network("2000::/3")
 
 

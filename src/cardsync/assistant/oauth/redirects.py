@@ -18,7 +18,7 @@ _HOST: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 _PORT: Final = re.compile(r"(:[0-9]{1,5})?")
 _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?([/?].*)?")
 OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
-# What browsers act on themselves; any other scheme may be a program's own.
+# Browsers act on these schemes themselves; any other may be a program's own.
 _NOT_OWN: Final = frozenset(
     ("about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "ftps", "gopher",
      "intent", "jar", "javascript", "mailto", "resource", "sms", "tel", "urn", "vbscript",

@@ -21,6 +21,7 @@ from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
 from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
+from cardsync.plans import writes
 from cardsync.plans.request_rollback import ask_for
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import diff_body, rollback_body
@@ -120,7 +121,7 @@ async def one_rollback(
 
 @post_form("/pricing/rollback/{rollback_id:int}/cancel")
 async def cancel_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> Response[str]:
-    await rollbacks.cancel(session, caller, rollback_id, clock.now())
+    await writes.cancel_rollback(session, caller, rollback_id, clock.now())
     return see(f"/pricing/rollback/{rollback_id}", done=message("rollback_cancelled"))
 
 

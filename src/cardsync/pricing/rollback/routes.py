@@ -12,7 +12,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
-from cardsync.plans.permissions import mode_of_write
+from cardsync.plans import writes
 from cardsync.plans.request_rollback import ask_for
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import RollbackList, RollbackShown, diff_body, rollback_body
@@ -99,8 +99,7 @@ async def read_rollback(caller: Caller, session: AsyncSession, rollback_id: int)
 )
 async def cancel_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> RollbackShown:
     """Before it is served. Prices stay as they are."""
-    await mode_of_write(session, caller, "pricing.change_set")
-    rollback = await rollbacks.cancel(session, caller, rollback_id, clock.now())
+    rollback = await writes.cancel_rollback(session, caller, rollback_id, clock.now())
     return rollback_body(rollback, await rollbacks.diff_shown(session, rollback), clock.now())
 
 

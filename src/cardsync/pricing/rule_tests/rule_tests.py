@@ -95,9 +95,7 @@ async def create(
 
 
 def _need_no_grant(caller: Caller) -> None:
-    """A test holds an assistant's rules back, so that no assistant changes it. Raises OwnerRequired,
-    RefusedByGrant.
-    """
+    """Refuse an assistant: a test holds its rules back. Raises OwnerRequired, RefusedByGrant."""
     caller.must_be_owner()
     if caller.identity.grant_id is not None:
         raise errors.RefusedByGrant("an assistant makes rule tests, and changes none")
