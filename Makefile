@@ -19,7 +19,7 @@ help: ## This list
 setup: .venv/.run .venv/.front ## The environment: .venv with cardsync and cardsync-agent
 
 run: .venv/.run .venv/.front ## A demo seller, one whole cycle told in the terminal, then a server until Ctrl-C (data in .data)
-	@exec "$(BIN)/cardsync" demo --data-dir .data
+	@exec "$(BIN)/cardsync" demo --data-dir .data $(if $(MARKETPLACE),--marketplace)
 
 # A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
 test: .venv/.dev .venv/.front-dev ## The whole suite, from nothing

@@ -196,6 +196,7 @@ def ground(data: Path, rows: int, *, catalogs: bool = True) -> Iterator[Ground]:
         }
     )
     os.environ["CARDSYNC_PRICE_WRITE_LIMITS"] = "false"
+    os.environ["CARDSYNC_PICTURE_HOSTS"] = ""
     try:
         settings = Settings(
             data_dir=folder / "data", bind=f"127.0.0.1:{free_port()}", metrics_bind=""

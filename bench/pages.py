@@ -37,6 +37,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
         "/cards?search=is:foil+price>5",
         ("/api/cards?search=is:foil+price>5",),
     ),
+    "cards, rows of any place": ("/cards/more?ids={cards}", ()),
     "card": ("/cards/{card}", ("/api/cards/{card}", "/api/v1/pricing/explain/{listing}")),
     "orders": ("/orders", ("/api/orders",)),
     "orders, a search": ("/orders?search=smith", ("/api/orders?search=smith",)),
@@ -46,6 +47,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "lists": ("/lists", ("/api/lists",)),
     "pulls": ("/pulls", ()),
     "shelves": ("/shelves", ()),
+    "counts": ("/counts", ()),
     "sales": ("/sales", ()),
     "pricing": ("/pricing", ("/api/pricing/rules",)),
     "pricing runs": ("/pricing/runs", ("/api/pricing/runs",)),
@@ -107,9 +109,11 @@ def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
         ):
             credentials = {"email": seller.email, "password": seller.password}
             assert http.post("/api/session", json=credentials).status_code == 200
-            card: dict[str, Any] = json.loads(http.get("/api/cards?per_page=1").text)["cards"][0]
+            cards: list[dict[str, Any]] = json.loads(http.get("/api/cards").text)["cards"]
+            card = cards[0]
             order: dict[str, Any] = json.loads(http.get("/api/orders?per_page=1").text)["orders"][0]
             ids = {"card": card["id"], "listing": card["marketplace_id"], "order": order["id"]}
+            ids["cards"] = ",".join(str(one["id"]) for one in cards)
             paths = {name: page.format(**ids) for name, (page, _) in PAGES.items()}
             for name, (_, reads) in PAGES.items():
                 beside = [one.format(**ids) for one in reads]

@@ -17,6 +17,7 @@ import agents
 import assistants
 import backtest
 import basket
+import browser_cycle
 import cancel
 import catalog
 import crowd
@@ -35,6 +36,7 @@ import matching
 import orders
 import pages
 import phone_marks
+import pictures
 import plans
 import polls
 import preview
@@ -69,6 +71,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "heartbeat": (heartbeat.measure, {"rounds": 5}),
     "agents": (agents.measure, {"rounds": 5}),
     "assistants": (assistants.measure, {"rounds": 300}),
+    "browser_cycle": (browser_cycle.measure, {"cards": 20_000, "rounds": 2}),
     "polls": (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
     "slow_bodies": (slow_bodies.measure, {"rounds": 3}),
     "rate_limits": (rate_limits.measure, {"seconds": 300, "rounds": 5}),
@@ -82,6 +85,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),
     "crowd": (crowd.measure, {"rounds": 100, "orders": 20_000, "crowd": 60}),
     "phone_marks": (phone_marks.measure, {"rounds": 20, "phones": 16}),
+    "pictures": (pictures.measure, {"pictures": 10_000}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "reprice_by_evidence": (
         reprice_by_evidence.measure,

@@ -22,12 +22,13 @@ FILES = {
 }
 LICENCES = {"htmx": "htmx.org/LICENSE", "uplot": "uplot/LICENSE", "lucide": "lucide-static/LICENSE"}
 ICONS = (
-    "activity", "arrow-down", "arrow-up", "bell", "box", "check", "chevron-down", "chevron-left",
-    "chevron-right", "circle-help", "clock", "command", "download", "ellipsis", "external-link",
-    "globe", "hand", "history", "home", "info", "layers", "list", "log-out", "menu", "moon", "octagon-alert",
-    "package", "pencil", "pin", "plus", "printer", "refresh-cw", "rotate-ccw", "search",
-    "settings", "shield", "sun", "tag", "trash-2", "trending-up", "triangle-alert", "undo-2", "upload", "user",
-    "users", "wallet", "x",
+    "activity", "arrow-down", "arrow-up", "box", "chart-column", "check", "chevron-down",
+    "chevron-left", "chevron-right", "clipboard-check", "clock", "columns-3", "command", "download",
+    "ellipsis", "eye", "file-text", "globe", "hand", "history", "home", "info", "layers", "lightbulb",
+    "list", "list-checks", "list-filter", "menu", "octagon-alert", "package", "pencil", "percent",
+    "pin", "plus", "printer", "refresh-cw", "rotate-ccw", "search", "settings", "shield",
+    "sliders-horizontal", "tag", "trash-2", "trending-up", "triangle-alert", "undo-2", "upload",
+    "user", "users", "wallet", "x",
 )  # fmt: skip
 
 

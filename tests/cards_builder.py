@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from builders import Seller
-from cardsync.lists.list_slugs import slug_of
-from cardsync.search.list_names import name_key
+from cardsync.lists.seller_lists import slug_of
+from cardsync.search.known_names import name_key
 
 
 async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = None) -> int:

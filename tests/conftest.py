@@ -79,6 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(stories)
     # Every test makes sellers: their passwords are hashed at the least cost.
     passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    # No test asks another machine for a picture, whatever process it starts.
+    os.environ.setdefault("CARDSYNC_PICTURE_HOSTS", "")
     # One folder for all processes of a run, open to the database's own user, which is not root.
     if "CARDSYNC_TEST_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="cardsync-tests-")

@@ -25,6 +25,16 @@ SESSION_ALONE = routes("""
     GET /api/keys
     POST /api/keys
     DELETE /api/keys/{key_id}
+    GET /api/notices/choices
+    PATCH /api/notices/choices
+    GET /api/webhooks
+    POST /api/webhooks
+    PATCH /api/webhooks/{webhook_id}
+    DELETE /api/webhooks/{webhook_id}
+    POST /api/webhooks/{webhook_id}/secret
+    POST /api/webhooks/{webhook_id}/test
+    GET /api/webhooks/{webhook_id}/deliveries
+    POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/replay
     GET /api/export/everything
     GET /api/passkeys
     POST /api/passkeys
@@ -206,6 +216,7 @@ WRITES = routes("""
     POST /api/recommendations/{recommendation_id}/snooze
     POST /api/pricing/reviews/accept
     POST /api/pricing/reviews/dismiss
+    POST /api/pricing/reviews/snooze
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

@@ -55,6 +55,10 @@ async def filled_shop(
     counted = await (await signed_in(seller)).post("/api/counts", json={"box": 3})
     assert counted.status_code == 201, counted.text
     await operates(seller)
+    owner = await signed_in(seller)
+    made = await owner.post("/api/webhooks", json={"url": "https://localhost/hook"})
+    webhook = made.json()["webhook"]["id"]
+    assert (await owner.post(f"/api/webhooks/{webhook}/test")).status_code == 201
     ids = {
         "card_id": cards[1],
         "list_id": list_id,
@@ -68,5 +72,6 @@ async def filled_shop(
         "box": 3,
         "seller_id": seller.id,
         "count_id": counted.json()["id"],
+        "webhook_id": webhook,
     }
     return seller, ids

@@ -4,12 +4,14 @@ alone runs.
 Tests say themselves that they are slow, or of the soak. Beside them, rules mark tests by where they
 are: a test of real processes is slow. Where a test of a feature or a contract has parameters, its
 first cases are everyday and the next ones slow. Of a long list the rest is of the soak, except
-where sign-in, accounts, money, activity, assistants and the search language are tested.
+where sign-in, accounts, money, activity, assistants and the search language are tested; a test may
+say itself how many of its cases are enough by day: `@pytest.mark.first(1)`.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +21,7 @@ TESTS = Path(__file__).parent
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
 # `make test` runs this many of a test that talks to a database or to processes.
-DAILY = 4
+DAILY = 2
 WHOLE = ("access", "accounts", "activity", "assistant", "credits", "plans", "search")
 # These folders start real processes.
 PROCESSES = ("kills", "system")
@@ -38,8 +40,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             folder in ("features", "contract") and seen[test] > CASES
         ):
             item.add_marker(pytest.mark.slow)
-        if seen[test] > DAILY and _is_long(folder, room):
+        if seen[test] > _daily(item, folder, room):
             item.add_marker(pytest.mark.soak)
+
+
+def _daily(item: pytest.Item, folder: str, room: str) -> float:
+    """Return how many cases of its test `make test` runs."""
+    said = item.get_closest_marker("first")
+    if said is not None:
+        return int(said.args[0])
+    return DAILY if _is_long(folder, room) else math.inf
 
 
 def _is_long(folder: str, room: str) -> bool:

@@ -17,6 +17,7 @@ from markupsafe import escape
 
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.page_list import first_run, pages
+from cardsync.dashboard.pages.sync import phase_words
 
 # The answers of a page's JSON reads, in their order, and the reader: the texts that it must show.
 Figures = Callable[[list[Any], Reader], Iterable[str]]
@@ -68,7 +69,7 @@ def _card(answers: list[Any], reader: Reader) -> Iterable[str]:
     for entry in card["lists"]:
         yield f'href="/lists/{entry["id"]}"'
     for step in why["steps"]:
-        yield str(escape(step["summary"]))
+        yield str(escape(reader.in_cents(step["summary"], why["target_price"])))
 
 
 def _orders(answers: list[Any], reader: Reader) -> Iterable[str]:
@@ -124,7 +125,7 @@ def _activity(answers: list[Any], reader: Reader) -> Iterable[str]:
 
 def _today(answers: list[Any], _reader: Reader) -> Iterable[str]:
     [status] = answers
-    yield status["phase"].replace("_", " ")
+    yield phase_words(status["phase"])
 
 
 def _people(answers: list[Any], _reader: Reader) -> Iterable[str]:
@@ -138,6 +139,27 @@ def _keys(answers: list[Any], _reader: Reader) -> Iterable[str]:
     [found] = answers
     for key in found["keys"]:
         yield "revoked" if key["revoked_at"] else f"/settings/keys/{key['id']}/revoke"
+
+
+def _notices(answers: list[Any], _reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for one in found["kinds"]:
+        yield str(escape(one["label"]))
+        yield f'name="way:{one["kind"]}"'
+
+
+def _webhooks(answers: list[Any], _reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for one in found["webhooks"]:
+        yield f'href="/settings/webhooks/{one["id"]}"'
+        yield str(escape(one["url"]))
+
+
+def _webhook(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for one in found["deliveries"]:
+        yield one["message_id"]
+        yield reader.number(one["tries"])
 
 
 def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
@@ -185,6 +207,7 @@ PAGES = [
     Page("/cards", ("/api/cards",), _cards),
     Page("/cards/{card_id:int}", ("/api/cards/{card_id}", "/api/v1/pricing/explain/1"), _card),
     Page("/cards/export.csv", kind="file"),
+    Page("/find", query="search=lotus"),
     Page("/orders", ("/api/orders",), _orders),
     Page("/orders/{order_id:int}", ("/api/orders/{order_id}",), _order),
     Page("/customers", ("/api/customers",), _customers),
@@ -204,6 +227,14 @@ PAGES = [
     Page("/settings/assistants", owner_only=True),
     Page("/settings/assistants/connect/{client:str}", kind="part"),
     Page("/settings/data", owner_only=True),
+    Page("/settings/notices", ("/api/notices/choices",), _notices),
+    Page("/settings/webhooks", ("/api/webhooks",), _webhooks, owner_only=True),
+    Page(
+        "/settings/webhooks/{webhook_id:int}",
+        ("/api/webhooks/{webhook_id}/deliveries",),
+        _webhook,
+        owner_only=True,
+    ),
     Page("/settings/appearance"),
     Page("/settings/sign-in"),
     Page("/account"),
@@ -215,6 +246,8 @@ PAGES = [
     Page("/activity/export.csv", kind="file"),
     Page("/pricing/runs/export.csv", kind="file"),
     Page("/cards/more", kind="part"),
+    Page("/cards/order", kind="part"),
+    Page("/cards/peek", kind="part"),
     Page("/pricing", owner_only=False, kind="redirect"),
     Page("/pricing/rules/new", owner_only=True),
     Page("/pricing/rules/{rule_id:int}", owner_only=True),
@@ -231,7 +264,7 @@ PAGES = [
     Page("/pricing/backtest", owner_only=True),
     Page("/customers/{key:str}"),
     Page("/recommendations"),
-    Page("/recommendations/accept", owner_only=True),
+    Page("/recommendations/accept", kind="redirect"),
     Page("/recommendations/outcomes", owner_only=True),
     Page("/returns"),
     Page("/sales", owner_only=True),
@@ -239,6 +272,7 @@ PAGES = [
     Page("/shelves/box", kind="part"),
     Page("/shelves/put"),
     Page("/shelves/{box:int}"),
+    Page("/counts"),
     Page("/counts/{count_id:int}"),
     Page("/operator", ("/api/operator/sellers",), _sellers, owner_only=True),
     Page("/operator/sellers/{seller_id:int}", owner_only=True),
@@ -254,6 +288,7 @@ PAGES = [
     Page("/pulls/{session_id:int}/changes", kind="part"),
     Page("/network", ("/api/network",), _network, owner_only=True),
     Page("/sync"),
+    Page("/sync/state", kind="part"),
     Page("/sync/prices", owner_only=True),
     Page("/sync/prices.csv", kind="file"),
     Page("/sync/cycles", ("/api/v1/sync/cycles",), owner_only=True),

@@ -20,6 +20,7 @@ BODIES = {
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},
     "POST /api/keys": {"name": "Laptop"},
+    "POST /api/webhooks": {"url": "https://localhost/hook"},
     "POST /api/passkeys": {"name": "Laptop", "credential": {}},
     "POST /api/session/passkey": {"credential": {}},
     # Not the address of the one who asks, so that nothing ends by the way.
@@ -33,6 +34,9 @@ BODIES = {
         "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
     },
     "POST /api/pricing/reviews/dismiss": {
+        "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
+    },
+    "POST /api/pricing/reviews/snooze": {
         "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
     },
     "POST /api/recommendations/{recommendation_id}/accept": {

@@ -41,6 +41,7 @@ AGENTS = routes("""
     POST /api/v1/workflow/corrections
     POST /api/v1/workflow/corrections/{correction_id}/failure
     GET /api/v1/desktop/update
+    GET /api/v1/workflow/packs/{marketplace}
     POST /api/v1/orders
     POST /api/v1/order_refunds
     POST /api/v1/order_items
@@ -57,6 +58,8 @@ STAFF = routes("""
     POST /api/passkeys
     POST /api/passkeys/options
     DELETE /api/passkeys/{passkey_id}
+    GET /api/notices/choices
+    PATCH /api/notices/choices
     GET /api/today
     GET /api/movers
     GET /api/cards
@@ -171,6 +174,14 @@ OWNERS = routes("""
     GET /api/keys
     POST /api/keys
     DELETE /api/keys/{key_id}
+    GET /api/webhooks
+    POST /api/webhooks
+    PATCH /api/webhooks/{webhook_id}
+    DELETE /api/webhooks/{webhook_id}
+    POST /api/webhooks/{webhook_id}/secret
+    POST /api/webhooks/{webhook_id}/test
+    GET /api/webhooks/{webhook_id}/deliveries
+    POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/replay
     GET /api/export/everything
     GET /api/account/deletion
     POST /api/account/deletion
@@ -224,6 +235,7 @@ OWNERS = routes("""
     POST /api/recommendations/{recommendation_id}/snooze
     POST /api/pricing/reviews/accept
     POST /api/pricing/reviews/dismiss
+    POST /api/pricing/reviews/snooze
     POST /api/pricing/reprice
     POST /api/pricing/runs/{run_id}/confirm
     POST /api/pricing/runs/{run_id}/discard

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -18,7 +18,7 @@ from builders import Seller
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
 from cardsync.search.folding import folded, words
-from cardsync.search.list_names import name_key
+from cardsync.search.known_names import name_key
 from cardsync.search.tree import (
     And,
     Named,
@@ -57,6 +57,10 @@ class Inventory:
     # Product lines whose last pricing after a sync was written down.
     told: set[str]
     held: set[int]
+    capped: set[int]
+    # SKUs with the days of the orders that have them.
+    ordered: dict[int, list[date]]
+    has_orders: bool
 
 
 async def inventory_of(
@@ -97,6 +101,14 @@ async def inventory_of(
         " WHERE seller_id = :s AND trigger = 'sync' AND state = 'completed'"
         " ORDER BY id"
     )
+    capped = {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'cap'")}
+    ordered = defaultdict(list)
+    for row in await rows(
+        "SELECT i.sku_id, o.order_date FROM order_item i"
+        " JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id"
+        " WHERE i.seller_id = :s AND i.sku_id IS NOT NULL AND o.order_date IS NOT NULL"
+    ):
+        ordered[row["sku_id"]].append(row["order_date"])
     codes = await rows(
         "SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0"
     )
@@ -113,7 +125,10 @@ async def inventory_of(
         [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
         {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
-        {row["marketplace_id"] for row in await rows(f"{_DECIDED} AND kind = 'cap'")},
+        capped,
+        capped,
+        ordered,
+        bool(await rows("SELECT 1 FROM orders WHERE seller_id = :s LIMIT 1")),
     )
 
 
@@ -430,6 +445,10 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
             return card["marketplace_id"] in inv.pinned
         case "held":
             return not card["gone"] and card["marketplace_id"] in inv.held
+        case "capped":
+            return not card["gone"] and card["marketplace_id"] in inv.capped
+        case "dropped":
+            return _dropped(inv, card, seen)
         case "review":
             return card["match"] == "ambiguous" or card["condition"] is None
         case "confirmed" | "in-flux":
@@ -440,6 +459,18 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
                 inv, card, [old for old in seen[:-1] if old["quantity"] != card["quantity"]]
             )
     return False
+
+
+def _dropped(inv: Inventory, card: Row, seen: list[Row]) -> bool:
+    """Whether a card that had copies left within a week, and no order of three weeks has it."""
+    week = inv.now - timedelta(days=7)
+    places = [place for place, row in enumerate(seen[:-1]) if row["quantity"] > 0]
+    if not card["gone"] or card["contribution"] or card["updated_at"] < week or not places:
+        return False
+    left = seen[places[-1] + 1]["observed_at"]
+    since = (inv.now - timedelta(days=21)).date()
+    sold = any(day >= since for day in inv.ordered.get(card["marketplace_id"], ()))
+    return bool(inv.has_orders and left >= week and not sold)
 
 
 def _moves(old: Row, new: Row) -> bool:

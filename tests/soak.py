@@ -21,6 +21,10 @@ NIGHT = int(os.environ.get("SOAK_NIGHT") or 0)
 CASES = 4
 
 
+# Real browsers take much of a machine: a slice of the soak leaves them to the night.
+night = pytest.mark.skipif(SECONDS > 0, reason="real browsers wait for the night")
+
+
 def count(name: str, whole: int, part: int) -> int:
     """The repetitions of a test: `whole`, in a slice `part`, unless the variable `name` says
     another number.

@@ -26,8 +26,10 @@ STORIES = {
     "inventory": "test_inventory_cycle",
     "lists": "test_lists",
     "market": "test_whole_life",
+    "notices": "test_webhooks",
     "operators": "test_operators",
     "orders": "test_order_sequences",
+    "pictures": "test_pictures",
     "plans": "test_plans",
     "pricing": "test_reprice",
     "printing": "test_sheets",
@@ -41,6 +43,7 @@ STORIES = {
     "today": "test_today",
     "web": "test_health",
     "work": "test_queue",
+    "workflows": "test_workflow_packs",
 }
 FILES = {TESTS / "contract" / f"{name}.py" for name in SCHEMA} | {
     TESTS / "features" / folder / f"{name}.py" for folder, name in STORIES.items()

@@ -47,6 +47,8 @@ from cardsync.discovery.misses import Misses
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.market import routes as market
+from cardsync.notices import routes as notices
+from cardsync.notices import unsubscribe_pages
 from cardsync.operators import routes as operators
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
@@ -55,6 +57,7 @@ from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.orders import sales_summary_routes as sales_summary
 from cardsync.orders.pull_sessions import PULLS
+from cardsync.pictures import routes as pictures
 from cardsync.plans import plan_pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.decisions import routes as price_reviews
@@ -81,12 +84,14 @@ from cardsync.storage import open_store, secret_key
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
 from cardsync.today import routes as today
+from cardsync.today.waiting import KeptCounts
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.compression import compressing
 from cardsync.web.fair_threads import FairThreads
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
+from cardsync.workflows import routes as workflows
 
 
 async def _not_found(answer: Response[Any]) -> Response[Any]:
@@ -144,6 +149,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.store_health = health.StoreHealth(app.state.store)
     app.state.rate_limits = limited
     app.state.last_seen = seen
+    app.state.waiting = KeptCounts(database, settings.read_seconds)
     app.state.misses = misses = Misses(database, cache(partial(secret_key, settings)))
     app.state.releases = known
     app.state.pull_streams = streams = PullStreams()
@@ -155,10 +161,10 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     await stack.enter_async_context(seen.flushing(settings.last_seen_flush_seconds))
     await stack.enter_async_context(misses.flushing(settings.last_seen_flush_seconds))
     await stack.enter_async_context(known.kept_fresh(settings.release_refresh_seconds))
-    notices = Notices(database.url)
-    notices.on(TOPIC, known.invalidate)
-    notices.on(PULLS, streams.changed)
-    await stack.enter_async_context(notices.listening())
+    heard = Notices(database.url)
+    heard.on(TOPIC, known.invalidate)
+    heard.on(PULLS, streams.changed)
+    await stack.enter_async_context(heard.listening())
 
 
 def _for_agents() -> Router:
@@ -177,6 +183,7 @@ def _for_agents() -> Router:
         activity.router,
         plans.router,
         releases.router,
+        workflows.router,
         security=[A_KEY],
     )
 
@@ -230,6 +237,7 @@ def _for_members() -> Router:
         quick_add.recovery,
         operators.router,
         grants.router,
+        notices.router,
         security=[A_SESSION],
         opt=BY_SESSION,
     )
@@ -288,10 +296,12 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             passkeys.router,
             member_pages.router,
             phones.router,
+            unsubscribe_pages.router,
             dashboard.phones,
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,
+            pictures.router,
             plan_pages.router,
             oauth.router,
             consents.router,
@@ -309,6 +319,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         template_config=pages.templates(
             "cardsync.accounts",
             "cardsync.plans",
+            "cardsync.notices",
             "cardsync.assistant.oauth",
             "cardsync.dashboard",
             asset=asset_url,

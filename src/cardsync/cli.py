@@ -102,6 +102,18 @@ def _sentence(e: Exception) -> str | None:
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"]},
     elsewhere={
+        "backup": Command(
+            "cardsync.operations.commands:backup",
+            "Make, list, check and rehearse backups of the database and its objects.",
+        ),
+        "restore": Command(
+            "cardsync.operations.commands:restore",
+            "Restore a backup, the newest without a NAME: into a database beside the present one, checked, and then switched. Stop the service first. A restore that fails changes nothing.",
+        ),
+        "doctor": Command(
+            "cardsync.operations.commands:doctor",
+            "Check the installation, a line a part; exit status 1 if any is bad.",
+        ),
         "price": Command(
             "cardsync.inventory.price_commands:price",
             "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",
@@ -240,27 +252,47 @@ def migrate() -> None:
 @click.option("--port", type=click.IntRange(1, 65535), help="Port to serve on (default 8000).")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the demo's data.")
 @click.option("--exit", "leave", is_flag=True, help="Stop after the cycle instead of serving on.")
-def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
+@click.option("--marketplace", is_flag=True, help="Run a simulated marketplace beside it.")
+def demo(port: int | None, data_dir: Path | None, leave: bool, marketplace: bool) -> None:
     """A demo seller, one whole cycle by the real agent, and a server to look at."""
+    from cardsync.processes.demo.simulated_marketplace import must_be_here
     from cardsync.processes.demo.story import run as run_demo
 
-    run_demo(serve_settings(None, port, None, data_dir), leave=leave)
+    if marketplace:
+        must_be_here()
+    settings = serve_settings(None, port, None, data_dir)
+    run_demo(settings, leave=leave, marketplace=marketplace)
 
 
 @program.command()
 def openapi() -> None:
     """Print the interface description."""
+    click.echo(_interface(), nl=False)
+
+
+def _interface() -> str:
     from cardsync.asgi import create_app
     from cardsync.settings import Settings
     from cardsync.web.openapi import document
 
-    click.echo(document(create_app(Settings(database_url="postgresql:///"))), nl=False)
+    return document(create_app(Settings(database_url="postgresql:///")))
 
 
 @program.command()
 @click.option("--shapes", is_flag=True, help="The shapes of the bindings, from openapi.json here.")
-def assistants(shapes: bool) -> None:
+@click.option(
+    "--client",
+    type=click.Choice(["python", "typescript"]),
+    help="Print a typed client of the bindings in this language.",
+)
+def assistants(shapes: bool, client: str | None) -> None:
     """Print what assistants can do, as docs/assistants.md."""
+    if client:
+        from cardsync.assistant import typed_clients
+
+        document = json.loads(_interface())
+        click.echo(getattr(typed_clients, client)(document), nl=False)
+        return
     if shapes:
         from cardsync.assistant import derive
 
@@ -270,6 +302,15 @@ def assistants(shapes: bool) -> None:
     from cardsync.assistant.page import page
 
     click.echo(page(), nl=False)
+
+
+@program.command()
+def texts() -> None:
+    """Print every sentence that a page can show, with its file and line."""
+    from cardsync.dashboard import page_texts
+
+    for one in page_texts.collect():
+        click.echo(f"{one.file}:{one.line}\t{one.text}")
 
 
 @program.command(name="settings")
@@ -301,13 +342,17 @@ ADMIN = {
         "cardsync.releases.commands:release",
         "Publish versions of the agent and the desktop wrapper, and kill versions that must not run on.",
     ),
+    "workflow": Command(
+        "cardsync.workflows.commands:workflow",
+        "Publish workflow packs for the agents, and kill versions that must not be used on.",
+    ),
 }
 
 
 @program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
-    """Sellers, keys, tokens, members, operators, credits and releases; works whether the server
-    runs or not.
+    """Sellers, keys, tokens, members, operators, credits, releases and workflow packs; works
+    whether the server runs or not.
     """
 
 
@@ -438,7 +483,7 @@ def market_import(
 
     moment = clock.read_moment(observed_at)
     if observed_at is not None and moment is None:
-        raise click.BadParameter(f"{observed_at!r} is no time", param_hint="--observed-at")
+        raise click.BadParameter(f"{observed_at!r} is not a time", param_hint="--observed-at")
 
     async def load(database: Database) -> str:
         reports = [

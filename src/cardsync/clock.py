@@ -48,6 +48,10 @@ def rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def rfc3339_or_none(moment: datetime | None) -> str | None:
+    return rfc3339(moment) if moment else None
+
+
 def exact(moment: datetime) -> str:
     """`2026-11-21T08:00:00.000000Z`: a revision always has six fractional digits."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -162,7 +162,7 @@ class InsufficientScope(Problem):
             f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}",'
             f' resource_metadata="{metadata_url}"'
         )
-        return cls(f"this takes a token with {scope}", headers={"WWW-Authenticate": challenge})
+        return cls(f"this needs a token with {scope}", headers={"WWW-Authenticate": challenge})
 
 
 class BuyersHidden(Problem):

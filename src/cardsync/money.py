@@ -24,6 +24,19 @@ def from_units(units: int) -> Decimal:
     return Decimal(units).scaleb(-4)
 
 
+def dollars_or_none(units: int | None) -> str | None:
+    return None if units is None else dollars(units)
+
+
+def usd(amount: Decimal | None) -> str | None:
+    return None if amount is None else dollars(to_units(amount))
+
+
+def percent(bp: int) -> str:
+    """Basis points for people, with as few decimals as there are: 250 is 2.5%."""
+    return f"{Decimal(bp).scaleb(-2).normalize():f}%"
+
+
 def dollars(units: int) -> str:
     """For people and the wire: at least two decimals, further ones only where they are not zero."""
     whole = f"{Decimal(units).scaleb(-4):f}"

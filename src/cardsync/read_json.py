@@ -21,7 +21,7 @@ __all__ = ["Id", "ReadBy", "given_fields", "read", "sentence"]
 
 T = TypeVar("T")
 Id = Annotated[
-    int, msgspec.Meta(ge=-limits.LARGEST_ID, le=limits.LARGEST_ID, extra={"is": "an id"})
+    int, msgspec.Meta(ge=-limits.LARGEST_ID, le=limits.LARGEST_ID, extra={"is": "an ID"})
 ]
 
 _ERROR: Final = re.compile(r"(?P<why>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
@@ -255,7 +255,7 @@ def _needed(kind: inspect.Type | None) -> str:
         case inspect.StrType(pattern=None):
             return "a text" + _count(kind, "characters")
         case inspect.StrType(pattern=pattern):
-            return f"a text{_count(kind, 'characters')} like {pattern}"
+            return f"text{_count(kind, 'characters')} like {pattern}"
         case inspect.CollectionType(item_type=item):
             [item, *more] = _members(item)
             items = "items" if more else _ITEMS.get(type(item), "items")

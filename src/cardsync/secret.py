@@ -23,11 +23,16 @@ def secret_key(settings: Settings) -> bytes:
     """
     if settings.secret_key:
         return settings.secret_key.encode()
-    path = settings.data_dir / "secret.key"
+    path = key_file(settings)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         _make(path)
     return path.read_bytes()
+
+
+def key_file(settings: Settings) -> Path:
+    """Return the file that keeps the secret where SECRET_KEY is not set."""
+    return settings.data_dir / "secret.key"
 
 
 def _make(path: Path) -> None:

@@ -51,6 +51,14 @@ def _networks(text: str) -> str:
     return text
 
 
+def _hosts(text: str) -> str:
+    """A host of this machine has its port, too."""
+    for part in text.split(","):
+        if part.strip() and not re.fullmatch(r"[a-z0-9.-]+(:[0-9]{1,5})?", part.strip()):
+            raise ValueError(f"{part.strip()} is no host in lower case")
+    return text
+
+
 def _limit(what: str) -> str:
     return f"Rate limit of {what}: `<n>/min:<burst>`, `<n>/min` (burst a third of n) or `0` (none)"
 
@@ -109,7 +117,7 @@ def _database(url: str) -> str:
         ) from None
     if not all(port.isdigit() for port in str(given.get("port") or 5432).split(",")):
         raise ValueError(
-            "its port is no number; in a password, what is no letter or digit is written like %40"
+            "its port is not a number; in a password, what is no letter or digit is written like %40"
         )
     return url
 
@@ -123,6 +131,29 @@ def _bucket(url: str) -> str:
     if scheme not in ("s3", "gs", "az") or not rest.partition("/")[0]:
         raise ValueError("it must be like s3://bucket/folder, gs://bucket or az://container")
     return url
+
+
+def _mail_server(url: str | None) -> str | None:
+    """Say what is wrong without the URL, because it holds a password."""
+    try:
+        parts = urlsplit(url or "")
+        good = parts.scheme in ("smtp", "smtps") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if url and not good:
+        raise ValueError(
+            "it must be like smtp://user:password@host:587 or smtps://user:password@host; in a"
+            " password, what is no letter or digit is written like %40"
+        )
+    return url or None
+
+
+def _mail_from(address: str | None) -> str | None:
+    if address and not re.fullmatch(
+        r"([^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)", address
+    ):
+        raise ValueError("it must be like notices@example.com or My Shop <notices@example.com>")
+    return address or None
 
 
 DatabaseUrl = Annotated[str, AfterValidator(_database)]
@@ -167,6 +198,21 @@ class Settings(BaseSettings):
     object_store_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
         None,
         description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects",
+    )
+    backup_dir: Path | None = Field(
+        None, description="Folder of the backups; absent: DATA_DIR/backups"
+    )
+    backup_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
+        None,
+        description="s3://…, gs://…, az://…: a copy of each backup goes there, too, with credentials from the environment",
+    )
+    backup_database_url: Annotated[DatabaseUrl | None, BeforeValidator(_database_or_none)] = Field(
+        None,
+        description="PostgreSQL as a role that may act as cardsync_backup; absent: MIGRATION_DATABASE_URL",
+    )
+    daily_backups: bool | None = Field(
+        None,
+        description="Let `serve` make a backup each day and rehearse it; absent: with the embedded database alone",
     )
     public_url: str | None = Field(
         None,
@@ -260,7 +306,7 @@ class Settings(BaseSettings):
     )
     development_clients: bool = Field(
         False,
-        description="Read the descriptions of assistants at addresses of this machine, too, also by http; for developers",
+        description="Read the descriptions of assistants and send webhooks at addresses of this machine, too, also by http; for developers",
     )
     allow_unknown_lines: bool = Field(
         False,
@@ -385,6 +431,9 @@ class Settings(BaseSettings):
         "60/min:30", description=_limit("discovery by a caller")
     )
     rate_limit_writes: RateLimit = Field("60/min:30", description=_limit("writes of an assistant"))
+    rate_limit_pictures: RateLimit = Field(
+        "6000/min:2000", description=_limit("pictures of cards, which count in no other limit")
+    )
     rate_limit_sign_in: RateLimit = Field(
         "5/min:5", description=_limit("sign-ins to an account from an address")
     )
@@ -400,6 +449,33 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
         "",
         description="Addresses and networks, by commas, whose X-Forwarded-For is believed; empty: none",
+    )
+    picture_hosts: Annotated[str, AfterValidator(_hosts)] = Field(
+        "tcgplayer-cdn.tcgplayer.com,cards.scryfall.io,images.pokemontcg.io,assets.tcgdex.net",
+        description="Hosts, by commas, from which workers fetch pictures of cards, each once for all sellers; empty: pictures are off, and pages draw a stand-in",
+    )
+    picture_pause_seconds: float = Field(
+        0.5,
+        ge=0,
+        description="All workers together ask a host for a picture no sooner than so long after the last one",
+    )
+    mail_url: Annotated[str | None, AfterValidator(_mail_server)] = Field(
+        None,
+        description="The mail server by which notices are sent: smtp://user:password@host:587 (with STARTTLS) or smtps://…; absent: no mail is sent",
+    )
+    mail_from: Annotated[str | None, AfterValidator(_mail_from)] = Field(
+        None, description="The sender of mail, like `My Shop <notices@example.com>`"
+    )
+    notice_seconds: float = Field(
+        60,
+        gt=0,
+        description="How often a worker looks in each shop for what mail and webhooks report",
+    )
+    webhook_seconds: float = Field(
+        15, gt=0, description="A webhook's receiver answers so soon, or is tried again later"
+    )
+    notice_retention_days: int = Field(
+        90, ge=7, description="Notices, and what was sent of them, are kept so long"
     )
     log_level: str = Field("info", description="debug, info, warning or error")
     log_format: str = Field("auto", description="json, text, or auto: text on a terminal")
@@ -423,6 +499,14 @@ class Settings(BaseSettings):
     @property
     def port(self) -> int:
         return int(self.bind.rpartition(":")[2])
+
+    @property
+    def sends_mail(self) -> bool:
+        return self.mail_url is not None and self.mail_from is not None
+
+    @property
+    def backups_folder(self) -> Path:
+        return self.backup_dir or self.data_dir / "backups"
 
     @property
     def origin(self) -> str:

@@ -24,7 +24,11 @@ from cardsync.discovery import models as discovery
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.market import models as market
+from cardsync.notices import models as notices
+from cardsync.operations import models as operations
 from cardsync.orders import models as orders
+from cardsync.orders import pull_models as pulls
+from cardsync.pictures import models as pictures
 from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
 from cardsync.proposals import models as proposals
@@ -36,8 +40,10 @@ from cardsync.repairs import models as repairs
 from cardsync.seller_state import models as seller_state
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
+from cardsync.today import models as today
 from cardsync.work import jobs
 from cardsync.work import models as uploads
+from cardsync.workflows import models as workflows
 
 metadata = Base.metadata
 
@@ -93,11 +99,15 @@ __all__ = [
     "market",
     "members",
     "metadata",
+    "notices",
+    "operations",
     "orders",
+    "pictures",
     "plans",
     "pricing",
     "proposals",
     "pulling",
+    "pulls",
     "quick_add",
     "rate_limits",
     "recommendations",
@@ -107,5 +117,7 @@ __all__ = [
     "shelving",
     "sync",
     "tenant_tables",
+    "today",
     "uploads",
+    "workflows",
 ]

@@ -423,9 +423,12 @@ class _Handler(BaseHTTPRequestHandler):
         payload = (
             b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         )
-        self.send_response(status)
+        # A test may set the server's own clock.
+        self.send_response_only(status)
         length = {"Content-Length": str(len(payload))}
-        for name, value in {"Content-Type": "application/json", **length, **extra}.items():
+        moment = {"Date": self.date_time_string()}
+        kind = {"Content-Type": "application/json"}
+        for name, value in {**moment, **kind, **length, **extra}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(payload)

@@ -58,22 +58,27 @@ class Agents:
         )
 
     def run(self, *argv: str, kill_at: int = 0, side: str = "before") -> Ended:
+        order = {"argv": ["run", "--json-events", *argv], "kill_at": kill_at, "side": side}
+        returncode, read = self._order(order)
+        events = [json.loads(line) for line in read["events"].splitlines()]
+        return Ended(returncode, events, read["points"].splitlines(), read["errors"])
+
+    def command(self, *argv: str, environ: dict[str, str]) -> tuple[int, str, str]:
+        """Any command in an environment of its own; returns exit code, output and errors."""
+        order = {"argv": argv, "environ": environ, "kill_at": 0, "side": "before"}
+        returncode, read = self._order(order)
+        return returncode, read["events"], read["errors"]
+
+    def _order(self, order: dict[str, Any]) -> tuple[int, dict[str, str]]:
         assert self._program.stdin
         assert self._program.stdout
-        order = {
-            "argv": ["run", "--json-events", *argv],
-            "out": str(self._out),
-            "kill_at": kill_at,
-            "side": side,
-        }
-        self._program.stdin.write(json.dumps(order) + "\n")
+        self._program.stdin.write(json.dumps({**order, "out": str(self._out)}) + "\n")
         self._program.stdin.flush()
         returncode = json.loads(self._program.stdout.readline())
         read = {
             kind: Path(f"{self._out}.{kind}").read_text() for kind in ("events", "points", "errors")
         }
-        events = [json.loads(line) for line in read["events"].splitlines()]
-        return Ended(returncode, events, read["points"].splitlines(), read["errors"])
+        return returncode, read
 
     def close(self) -> None:
         assert self._program.stdin
@@ -99,6 +104,10 @@ def _serve_orders() -> None:
 
 
 def _be_the_agent(main: Callable[[list[str]], int], order: dict[str, Any]) -> None:
+    if "environ" in order:
+        os.environ.clear()
+        os.environ.update(order["environ"])
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.fsync = lambda handle: None  # costly, and a kill is no power cut
     signal.alarm(20)  # a hanging agent is a failing test, not a hanging suite
     for stream, kind in ((1, "events"), (2, "errors")):

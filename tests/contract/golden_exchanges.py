@@ -17,10 +17,16 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import delete
 
 from builders import Seller, SellerBuilder, Service, a_csv, a_row
 from cardsync import clock
+from cardsync.releases.signing import canonical
 from cardsync.web import bodies
+from cardsync.workflows import publish_packs
+from cardsync.workflows.models import WorkflowPack, WorkflowPackKill
+from packs_builder import LOCALE, MARKET, a_pack
 
 SHOWN = (
     "content-type", "content-length", "cache-control", "vary", "etag", "retry-after",
@@ -197,6 +203,11 @@ async def a_cycle(book: Book, seller: Seller) -> None:
         "/api/v1/heartbeat",
         json={"version": "0.1.0", "platform": "linux/amd64"},
     )
+    waits = {"version": "0.1.0", "platform": "linux/amd64"} | {
+        "your_turn": "captcha",
+        "your_turn_host": "market.example",
+    }
+    await book.ask("heartbeat your turn", http, "POST", "/api/v1/heartbeat", json=waits)
     await service.app.state.last_seen.flush()
     await book.ask("status before", http, "GET", "/api/v1/status")
     await book.ask("request", http, "POST", "/api/v1/sync/request", json={"kind": "pricing"})
@@ -261,6 +272,7 @@ async def a_cycle(book: Book, seller: Seller) -> None:
         "/api/v1/desktop/update",
         params={"version": "1.0", "platform": "linux/amd64"},
     )
+    await packed(book, service, http)
     await book.ask("approve_upload", http, "DELETE", "/api/v1/sync/approve_upload")
     moved = {"marketplace_id": 1001, "old_price": "1.00", "new_price": "1.19"}
     imported = {
@@ -277,6 +289,22 @@ async def a_cycle(book: Book, seller: Seller) -> None:
     await book.ask(
         "repricing_events failure", http, "POST", "/api/v1/repricing_events/failure", json=failed
     )
+
+
+async def packed(book: Book, service: Service, http: httpx.AsyncClient) -> None:
+    """A workflow pack, signed with a key that is the same in each run."""
+    content = canonical(a_pack(2))
+    draft = publish_packs.Draft(MARKET, LOCALE, 2, content)
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    async with service.database.shared() as session:
+        await publish_packs.publish(session, draft, key)
+        await publish_packs.kill(session, MARKET, LOCALE, 1)
+    path = f"/api/v1/workflow/packs/{MARKET}"
+    for name, have in (("workflow pack", 1), ("workflow pack had", 2)):
+        await book.ask(name, http, "GET", path, params={"locale": LOCALE, "have": have})
+    async with service.database.shared() as session:
+        await session.execute(delete(WorkflowPack))
+        await session.execute(delete(WorkflowPackKill))
 
 
 async def order_data(book: Book, seller: Seller) -> None:

@@ -244,6 +244,7 @@ def test_the_window_is_the_plans(
     assert ended.named("rows_sent")[0]["older"] == 4 - len(sent)
 
 
+@pytest.mark.soak
 def test_the_same_content_is_not_sent_again_unless_asked_for(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -254,12 +255,13 @@ def test_the_same_content_is_not_sent_again_unless_asked_for(
     errors = {step["name"]: (step["status"], step["error"]) for step in log["steps"]}
     assert errors["fetch_orders"] == (
         "skipped",
-        "no new order list in the inbox (a.csv was uploaded before)",
+        "the inbox has no new order list (a.csv was uploaded before)",
     )
     assert once(agents, server, shop, "--request", "orders").returncode == 0
     assert set(server.rows) == {"orders", "order_items", "orders/shipping"}
 
 
+@pytest.mark.soak
 def test_after_new_orders_what_hangs_on_them_comes_again(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -276,6 +278,7 @@ def test_after_new_orders_what_hangs_on_them_comes_again(
     assert set(server.rows) == {"order_refunds"}
 
 
+@pytest.mark.soak
 def test_a_file_that_comes_late_in_a_first_sync_brings_no_other_along(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -288,6 +291,7 @@ def test_a_file_that_comes_late_in_a_first_sync_brings_no_other_along(
     assert set(server.rows) == {"order_feedbacks"}
 
 
+@pytest.mark.soak
 def test_the_whole_history_is_sent_when_it_is_asked_for(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -319,6 +323,7 @@ def many(count: int) -> str:
     return LIST + "".join(f"A-{n},{'o' * 3900},{today():%m/%d/%Y},,,,,,,\n" for n in range(count))
 
 
+@pytest.mark.first(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [pytest.param("before", marks=pytest.mark.soak), "after"])
 @pytest.mark.parametrize("part", [0, 1, 2])
@@ -343,6 +348,7 @@ def test_a_kill_between_parts_loses_nothing(
     assert the_log(server) == ("success", dict.fromkeys(STEPS[:3], DONE))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_killed_at_any_point_the_orders_arrive(
     agents: Agents, server: FakeServer, shop: Path
@@ -367,6 +373,7 @@ def test_killed_at_any_point_the_orders_arrive(
         assert the_log(server) == ("success", dict.fromkeys(STEPS[:3], DONE)), point
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("status", [0, 503])
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
@@ -381,6 +388,7 @@ def test_any_call_may_fail(
     assert dict.fromkeys([*STEPS, "fetch_sales_report"], DONE).items() <= the_log(server)[1].items()
 
 
+@pytest.mark.soak
 def test_a_cancel_between_parts_ends_it(agents: Agents, server: FakeServer, shop: Path) -> None:
     put(shop, a=many(6_000))
     server.due, server.requested, server.kind = False, True, "orders"
@@ -448,7 +456,7 @@ def test_sales_reports_come_two_a_cycle_oldest_first(
     assert [(step["status"], step["error"]) for step in log["steps"]] == [
         (
             "skipped",
-            "the inbox holds no sales summary of the 2 months that are missing since 2026-05-01",
+            "the inbox has no sales summary of the 2 months that are missing since 2026-05-01",
         )
     ]
 
@@ -487,6 +495,7 @@ def test_with_no_month_missing_the_sales_are_done(
     assert (the_log(server), server.sales) == (("success", {"fetch_sales_report": DONE}), [])
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_kill_does_not_add_a_third_month(
     agents: Agents, server: FakeServer, folder: Path

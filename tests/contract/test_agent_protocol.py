@@ -49,6 +49,7 @@ LACKING = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("kind", "steps"),
     [
@@ -157,6 +158,7 @@ def test_a_refused_plan_is_told_and_no_cycle_is_run(
 # Cancel
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("after", "step", "uploads"),
     [
@@ -301,6 +303,7 @@ def run_sleepy(server: FakeServer, folder: Path, minutes: int) -> int:
     ).returncode
 
 
+@pytest.mark.first(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("minutes", [10, -10])
 def test_a_lock_that_went_stale_while_the_computer_slept_is_no_cancel(
@@ -323,6 +326,7 @@ def test_nothing_is_uploaded_under_the_lock_that_another_took_meanwhile(folder: 
         assert server.uploads == {}
 
 
+@pytest.mark.soak
 def test_an_interrupted_cycle_becomes_what_the_server_wants_now(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
@@ -420,9 +424,12 @@ class Browser:
 import sys
 from cardsync_agent import cli
 from cardsync_agent.marketplace.folder import FolderMarketplace
-def screenshot(self):
+from cardsync_agent.marketplace import Shot
+def content():
     {body}
-FolderMarketplace.screenshot = screenshot
+def pictures(self, *, of_failure):
+    return [Shot(content(), "https://market.example/pricing")] if of_failure else []
+FolderMarketplace.pictures = pictures
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -434,6 +441,7 @@ sys.exit(cli.main(sys.argv[1:]))
         ).returncode
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "fault", [None, Fault("sync/debug", 500), Fault("sync/debug", 413), Fault("sync/debug", 0)]
 )
@@ -452,15 +460,15 @@ def test_a_failed_step_comes_with_a_picture_if_there_is_one(
             "export_inventory",
         )
         assert base64.b64decode(debug["screenshot"]) == b"PNG"
+        assert debug["page_url"] == "https://market.example/pricing"
         assert debug["captured_at"].endswith("Z")
         assert server.calls.index("POST /api/v1/sync/debug") < server.calls.index(
             "POST /api/v1/sync/log"
         )
 
 
-@pytest.mark.parametrize(
-    "body", ["return None", "return bytes(2_000_001)", "raise RuntimeError('no window')"]
-)
+@pytest.mark.first(1)
+@pytest.mark.parametrize("body", ["return bytes(2_000_001)", "raise RuntimeError('no window')"])
 def test_no_picture_is_no_trouble(server: FakeServer, folder: Path, body: str) -> None:
     (folder / "inbox" / "export.csv").unlink()
     assert Browser().run(server, folder, body) == 1

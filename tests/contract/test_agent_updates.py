@@ -278,7 +278,7 @@ REFUSED_UNFETCHED = {
     "an old signed build": (an_offer(version="0.0.9"), "not newer"),
     "another platform": (an_offer(platform="plan9/mips"), "it is for plan9/mips"),
     "an expired record": (an_offer(expires_at=in_days(-1)), "expired"),
-    "a record about other bytes": (an_offer(sha256="0" * 64), "about other bytes"),
+    "a record about other bytes": (an_offer(sha256="0" * 64), "about different contents"),
     "too old to update to it": (an_offer(min_from="8.0"), "over 8.0 or newer"),
     "a version that is none": (an_offer(version="newest"), "cannot be read"),
     "an expiry that is none": (an_offer(expires_at="never"), "cannot be read"),
@@ -398,6 +398,7 @@ def test_a_download_that_was_cut_off_goes_on_where_it_ended(
     assert_handed_over(folder)
 
 
+@pytest.mark.soak
 def test_what_was_begun_of_another_update_is_thrown_away(
     once: Once, server: ReleaseServer, folder: Path
 ) -> None:
@@ -482,6 +483,7 @@ def test_a_long_download_leaves_room_for_heartbeats_and_survives_kill_9(
     assert len(server.heartbeats) >= len(server.ranges) > 2
 
 
+@pytest.mark.soak
 def test_a_killed_version_goes_on_with_heartbeats_alone_until_it_is_let_go(
     loop: Callable[..., Running], server: ReleaseServer
 ) -> None:
@@ -495,6 +497,7 @@ def test_a_killed_version_goes_on_with_heartbeats_alone_until_it_is_let_go(
     assert len([line for line in agent.lines if "must be updated" in line]) == 1
 
 
+@pytest.mark.soak
 def test_a_refused_update_is_told_once_and_not_fetched_with_every_heartbeat(
     loop: Callable[..., Running], server: ReleaseServer
 ) -> None:
@@ -556,6 +559,7 @@ ALTERED: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("case", ALTERED)
 def test_what_was_altered_since_it_was_placed_is_fetched_anew(
     once: Once, server: ReleaseServer, folder: Path, installer: tuple[str, Path], case: str
@@ -595,6 +599,7 @@ def test_a_folder_that_lay_there_first_is_not_believed(
     assert starts(notes) == [f"{folder / 'updates' / PLACED[0]} False"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("point", range(1, POINTS + 1))
 def test_killed_while_fetching_anew_it_is_not_taken_for_used(

@@ -13,7 +13,7 @@ import pytest
 from tests.contract.golden_exchanges import Book, whole_surface
 
 from builders import SellerBuilder
-from cardsync_agent.client import Client
+from cardsync_agent.client import Client, PersonsTurn
 
 FOLDER = Path(__file__).with_name("golden")
 OPENAPI = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())
@@ -120,6 +120,13 @@ class Recorder(httpx.BaseTransport):
         ("upload-request", lambda client: client.upload_request()),
         ("approve-upload", lambda client: client.clear_approval()),
         ("export", lambda client: client.price_updates(None)),
+        ("workflow-pack", lambda client: client.workflow_pack("test_market", "en", 1)),
+        (
+            "heartbeat-your-turn",
+            lambda client: client.heartbeat(
+                "0.1.0", "linux/amd64", PersonsTurn("captcha", "market.example")
+            ),
+        ),
     ],
 )
 def test_the_agent_asks_as_the_golden_request_does_and_understands_the_answer(golden_name, call):

@@ -43,7 +43,7 @@ def test_the_page_names_every_setting_with_its_meaning():
         ("foo", "must begin with postgresql://"),
         ("mysql://u:secret@h/d", "must begin with postgresql://"),
         ("postgresql://u:secret@h/d?nosuch=1", "cannot be read"),
-        ("postgresql://u:secret@h:abc/d", "its port is no number"),
+        ("postgresql://u:secret@h:abc/d", "its port is not a number"),
         ("postgresql://u:%zzsecret@h/d", "cannot be read"),
         ("postgresql://u:12/secret@h/d", "an @ too many"),
         ("postgresql://u:sec@ret@h/d", "an @ too many"),

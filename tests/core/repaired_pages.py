@@ -2,7 +2,8 @@
 
 An element is marked with `mark` in the page before and in each page after; nothing of a mark is
 shown to the repair. A pair is one lost element and one changed page, a case is a pair and one
-selector that the workflow may have used, with or without a record of what the element looked like.
+selector that the workflow may have used, with or without a record of what the element looked like;
+or a pair and all that an agent's pack says of the element, written as one selector.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from design_pairs import pairs
 
 from cardsync.repairs import snippet
 from cardsync.repairs.lost_element import seen_of
 from cardsync.repairs.propose_selector import Gone, Lost, propose
 
+Way = Literal["selector", "record", "described"]
 CORPUS = Path(__file__).parent / "repairs_corpus"
 _MARK = re.compile(r' mark="[^"]*"')
 
@@ -35,6 +39,7 @@ class Case:
     mark: str
     lost: Lost
     marked: str
+    way: Way = "selector"
 
     @property
     def pair(self) -> tuple[str, str, str]:
@@ -62,6 +67,22 @@ def cases() -> Iterator[Case]:
         site = tomllib.loads(file.read_text())
         for after in site["after"]:
             yield from _cases_of(file.stem, site, after["change"], _page_of(site, after))
+    yield from _cases_of_designs()
+
+
+def _cases_of_designs() -> Iterator[Case]:
+    """The designs of the simulated marketplace (tests/marketplace), written as a half of its own."""
+    for pair in pairs():
+        step = {
+            "mark": pair.mark,
+            "name": pair.step,
+            "workflow": pair.workflow,
+            "selectors": pair.selectors,
+        }
+        site = {
+            "half": "designs", "before": pair.before, "step": [step], "page_url": pair.page_url,
+        }  # fmt: skip
+        yield from _cases_of("designs", site, pair.change, pair.after)
 
 
 def _page_of(site: dict[str, Any], after: dict[str, Any]) -> str:
@@ -76,14 +97,43 @@ def _cases_of(name: str, site: dict[str, Any], change: str, page: str) -> Iterat
     before, now = snippet.read(unmarked(site["before"])), snippet.read(unmarked(page))
     for step in site["step"]:
         [at] = _places(site["before"], step["mark"])
+        seen, lost = seen_of(before, at), False
+        common = {"workflow": step["workflow"], "page_url": site.get("page_url", "")}
         for selector in step["selectors"]:
             assert before.selected(selector) in ([], [at]), (name, selector)
             if now.selected(selector):
                 # It finds something, so that nobody asks for a repair.
                 continue
-            for seen in (None, seen_of(before, at)):
-                lost = Lost(selector, step["name"], seen, workflow=step["workflow"])
-                yield Case(name, site["half"], change, step["mark"], lost, page)
+            lost = True
+            ways: list[tuple[Way, dict[str, Any] | None]] = [("selector", None), ("record", seen)]
+            for way, told in ways:
+                one = Lost(selector, step["name"], told, **common)
+                yield Case(name, site["half"], change, step["mark"], one, page, way)
+        if lost:
+            one = Lost(_described(before, at, seen), step["name"], **common)
+            yield Case(name, site["half"], change, step["mark"], one, page, "described")
+
+
+def _described(page: snippet.Page, at: int, seen: dict[str, Any]) -> str:
+    """All that a pack's property record says of an element, as the agent sends it; it need not
+    select anything.
+    """
+    element, labels = page.elements[at], page.labels(at)
+    of = element.attributes
+    shown = page.label(at) if element.tag not in ("input", "select", "textarea") else ""
+    label = of.get("aria-label") or next((one for one in labels if one != shown), "")
+    names = ("id", "name", "type", "role", "href", "title", "data-testid")
+    parts = [element.tag]
+    parts += [f"[aria-label={_quoted(label)}]"] if label and shown else []
+    parts += [f"[{name}={_quoted(of[name])}]" for name in names if of.get(name)]
+    parts += [f".{name}" for name in of.get("class", "").split()]
+    parts += [f":has-text({_quoted(shown or label)})"] if shown or label else []
+    near = " ".join(seen["around"])
+    return (f":has-text({_quoted(near)}) " if near else "") + "".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _places(marked: str, mark: str) -> list[int]:
@@ -125,11 +175,11 @@ class Counted:
         return f"{counts}: {self.right:.1%} of the answers found, {self.wrong:.2%} of all wrong"
 
 
-def counted(outcomes: list[tuple[Case, Outcome]]) -> dict[tuple[str, bool], Counted]:
-    """By half of the corpus and by whether the element was remembered."""
-    parts: dict[tuple[str, bool], Counter[str]] = {}
+def counted(outcomes: list[tuple[Case, Outcome]]) -> dict[tuple[str, Way], Counted]:
+    """By half of the corpus and by what was known of the element."""
+    parts: dict[tuple[str, Way], Counter[str]] = {}
     for case, outcome in outcomes:
         for half in (case.half, "all"):
-            part = parts.setdefault((half, case.lost.seen is not None), Counter())
+            part = parts.setdefault((half, case.way), Counter())
             part[outcome.verdict] += 1
     return {key: Counted(part) for key, part in parts.items()}

@@ -38,7 +38,7 @@ def test_an_actor_is_told_by_name(actor, told):
 @pytest.mark.parametrize(
     ("summary", "told"),
     [
-        ("network_consent=true, sync_mode=read_only", "Consent to the network: on, sync mode: review"),
+        ("network_consent=true, sync_mode=read_only", 'Network consent: on, sync mode: review'),
         ("store_name=, quiet_hours=22:00-06:00", "Store name: none, quiet hours: 22:00-06:00"),
         ("member 3 is owner", "Agatha is owner"),
         ("passkey 2 of member 4 removed", "Passkey 2 of member 4 removed"),
@@ -57,9 +57,9 @@ def test_a_summary_has_no_word_of_the_api_and_keeps_names(summary, told):
     [
         ("never_lower", True, "on"),
         ("floor", None, "none"),
-        ("adjust_bp", -250, "-2.5 %"),
-        ("adjust_bp", 1000, "10 %"),
-        ("cap", {"up_bp": 1500, "period": "day"}, "up: 15 %, period: day"),
+        ("adjust_bp", -250, "-2.5%"),
+        ("adjust_bp", 1000, "10%"),
+        ("cap", {"up_bp": 1500, "period": "day"}, "up: 15%, period: day"),
         ("fallback_sources", ["low_with_shipping", "low"], "low with shipping, low"),
         ("name", "Binder", "Binder"),
         ("id", 12, "12"),

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import (
-    MAX_CELL_CHARS,
-    accept_check,
-    price_updates_csv,
-    read_header,
-)
 from cardsync.inventory.csv_format import read as read_pieces
+from cardsync.inventory.csv_header import accept_check, read_header
+from cardsync.inventory.price_file import price_updates_csv
+from cardsync.inventory.uncertain_records import MAX_CELL_CHARS
 
 BARE = HEADER_ONLY.removesuffix(b"\r\n")
 SMALL = b"TCGplayer Id,Product Name,Condition,Total Quantity,TCG Marketplace Price\n"
@@ -63,14 +60,14 @@ def test_columns_are_found_by_name_and_the_first_of_two_counts():
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b"", "line 1 is no usable header: TCGplayer Id, Product Name"),
-        (b"Order #,Buyer Name", "line 1 is no usable header: TCGplayer Id"),
-        (SMALL.replace(b"Condition", b"Cond"), "line 1 is no usable header: Condition missing"),
-        (BARE.replace(b",", b";"), "line 1 is no usable header"),
-        (b'"TCGplayer Id', "line 1 is no usable header"),
+        (b"", "line 1 is not a usable header: TCGplayer Id, Product Name"),
+        (b"Order #,Buyer Name", "line 1 is not a usable header: TCGplayer Id"),
+        (SMALL.replace(b"Condition", b"Cond"), "line 1 is not a usable header: Condition missing"),
+        (BARE.replace(b",", b";"), "line 1 is not a usable header"),
+        (b'"TCGplayer Id', "line 1 is not a usable header"),
         (BARE + b",x" * 200, "line 1 has 216 columns; at most 200"),
         (b"x," * 40_000_00, "line 1 is longer than 65,536 bytes"),
-        (BARE.decode().encode("utf-16"), "line 1 is no usable header"),
+        (BARE.decode().encode("utf-16"), "line 1 is not a usable header"),
     ],
 )
 def test_unusable_headers_say_what_is_wrong(line, says):

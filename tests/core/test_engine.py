@@ -174,7 +174,7 @@ def test_rules_resolved_elsewhere_govern_card_by_card():
 
 def test_a_resolved_rule_that_may_not_govern_is_an_error_and_not_a_guess():
     cards = frame_of([a_card()]).with_columns(rule_id=pl.lit(2))
-    with pytest.raises(ValueError, match=r"may not govern: \[2\]"):
+    with pytest.raises(ValueError, match=r"may not price cards: \[2\]"):
         price(cards, [AT_MARKET, a_rule(id=2, state="draft")], SELLER, NOW)
 
 
@@ -804,10 +804,10 @@ def test_a_receipt_with_an_earlier_source_refused_says_why():
 @pytest.mark.parametrize(
     ("card", "said"),
     [
-        ({}, "The price is 10.00 already."),
+        ({}, "The price is already 10.00."),
         ({"market": 120_000}, "The price changes from 10.00 to 12.00."),
         ({"current_price": None}, "The first price is 10.00."),
-        ({"current_price": 100_050}, "The price stays at 10.005: 10.00 is no large enough move."),
+        ({"current_price": 100_050}, "The price stays at 10.005: 10.00 is too small a move."),
     ],
 )
 def test_the_last_step_says_what_becomes_of_the_price(card, said):
@@ -819,12 +819,12 @@ def test_the_last_step_says_what_becomes_of_the_price(card, said):
     [
         ({}, {}, "10.00 needs no rounding."),
         ({}, {"market": 100_049}, "10.0049 is 10.00 in whole cents."),
-        ({"rounding": "x99"}, {}, "10.00 goes up to the ending x99: 10.99."),
-        ({"ceiling": 99_990}, {}, "9.999 becomes 9.99, the most that ceiling and cap allow."),
+        ({"rounding": "x99"}, {}, "10.00 rounds up to end in x99: 10.99."),
+        ({"ceiling": 99_990}, {}, "9.999 becomes 9.99, the most the ceiling and cap allow."),
         (
             {"floor": 120_010},
             {},
-            "12.001 becomes 12.01, the least that floor, cap and Direct minimum allow.",
+            "12.001 becomes 12.01, the least the floor, cap and Direct minimum allow.",
         ),
     ],
 )
@@ -841,7 +841,7 @@ def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said)
             {"never_lower": True, "adjust_bp": -500},
             "9.50 is below the current price, and the rule never lowers 10.00.",
         ),
-        ({"adjust_bp": -10_000}, "0.00 is below the least that the marketplace takes, 0.01."),
+        ({"adjust_bp": -10_000}, "0.00 is below the marketplace's minimum, 0.01."),
     ],
 )
 def test_a_bound_is_told_in_words(rule, said):
@@ -851,9 +851,9 @@ def test_a_bound_is_told_in_words(rule, said):
 @pytest.mark.parametrize(
     ("floor", "said"),
     [
-        (None, "Sale “Sale” takes 10 % off 10.00: 9.00."),
-        (95_000, "Sale “Sale” takes 10 % off 10.00, but not below its floor of 9.50."),
-        (120_000, "10.00 is below the floor of sale “Sale”, 12.00."),
+        (None, "Promotion “Sale” takes 10% off 10.00: 9.00."),
+        (95_000, "Promotion “Sale” takes 10% off 10.00, but not below its floor of 9.50."),
+        (120_000, "10.00 is below the floor of promotion “Sale”, 12.00."),
     ],
 )
 def test_a_sale_is_told_with_its_floor(floor, said):
@@ -869,10 +869,7 @@ def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
     steps = sentences.explain(
         price(cards, [rule], direct, NOW).row(0, named=True), Run([rule], direct, NOW)
     )
-    assert (
-        steps[11]["summary"]
-        == "2.50 is in the gap of the fees, but the ceiling is below its end, 2.73."
-    )
+    assert steps[11]["summary"] == "2.50 is in a fee gap, but the ceiling is below its end, 2.73."
 
 
 def test_explaining_needs_the_rules_of_the_run():

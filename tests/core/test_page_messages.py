@@ -20,20 +20,20 @@ PAGES = Path(messages.__file__).parent
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (message("draft_saved"), "The draft is saved."),
-        (message("drafts_made", 1), "1 draft is made."),
-        (message("drafts_made", 2_000), "2,000 drafts are made."),
-        (message("drafts_made", 0), "0 drafts are made."),
-        (message("copies_put", 1, Place(3, 12)), "1 copy lies in 3-12 now."),
+        (message("draft_saved"), "Draft saved."),
+        (message("drafts_made", 1), "1 draft created."),
+        (message("drafts_made", 2_000), "2,000 drafts created."),
+        (message("drafts_made", 0), "0 drafts created."),
+        (message("copies_put", 1, Place(3, 12)), "1 copy is now in 3-12."),
         (
             message("many_put", 5, Place(1, 2), Place(1, 3)),
-            "5 copies lie in 1-2 to 1-3.",
+            "5 copies are now in 1-2 to 1-3.",
         ),
         (
             together(message("list_added", 2), message("list_had", 1)),
-            "2 cards are new on the list. 1 of the selected stood there already.",
+            "2 cards added to the list. 1 of the selected was already on it.",
         ),
-        (message("phone_surplus", 1), "1 of it is not wanted any more: put it back to its place."),
+        (message("phone_surplus", 1), "1 is no longer needed: put it back in its place."),
     ],
 )
 def test_a_message_is_a_code_with_values_and_reads_as_a_sentence(given, said):
@@ -79,7 +79,7 @@ def test_nothing_of_an_address_is_said_but_numbers_and_places(text):
 def test_refusals_are_counted_by_their_kind():
     problems = [errors.NotFound("x"), errors.NotFound("y"), errors.MutexHeld("z")]
     assert sentences(together(*left(problems))) == (
-        "2 wait no more. 1 could not be decided; the page says what holds it."
+        "2 no longer need review. 1 could not be decided. The page shows what is holding it."
     )
 
 

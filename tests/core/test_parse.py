@@ -17,16 +17,10 @@ from hypothesis import strategies as st
 
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import price_updates_csv
-from cardsync.inventory.parse import (
-    FRAME_COLUMNS,
-    Parsed,
-    ProductLines,
-    every_rejected,
-    parse,
-    read_price,
-)
+from cardsync.inventory.parse import FRAME_COLUMNS, Parsed, ProductLines, every_rejected, parse
+from cardsync.inventory.price_file import price_updates_csv
 from cardsync.inventory.rejected_rows import rejected_csv
+from cardsync.inventory.typed_cells import read_price
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 PRICES = ("market", "direct_low", "low_with_shipping", "low", "price")
@@ -264,7 +258,7 @@ def test_missing_extra_and_reordered_columns():
     ("data", "says"),
     [
         (b"", "line 1"),
-        (b"a,b\n1,2\n", "line 1 is no usable header"),
+        (b"a,b\n1,2\n", "line 1 is not a usable header"),
         (HEADER_ONLY, "no data row"),
         (b"\xef\xbb\xbf" + HEADER_ONLY + b"\r\n\r\n", "no data row"),
         (b"x" * 40_000_000, "line 1 is longer"),

@@ -100,13 +100,17 @@ RULE = {"5": {"name": "R", "floor": None}}
         ({"rules": RULE}, {"rules": {"5": {"name": "R", "floor": "1.00"}}}, "floor was nothing"),
         ({"rules": RULE}, {}, "Rule 5 “R” is gone."),
         ({"order": [1, 2]}, {"order": [2, 1]}, "their order have changed"),
-        ({"pins": {"7": None}}, {"pins": {"7": "2.00"}}, "was not pinned and is pinned at 2.00"),
+        (
+            {"pins": {"7": None}},
+            {"pins": {"7": "2.00"}},
+            "was not pinned and is now pinned at 2.00",
+        ),
         ({"lists": {"3": {"name": "A", "cards": 1}}}, {}, "List 3 “A” is gone."),
-        ({}, {"lists": {"3": {"name": "A", "cards": 1}}}, "made meanwhile"),
+        ({}, {"lists": {"3": {"name": "A", "cards": 1}}}, "created in the meantime"),
         (
             {"lists": {"3": {"name": "A", "cards": 1}}},
             {"lists": {"3": {"name": "A", "cards": 2}}},
-            "with 1 cards and is “A” with 2",
+            "with 1 cards and is now “A” with 2",
         ),
     ],
 )
@@ -123,7 +127,7 @@ def test_what_a_plan_builds_on_is_told_where_it_differs(was, now, words):
         (Size(cards=10, before=100_900, after=90_000), None),
         (Size(cards=10, before=102_000, after=90_000), "listed value would change by -1.20"),
         (Size(cards=11, before=100_000, after=90_000), "11 cards"),
-        (Size(cards=10, before=100_000, after=90_000, under_market=1), "under 1 %"),
+        (Size(cards=10, before=100_000, after=90_000, under_market=1), "under 1%"),
     ],
 )
 def test_a_change_of_another_size_is_drift(now, words):

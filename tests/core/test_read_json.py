@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Any, str]] = {
         {},
         "cards: is missing; it must be a list of 1 to 3 objects",
     ),
-    "an id that is missing": ({"cards": [{}]}, "cards[0].id: is missing; it must be an id"),
+    "an id that is missing": ({"cards": [{}]}, "cards[0].id: is missing; it must be an ID"),
     "no list": ({"cards": {}}, "cards: must be a list of 1 to 3 objects, not an object"),
     "too few": ({"cards": []}, "cards: must be a list of 1 to 3 objects"),
     "too many": ({"cards": [{"id": 1}] * 4}, "cards: must be a list of 1 to 3 objects"),
@@ -92,9 +92,9 @@ CASES: dict[str, tuple[Any, str]] = {
         "cards[0].x` - at `$.cards[99999999999999]: is not a field",
     ),
     "an endless field": (a_card(**{"x" * 900: 1}), f"cards[1].{'x' * 60}: is not a field"),
-    "no id": (a_card(id="2"), "cards[1].id: must be an id, not a text"),
-    "an id beyond all": (a_card(id=2**63), "cards[1].id: must be an id"),
-    "no whole number": (
+    "no id": (a_card(id="2"), "cards[1].id: must be an ID, not a text"),
+    "an id beyond all": (a_card(id=2**63), "cards[1].id: must be an ID"),
+    "not a whole number": (
         a_card(size=1.5),
         "cards[1].size: must be a whole number from 1 to 5,000, not a number with decimals",
     ),
@@ -110,7 +110,10 @@ CASES: dict[str, tuple[Any, str]] = {
     "too small": (a_card(low=0), "cards[1].low: must be a number above 0"),
     "too long": (a_card(name="Snivyy"), "cards[1].name: must be a text of 1 to 5 characters"),
     "empty": (a_card(name=""), "cards[1].name: must be a text of 1 to 5 characters"),
-    "no text": (a_card(name=5), "cards[1].name: must be a text of 1 to 5 characters, not a number"),
+    "not text": (
+        a_card(name=5),
+        "cards[1].name: must be a text of 1 to 5 characters, not a number",
+    ),
     "an unknown word": (
         a_card(state="shiny"),
         "cards[1].state: must be one of active, all, gone, not 'shiny'",
@@ -161,7 +164,7 @@ def test_a_value_that_does_not_fit_is_refused_by_field_and_reason(case):
     ("given", "shape", "said"),
     [
         ([], Card, "rule: must be an object, not a list"),
-        ({"id": "1"}, Card, "rule.id: must be an id, not a text"),
+        ({"id": "1"}, Card, "rule.id: must be an ID, not a text"),
         ([1, "2"], list[int], "rule[1]: must be a whole number, not a text"),
         ("ad", Literal["add", "rename"], "rule: must be one of add, rename, not 'ad'; did you mean add?"),
         ({"op": "delete"}, Add | Rename, "rule.op: must be one of add, rename, not 'delete'"),

@@ -5,6 +5,7 @@ person would hesitate; hostile pages end in time.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from cardsync import limits
 from cardsync.repairs import snippet
 from cardsync.repairs.label_words import alike, distinctive, likeness, named, words
-from cardsync.repairs.lost_element import wanted
+from cardsync.repairs.lost_element import seen_of, wanted
 from cardsync.repairs.meanings import turns
 from cardsync.repairs.propose_selector import Gone, Lost, Proposal, propose
 
@@ -126,6 +127,33 @@ FOUND = [
      'button[name="exportOrders"]', "fetch_orders", "m1"),
     ("the only input for a file", '<p>Drop it here <input type="file" class="dz" id="f7"></p>',
      'input[type="file"][name="csvUpload"]', "choose_file", "f7"),
+    ("the page's topic explains the rest",
+     '<h1>Your orders</h1><button id="s1">Search orders</button>',
+     'button:has-text("Search")', "search", "s1"),
+    ("an address that stayed",
+     '<a href="/imports">Reports</a><a href="/imports/7/report.csv" id="r1">Save as a file</a>',
+     'a[href="/imports/3/report.csv"]:has-text("Download report")', "download_report", "r1"),
+    ("a figure by its term",
+     ('<dl><dt>Accepted rows</dt><dd id="a1">41</dd><dt>Rejected rows</dt><dd>2</dd></dl>'
+      "<button>Accept all rows</button>"),
+     'dd#rows-accepted:has-text("40")', "read_rows_accepted", "a1"),
+    ("its old name in brackets",
+     ('<label for="g1">Game (product line)</label><select id="g1" name="game"></select>'
+      '<label for="g2">Set</label><select id="g2" name="set"></select>'),
+     "select#product-line", "choose_product_line", "g1"),
+    ("the end of a span of days",
+     '<label>From <input type="date" id="d1"></label><label>To <input type="date" id="d2"></label>',
+     'input[name="to"]', "fill_to", "d2"),
+    ("a text, and not what it is in",
+     '<div class="card">40 <b id="n1">40</b> accepted</div><p id="p1">Accepted</p>',
+     'p#accepted:has-text("Accepted")', "read_accepted", "p1"),
+    ("the one of several alike whose name says more",
+     ('<button data-id="sleeves" id="c1">Add to cart</button>'
+      '<button data-id="backpack" id="c2">Add to cart</button>'),
+     '#add-to-cart-backpack:has-text("Add to cart")', "add_backpack_to_cart", "c2"),
+    ("a figure inside of its text",
+     '<p>Balance <b id="b1">1,900.00</b></p><a href="/balance">Balance</a>',
+     'strong#balance:has-text("1,840.20")', "read_balance", "b1"),
     ("rows outside a table", "<tr><td>A</td><td><button>Delete card</button></td></tr>",
      "text=Delete card", "delete", "Delete card"),
 ]  # fmt: skip
@@ -188,6 +216,31 @@ GONE = [
      "#export", "export"),
     ("another kind of file", '<button id="export-pdf">Export PDF</button>',
      'button#export-csv:has-text("Export CSV")', "export"),
+    ("only its act is left, beside its thing",
+     "<button>Add</button><button>Delete element</button>",
+     'button:has-text("Add element")', "add_element"),
+    ("only a file of it is left, in a menu",
+     ('<h1>Refunds</h1><details open><summary>Export</summary>'
+      '<button formaction="/refunds/export">Refunds (CSV)</button></details>'),
+     'button#refunds-search:has-text("Show refunds")', "show_refunds"),
+    ("only what was beside it is left", '<a href="/files/menu.pdf">PDF</a>',
+     ':has-text("menu pdf") a[href="/files/menu.csv"]:has-text("CSV")', "download_csv"),
+    ("only a button of its words is left", "<button>Import report</button>",
+     'h1:has-text("Import report")', "read_report_title"),
+    ("only the page of its thing is left",
+     '<a href="/stock">Stock</a><h1>Stock</h1><a href="/stock/list/delete">Delete stock list</a>',
+     'input[type="submit"][value="Show stock"]', "show_stock"),
+    ("only the page above is left", '<a href="/stock">Stock</a>',
+     'a[href="/stock/list.csv"]', "download_stock_list"),
+    ("only words that most controls have are left",
+     ('<a href="/payouts">Payouts</a><a href="/help/payouts">Help with payouts</a>'
+      "<button>Cancel payout</button>"),
+     'button:has-text("Request payout")', "request_payout"),
+    ("another thing is in its place",
+     '<button>Export invoices</button><a href="/invoices/report">Invoice report</a>',
+     'a[href="/payouts/tax.pdf"]:has-text("Tax report")', "download_tax_report"),
+    ("only a link of a text that was read is left", '<a href="/balance">Balance</a>',
+     "#balance", "read_balance"),
     ("an empty page", "", "#export", "export"),
     ("no markup", "Export CSV", "#nothing", "x"),
 ]  # fmt: skip
@@ -226,6 +279,52 @@ def test_what_was_seen_of_it_says_more_than_its_selector():
     found = propose(page, Lost(before.selector, "export", before.seen))
     assert isinstance(found, Proposal)
     assert found.selector == "#liveExport"
+
+
+SELF = (
+    '<nav><a href="/cards/add" id="n1">Add card</a></nav>'
+    '<form><button id="b1">Add a card</button></form>'
+)
+
+
+def test_a_link_to_the_page_itself_is_not_what_a_step_pressed():
+    lost = Lost("#add-card-button", "add_card")
+    assert isinstance(propose(SELF, lost), Gone)
+    for url in ("https://m.example/cards/add", "https://m.example/cards/add?id=7"):
+        found = propose(SELF, replace(lost, page_url=url))
+        assert isinstance(found, Proposal)
+        assert found.selector == "#b1"
+    # A workflow may have opened the page by it.
+    link = Lost('a[href="/cards/add"]:has-text("Add card")', "open_add_card")
+    page = SELF.replace("Add a card", "Save")
+    found = propose(page, replace(link, page_url="https://m.example/cards/add"))
+    assert isinstance(found, Proposal)
+    assert found.selector == "#n1"
+
+
+def test_the_navigation_is_not_where_a_button_of_the_page_was():
+    before = '<nav><a href="/import">Import</a></nav><a href="/import" class="b">Import a file</a>'
+    page = snippet.read(before)
+    [at] = page.selected("a.b")
+    now = '<nav><a href="/import">Import files</a></nav><a href="/import" id="k9">Import files</a>'
+    assert isinstance(propose(now, Lost("a.b", "import_file")), Gone)
+    found = propose(now, Lost("a.b", "import_file", seen_of(page, at)))
+    assert isinstance(found, Proposal)
+    assert found.selector == "#k9"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "tag"), [("autocomplete=one-time-code", "input"), ('rel=next href="?p=2"', "a")]
+)
+def test_a_standard_use_identifies_what_is_called_anything(attribute, tag):
+    page = snippet.read(f"<{tag} {attribute} id=old>Abc</{tag}>")
+    [at] = page.selected("#old")
+    now = f'<{tag} {attribute} id="other">→</{tag}><{tag} id="third">Xyz</{tag}>'
+    found = propose(now, Lost("#old", "step_3", seen_of(page, at)))
+    assert isinstance(found, Proposal)
+    assert found.selector == "#other"
+    twice = now.replace('id="third"', f'id="third" {attribute}')
+    assert isinstance(propose(twice, Lost("#old", "step_3", seen_of(page, at))), Gone)
 
 
 def test_what_somebody_wrote_into_a_field_is_not_remembered():

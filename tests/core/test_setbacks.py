@@ -104,7 +104,7 @@ def test_it_ends_by_count_and_age_together(times, age, ends):
     if ends:
         assert decided.why == (
             "given up after 31 attempts in 24 hours: the database or the object store did"
-            " not answer"
+            " not respond"
         )
 
 

@@ -9,16 +9,9 @@ from decimal import Decimal
 
 import pytest
 
-from cardsync.today.conditions import (
-    Facts,
-    FailedTask,
-    Pull,
-    Some,
-    Waiting,
-    conditions,
-    same_days_before,
-    ship_by,
-)
+from cardsync.sync.persons_turn import KINDS, Turn
+from cardsync.today.conditions import conditions, same_days_before, ship_by
+from cardsync.today.shop_facts import Facts, FailedTask, Pull, Some, Waiting
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -53,6 +46,8 @@ CASES = [
     ({"agent_seen_at": NOW - HOUR}, []),
     ({"agent_seen_at": NOW - 2 * HOUR}, [("agent_silent", "warn")]),
     ({"agent_seen_at": NOW - DAY}, [("agent_silent", "bad")]),
+    ({"turn": Turn("sign_in", None, NOW)}, [("your_turn", "bad")]),
+    ({"turn": Turn("paused", None, NOW)}, [("your_turn", "info")]),
     ({"failed_cycles": Some(1, NOW)}, [("sync_failing", "warn")]),
     ({"rejected_listings": Some(1, NOW)}, [("listings_rejected", "warn")]),
     ({"unanswered_listings": Some(1, NOW)}, [("listings_unanswered", "warn")]),
@@ -61,6 +56,7 @@ CASES = [
     ({"idle_rules": ("a", "b")}, [("rules_never_match", "info")]),
     ({"dropped": Some(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),
     ({"unpaid": True}, [("plan_unpaid", "warn")]),
+    ({"backup": "The last backup failed: no room"}, [("backup_wrong", "bad")]),
     ({"past_due": True}, [("payment_past_due", "bad")]),
     ({"fresh": True}, [("set_up_unfinished", "info")]),
     ({"deletion": (NOW - DAY, NOW + DAY)}, [("account_to_be_deleted", "bad")]),
@@ -79,7 +75,10 @@ def test_a_condition_holds_as_long_as_its_facts(facts, expected):
 
 @pytest.mark.parametrize(("facts", "expected"), CASES)
 def test_staff_see_what_they_may_do(facts, expected):
-    shown = {"orders_to_pull", "pull_under_way", "agent_silent", "sync_failing", "cards_dropped"}
+    shown = {
+        "orders_to_pull", "pull_under_way", "agent_silent", "your_turn", "sync_failing",
+        "cards_dropped",
+    }  # fmt: skip
     assert held(owner=False, **facts) == [one for one in expected if one[0] in shown]
 
 
@@ -124,9 +123,20 @@ def test_a_pull_says_how_far_it_is():
     assert (one.label, one.path, one.count) == ("Continue the pull", "/pulls/1", 4)
     late = told._replace(pulled=3, left=Some(1, NOW, Decimal(2), NOW))
     [one] = conditions(Facts(NOW, pull=late), owner=False)
-    assert one.sentence == "Pull 1: 3 of 4 orders pulled; the oldest is past its shipping deadline."
+    assert one.sentence == "Pull 1: 3 of 4 orders pulled. The oldest is past its shipping deadline."
     [one] = conditions(Facts(NOW, pull=Pull(1, 1, 1, Some(0, NOW))), owner=False)
     assert (one.sentence, one.label) == ("Pull 1: 1 of 1 order pulled.", "Complete the pull")
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_each_turn_says_what_to_do_and_where(kind):
+    [one] = conditions(Facts(NOW, turn=Turn(kind, "market.example", NOW)), owner=False)
+    begin, how = one.sentence.split(" (market.example). ")
+    assert begin.startswith("Your turn: ")
+    assert how.endswith(".")
+    assert (one.since, one.path) == (NOW, "/today#sync")
+    [other] = conditions(Facts(NOW, turn=Turn(kind, None, NOW)), owner=False)
+    assert other.sentence == f"{begin}. {how}"
 
 
 def test_one_and_many_read_well():

@@ -102,13 +102,11 @@ def test_presets_made_from_now_on_rise():
 
 def test_the_step_tells_listing_source_and_age():
     step = told("undercut", low=120_000)
-    assert (
-        step["summary"] == "The lowest listing, 12.00, stands above 10.00: 5 % under it is 11.40."
-    )
+    assert step["summary"] == "The lowest listing, 12.00, is above 10.00: 5% under it is 11.40."
     assert (step["lowest_listing"], step["listing_source"]) == ("12.00", "low")
     assert step["listing_observed_at"] == "2026-11-21T08:00:00Z"
     said = told("undercut", low=100_000)["summary"]
-    assert said == "10.00 stands: the lowest listing, 10.00, is not above it."
+    assert said == "10.00 stays: the lowest listing, 10.00, is not above it."
     plain = replace(RULE, undercut_up_bp=None)
     assert told("undercut", plain)["summary"] == "The rule does not rise to the lowest listing."
 
@@ -188,7 +186,7 @@ def test_the_adder_is_asked_from_the_tracking_threshold_on(market, after):
 
 def test_the_adder_is_told():
     seller = replace(SELLER, shipping_adder=12_700)
-    said = "From 50.00 on, 1.27 is added for the tracked parcel: 61.27."
+    said = "At 50.00 and above, 1.27 is added for tracked shipping: 61.27."
     assert told("shipping_adder", RULE, seller, market=600_000)["summary"] == said
     said = "10.00 is below the tracking threshold of 50.00."
     assert told("shipping_adder", RULE, seller)["summary"] == said

@@ -23,7 +23,7 @@ CASES = [
         Held("holdout", 11_000, datetime(2026, 12, 3, tzinfo=UTC)),
         "It is in its rule's hold-out until 2026-12-03; the rule would ask 1.10.",
     ),
-    (Held("cap"), "Its rule holds moves beyond the cap, so the price stays as it is."),
+    (Held("cap"), "Its rule holds moves beyond the cap, so the price stays the same."),
     *(
         (Held("gate", verdict=verdict), f"Its market gate keeps the rule's price. {why}")
         for verdict, why in GATES.items()
@@ -38,7 +38,7 @@ def test_a_reason_has_its_sentence(held, sentence):
 
 def test_each_reason_has_one_word_on_pages():
     words = {held.reason: HeldShown(held.reason, "", None).word for held, _ in CASES}
-    reviewed = dict.fromkeys(("rise", "drop", "first_price"), "held for review")
+    reviewed = dict.fromkeys(("rise", "drop", "first_price"), "needs review")
     assert words == reviewed | {"holdout": "hold-out", "cap": "held by cap", "gate": "held by gate"}
 
 

@@ -14,7 +14,7 @@ from tests.system.processes import UPLOADED, Server, until
 
 from builders import read_csv
 
-ROWS = 1000
+ROWS = 500
 FILES = inventory(ROWS), inventory(ROWS, 2)
 NAMED = [int(row["TCGplayer Id"]) for row in read_csv(FILES[1])]
 OPEN = "SELECT 1 FROM upload WHERE seller_id = %(seller)s AND state IN ('queued', 'processing')"
@@ -100,9 +100,9 @@ class Import(Work):
 
     def is_right(self, taken: dict[str, Any]) -> None:
         reports = [upload["report"] for upload in taken["uploads"]]
-        assert all(report["changed"] > 100 for report in reports)
+        assert all(report["changed"] > 50 for report in reports)
         assert reports[1]["gone"] > 50
-        assert len(taken["observations"]) > 250
+        assert len(taken["observations"]) > 125
 
 
 LEFT = """

@@ -256,6 +256,7 @@ def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(
     server.process.wait(60)
 
 
+@pytest.mark.soak
 def test_a_signal_right_behind_the_fork_ends_the_worker_too() -> None:
     """The moment between the fork and the worker's own handlers is short: tried often, with the
     hooks of a web process.

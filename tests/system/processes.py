@@ -230,6 +230,7 @@ class Server:
             "RATE_LIMIT_SYNC_REQUEST": "100000/min",
             # A key stands in for the member who sets up a test's prices.
             "PRICE_WRITE_LIMITS": "false",
+            "DAILY_BACKUPS": "false",
             **settings,
         }
         clean = {

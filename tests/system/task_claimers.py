@@ -52,7 +52,7 @@ async def product(url: str) -> AsyncIterator[Take]:
         async def take(seller_id: int, key_id: int) -> int | None:
             caller = await caller_of(database, seller_id, key_id)
             claimed = await claim(database, caller, None, None, 1, clock.now(), settings)
-            for task in claimed:
+            for task in claimed.tasks:
                 async with database.tenant(seller_id) as session:
                     outcome = Outcome("completed", task.claim_token)
                     await end_claim(session, caller, task.id, outcome, clock.now())

@@ -23,6 +23,7 @@ from browsers import signed_in
 from builders import a_csv, a_row, an_order
 from cardsync.cli import program
 from cardsync.database.urls import libpq_url
+from packs_builder import LOCALE, MARKET, a_pack
 
 # The command, what it is given, and a text that it prints. The commands of a step run side by side;
 # what they print as JSON is known to the steps after.
@@ -43,6 +44,7 @@ STEPS = [
             "{folder}/build --product agent --version 9.0 --platform a/b --key-file {key_file} --json",
             "download_url",
         ),
+        "workflow publish": ("{folder}/pack.json --key-file {key_file} --json", '"version": 1'),
     },
     {
         "seller show": ("{seller_id}", "store_name +Shop"),
@@ -53,6 +55,7 @@ STEPS = [
         "operator list": ("", "{address}"),
         "credits history": ("{seller_id}", "balance 3"),
         "release list": ("", "9.0"),
+        "workflow list": ("", f"{MARKET} +{LOCALE}.* published"),
     },
     {
         "key revoke": ("{key_id}", "is revoked"),
@@ -60,6 +63,7 @@ STEPS = [
         "token revoke": ("{token_id}", "is revoked"),
         "operator remove": ("{address}", "no operator any more"),
         "release kill": ("9.0 --product agent", "is killed"),
+        "workflow kill": (f"{MARKET} {LOCALE} 1", "is killed"),
     },
     {
         "member remove": ("{member_id}", "is removed"),
@@ -122,6 +126,7 @@ async def test_every_admin_command_works_as_a_process_of_its_own(
         "CARDSYNC_DATA_DIR": str(settings.data_dir),
     }
     (tmp_path / "build").write_bytes(b"an agent")
+    (tmp_path / "pack.json").write_text(json.dumps(a_pack()))
     known: dict[str, Any] = {
         "folder": tmp_path,
         "address": "ada.of.commands@example.invalid",

@@ -96,6 +96,7 @@ def test_prices_go_up_and_back_and_the_server_hears_of_both(server: Server, tmp_
     assert (again.returncode, state()) == (0, "applied")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -118,6 +119,7 @@ def test_a_file_that_is_none_is_told_in_one_sentence(
     assert told.stderr.count("\n") == (0 if sentence is None else 1)
 
 
+@pytest.mark.soak
 def test_a_refused_key_is_told_in_one_sentence(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "prices.csv"
     file.write_text(HEAD + "1,0.10\n")

@@ -28,7 +28,7 @@ PAGES = {
     "nested": f"<main><div><section><p>{OTHER}</p><span>{BUTTON.format('data-testid=export')}</span>"
     "</section></div></main>",
 }
-GONE = "<main><h1>Pricing</h1><p>There is nothing here.</p></main>"
+GONE = "<main><h1>Pricing</h1><p>Not found.</p></main>"
 
 
 def looking_at(page: str) -> Callable[[str], str]:
@@ -57,6 +57,7 @@ def corrections(seller: Seller) -> list[tuple[str, int]]:
     return [(row["state"], row["failures"]) for row in rows]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("change", PAGES)
 def test_a_button_that_is_elsewhere_is_found_and_confirmed(
     server: Server, tmp_path: Path, change: str
@@ -69,6 +70,7 @@ def test_a_button_that_is_elsewhere_is_found_and_confirmed(
     assert corrections(seller) == [("verified", 0)]
 
 
+@pytest.mark.soak
 def test_a_button_that_is_gone_is_told_as_gone(server: Server, tmp_path: Path) -> None:
     seller = server.seller()
     with pytest.raises(NotFound, match=r"button#export finds nothing; no repair: "):
@@ -76,6 +78,7 @@ def test_a_button_that_is_gone_is_told_as_gone(server: Server, tmp_path: Path) -
     assert corrections(seller) == []
 
 
+@pytest.mark.soak
 def test_a_repair_that_does_not_work_is_told_and_never_proposed_after_three(
     server: Server, tmp_path: Path
 ) -> None:
@@ -89,6 +92,7 @@ def test_a_repair_that_does_not_work_is_told_and_never_proposed_after_three(
         found(its, PAGES["moved"])
 
 
+@pytest.mark.soak
 def test_what_a_repair_came_to_outlives_an_outage(server: Server, tmp_path: Path) -> None:
     seller = server.seller()
     correction = repairs(seller, tmp_path)._client.heal(
@@ -161,6 +165,7 @@ def test_the_agents_step_goes_on_with_a_repair(shop: Shop) -> None:
     assert corrections(shop.seller) == [("verified", 0)]
 
 
+@pytest.mark.soak
 def test_the_agents_step_fails_with_the_reason_and_what_waits_is_sent_at_the_next_start(
     shop: Shop,
 ) -> None:

@@ -21,6 +21,7 @@ from tests.system.shop_with_pages import NOW, Shop, a_shop_with_pages
 from tests.system.test_pages_in_browser import a_window
 from tests.system.test_phones_pull import a_phone, pull_if_shown, shown
 
+import soak
 from builders import an_order
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def newest_run(http: httpx.Client) -> dict[str, Any]:
     return found
 
 
+@soak.night
+@pytest.mark.soak
 def test_a_whole_day(browser: Browser, shop: Shop) -> None:
     numbers = a_night(shop)
     with a_window(browser, shop) as page:
@@ -111,7 +114,7 @@ def morning(page: Page) -> None:
     page.goto("/today")
     work = page.get_by_role("list").filter(has_text="pull").first
     work.wait_for()
-    page.get_by_role("button", name="Confirm").first.wait_for()
+    page.get_by_role("link", name="Review the run").wait_for()
 
 
 def a_cover(page: Page) -> str:
@@ -122,7 +125,7 @@ def a_cover(page: Page) -> str:
     page.get_by_role("button", name=f"Open a pull of {ORDERS} orders").click()
     page.get_by_role("button", name="Cover sheet for phones").first.click()
     link = page.get_by_role("link", name="Open the queue on this device")
-    assert link.count() == 1
+    link.wait_for()
     return str(link.get_attribute("href"))
 
 
@@ -142,15 +145,15 @@ def pulled_on_two_phones(browser: Browser, page: Page, link: str) -> None:
             )
     assert {shown(phone) for phone in phones} == {ORDERS - 1}
     for phone in phones:
-        phone.get_by_text("Every card of this game is done.").wait_for()
+        phone.get_by_text("Every card in this game is done.").wait_for()
         assert "Morning" not in phone.content()
         phone.context.close()
     page.get_by_role("link", name="Back to the pull").click()
-    page.get_by_role("heading", name="Orders, in the order of the way").wait_for()
+    page.get_by_role("heading", name="Orders in walking order").wait_for()
     page.reload()
     assert page.get_by_text("a card is missing").count() == 1
     page.get_by_role("button", name=re.compile("Complete")).click()
-    page.get_by_text("The pull is completed.").wait_for()
+    page.get_by_text("Pull completed.").wait_for()
     page.goto("/cards?search=is:audit")
     assert page.locator("[data-rows] tr").count() >= 1
 
@@ -159,13 +162,14 @@ def shipped(page: Page, numbers: list[str]) -> None:
     page.goto(f"/orders?search={numbers[3]}")
     page.locator("[data-rows] th a").first.click()
     page.get_by_role("button", name="Mark shipped").click()
-    page.get_by_role("button", name="Not shipped after all").wait_for()
+    page.get_by_role("button", name="Mark not shipped").wait_for()
 
 
 def reviewed(page: Page, shop: Shop) -> None:
     page.goto("/today")
-    page.get_by_role("button", name="Confirm").first.click()
-    page.locator(".notice.good").wait_for()
+    page.get_by_role("link", name="Review the run").click()
+    page.get_by_role("button", name="Confirm").click()
+    page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
     with shop.seller.http() as http:
         eventually(lambda: newest_run(http)["state"] == "completed", "the run that was confirmed")
 
@@ -174,14 +178,14 @@ def a_rule_changed(page: Page, shop: Shop) -> None:
     page.goto("/pricing")
     page.get_by_role("link", name="Leap").first.click()
     draft = page.locator("#draft")
-    draft.get_by_text("Selects").wait_for()
+    draft.get_by_text("Matches", exact=True).wait_for()
     before = draft.inner_text()
-    page.get_by_label("Per cent above or under").fill("12")
+    page.get_by_label("Percent above or under").fill("12")
     page.wait_for_function(
         "before => document.getElementById('draft').innerText !== before", arg=before
     )
     page.get_by_role("button", name="Save", exact=True).click()
-    page.locator(".notice.good").wait_for()
+    page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
     page.goto("/pricing/runs")
     with shop.seller.http() as http:
         last = newest_run(http)["id"]
@@ -199,7 +203,7 @@ def rolled_back(page: Page, shop: Shop) -> None:
     with shop.seller.http() as http:
         run = newest_run(http)["id"]
     page.goto(f"/pricing/runs/{run}")
-    page.get_by_role("link", name="Roll it back").click()
+    page.get_by_role("link", name="Roll back").click()
     button = page.get_by_role("button", name=re.compile(r"Roll back \d"))
     button.wait_for()
     assert page.locator("[data-rows] tr").count() >= 1
@@ -214,13 +218,14 @@ def a_box_counted(page: Page) -> None:
     seen = page.locator("input[name^=seen-]")
     for n in range(seen.count()):
         seen.nth(n).fill("1" if n == 0 else "2")
-    page.get_by_role("button", name="Note what is seen").click()
-    page.get_by_role("button", name="Settle, unseen cards stay").click()
+    page.get_by_role("button", name="Record what you saw").click()
+    page.get_by_role("button", name="Finish, unseen cards stay").click()
     page.get_by_text("settled").first.wait_for()
     figures = page.locator("dl.figures").inner_text()
     assert re.search(r"Wrong\s+1\b", figures), figures
 
 
+@pytest.mark.soak
 def test_a_mark_reaches_the_streams_of_both_processes_within_a_second(shop: Shop) -> None:
     """A page may listen at another process than the one that takes the mark."""
     server = shop.seller.server
@@ -249,6 +254,7 @@ def listened(links: list[str], item: int, processes: int, server: Server) -> flo
     return max(waits)
 
 
+@pytest.mark.soak
 def test_a_rule_is_dragged_by_the_mouse(browser: Browser, shop: Shop) -> None:
     with shop.seller.http() as http:
         body = {"name": "Dragged", "query": "qty>100000", "price_source": "market"}

@@ -146,6 +146,7 @@ def test_a_slow_body_is_answered_and_its_connection_ended(server: Server, seller
     assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
+@pytest.mark.soak
 def test_a_body_that_drips_is_ended_while_it_drips(server: Server, seller: Seller) -> None:
     began = time.monotonic()
     with connected(server) as connection, suppress(OSError):

@@ -94,6 +94,17 @@ def found(page: Page) -> list[Any]:
     return [*page.evaluate(VIOLATIONS), *page.evaluate(OVERFLOWING)]
 
 
+def settled(page: Page) -> None:
+    """Wait for the parts that a page asks for once it is there: an idle network takes half a second
+    more of each page.
+    """
+    from playwright.sync_api import expect
+
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(
+        0, timeout=60_000
+    )
+
+
 def look(page: Page, name: str) -> None:
     assert found(page) == [], name
 
@@ -118,7 +129,18 @@ def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
         | {"upload_id": shop.upload_id, "session_id": shop.session_id}
         | {"seller_id": shop.seller.id}
         | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
+        | {"webhook_id": _webhook(page)}
     )
+
+
+def _webhook(page: Page) -> int:
+    known: list[dict[str, int]] = page.request.get("/api/webhooks").json()["webhooks"]
+    if known:
+        return known[0]["id"]
+    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
+    data = {"url": "https://localhost/hook"}
+    made = page.request.post("/api/webhooks", data=data, headers=headers).json()
+    return int(made["webhook"]["id"])
 
 
 def _counted(page: Page, card_id: int) -> int:
@@ -163,10 +185,11 @@ def test_every_page_dialog_and_refusal_can_be_read_and_fits(
             answer = page.goto(path)
             assert answer is not None
             assert answer.status == status, path
-            page.wait_for_load_state("networkidle")
+            settled(page)
             ugly[path] = found(page)
         for name in ("palette", "help", "dialog", "menu", "403"):
-            page.goto("/styleguide")
+            # On a phone the guide's example of a drawer covers the navigation.
+            page.goto("/today" if name == "menu" else "/styleguide")
             OPENED[name](page)
             ugly[name] = found(page)
         page.context.clear_cookies()
@@ -185,17 +208,22 @@ def _by_key(key: str, name: str) -> Callable[[Page], None]:
 
 
 def _menu(page: Page) -> None:
-    menu = page.locator("summary[aria-label=Menu]")
-    if menu.is_visible():
-        menu.click()
+    """The navigation over the page, which a desktop has at its side."""
+    for place in ("header.head", "nav.bar"):
+        button = page.locator(f"{place} button[popovertarget=nav]")
+        if button.is_visible():
+            button.click()
+            page.get_by_role("navigation", name="Pages").get_by_text("Shop").click()
 
 
 def _forged(page: Page) -> None:
     """Send a form with the token of another session."""
     page.goto("/lists")
-    page.get_by_label("A new list").fill("Stolen")
+    page.get_by_label("New list").fill("Stolen")
     page.locator("main input[name=csrf_token]").first.evaluate("e => (e.value = 'another')")
-    page.get_by_role("button", name="Make the list").click()
+    # With a script the refusal would be a notice; here the page of it is looked at.
+    page.locator("main form[method=post]").first.evaluate("e => (e.dataset.reload = '')")
+    page.get_by_role("button", name="Create list").click()
     page.get_by_role("heading", name="Not allowed").wait_for()
 
 
@@ -221,7 +249,7 @@ def test_a_failure_of_ours_can_be_read_and_fits(
             answer = page.goto("/lists")
             assert answer is not None
             assert answer.status == 500
-            page.get_by_text("Something went wrong on our side").wait_for()
+            page.get_by_text("Something went wrong on our end").wait_for()
             look(page, "500")
         finally:
             server.sql("ALTER TABLE card_list_away RENAME TO card_list")
@@ -232,7 +260,7 @@ def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:
     """Sync, a search and its first card onto a list, an order shipped and back."""
     with a_window(browser, shop) as page:
         command(page, "Sync now")
-        page.locator(".notice.good").wait_for()
+        page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
         page.keyboard.press("g")
         page.keyboard.press("c")
         page.wait_for_url("**/cards")
@@ -240,30 +268,31 @@ def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:
         page.keyboard.type("ritual")
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile("search=ritual"))
-        page.get_by_role("list", name="Parts of the search").wait_for()
-        page.wait_for_load_state("networkidle")
+        page.get_by_role("list", name="Search terms").wait_for()
+        settled(page)
         while page.evaluate(FOCUSED) == "search":  # The first Esc may close the completion.
             page.keyboard.press("Escape")
         for key in ("j", "x"):
             page.keyboard.press(key)
         ticked = page.locator("[name=card_ids]:checked")
         assert ticked.count() == 1
-        added = page.get_by_role("button", name="Add to the list")
-        for _ in range(60):  # Shift+Tab reaches it from the row.
-            page.keyboard.press("Shift+Tab")
+        command(page, "Add the selected to a list")
+        added = page.get_by_role("button", name="Add to list")
+        for _ in range(4):  # The menu follows its button.
+            page.keyboard.press("Tab")
             if added.evaluate("e => e === document.activeElement"):
                 break
         outline = added.evaluate("e => getComputedStyle(e).outlineStyle")
         assert outline != "none"
         page.keyboard.press("Enter")
-        page.locator(".notice.good").wait_for()
+        page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
         for key in ("g", "o"):
             page.keyboard.press(key)
         page.wait_for_url("**/orders")
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile(r"/orders/\d+"))
-        for said in ("Mark shipped", "Not shipped after all"):
+        for said in ("Mark shipped", "Mark not shipped"):
             command(page, said)
             page.get_by_role("button", name=said).wait_for(state="detached")
         page.get_by_role("button", name="Mark shipped").wait_for()
@@ -280,31 +309,35 @@ def command(page: Page, name: str) -> None:
 def test_the_work_is_done_without_scripts(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, java_script_enabled=False) as page:
         page.get_by_role("button", name="Sync now").click()
-        page.get_by_text("Requested: a sync of kind").wait_for()
-        page.goto("/cards?search=ritual")
+        page.get_by_text("Sync requested:").wait_for()
+        page.goto("/cards?search=mace")
+        assert not page.get_by_role("button", name="List", exact=True).is_visible()
         page.locator("[name=card_ids]").first.check()
-        page.get_by_role("button", name="Add to the list").click()
-        page.locator(".notice.good").wait_for()
+        page.get_by_role("button", name="List", exact=True).click()
+        page.get_by_role("button", name="Add to list").click()
+        page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
         page.goto("/orders")
         page.locator("[data-rows] th a").first.click()
         page.get_by_role("button", name="Mark shipped").click()
-        page.get_by_role("button", name="Not shipped after all").click()
+        page.get_by_role("button", name="Mark not shipped").click()
         page.get_by_role("button", name="Mark shipped").wait_for()
         page.goto("/settings/shop")
-        page.get_by_label("Name of your store").fill("A store without scripts")
+        page.get_by_label("Store name").fill("A store without scripts")
         page.get_by_role("button", name="Save").click()
         page.get_by_text("Saved.").wait_for()
 
 
+@pytest.mark.soak
 def test_icons_are_drawn(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards")
         page.wait_for_load_state("networkidle")
-        icon = page.locator("header .me .icon use").locator("visible=true").first
+        icon = page.locator("header.head .icon use").locator("visible=true").first
         drawn = icon.evaluate("e => [e.getBBox().width, e.getBBox().height]")
         assert all(side > 10 for side in drawn)
 
 
+@pytest.mark.soak
 def test_cards_are_searched_and_opened_by_keys(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards")
@@ -320,29 +353,43 @@ def test_cards_are_searched_and_opened_by_keys(browser: Browser, shop: Shop) -> 
         page.keyboard.press("Enter")
         assert page.locator("#search").input_value() == "is:foil "
         page.wait_for_url(re.compile(r"/cards\?search=is%3Afoil"))
-        page.get_by_role("list", name="Parts of the search").wait_for()
-        page.keyboard.press("Escape")
-        assert page.locator("#search").input_value() == "is:foil "
+        page.keyboard.press("Enter")
+        page.get_by_role("list", name="Search terms").wait_for()
+        assert page.locator("#search").input_value() == ""
+        page.wait_for_load_state("networkidle")
+        while page.evaluate(FOCUSED) == "search":
+            page.keyboard.press("Escape")
         for key, row in (("j", 0), ("j", 1), ("k", 0)):
             page.keyboard.press(key)
             assert page.locator("[data-rows] tr").nth(row).get_attribute("aria-current") == "true"
-        name = page.evaluate(FOCUSED)
+        name = page.evaluate("() => document.activeElement.querySelector('.name').textContent")
         page.keyboard.press("Enter")
+        page.get_by_role("heading", name=name, level=2).wait_for()
+        page.wait_for_url(re.compile(r"/cards\?search=is%3Afoil&card=\d+"))
+        look(page, "a card beside the table")
+        page.keyboard.press("Escape")
+        page.get_by_role("heading", name=name, level=2).wait_for(state="hidden")
+        for _ in range(2):
+            page.keyboard.press("Enter")
+            page.get_by_role("heading", name=name).wait_for()
         page.get_by_role("heading", name=name, level=1).wait_for()
         page.keyboard.press("Escape")
         page.wait_for_url(re.compile(r"/cards\?search=is%3Afoil"))
 
 
+@pytest.mark.soak
 def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as page:
         page.goto("/cards?search=game:magic&sort=price&direction=desc")
         page.wait_for_load_state("networkidle")
         for key in ("j", "Enter"):
             page.keyboard.press(key)
+        page.locator("#peek").get_by_role("heading", level=2).wait_for()
+        page.keyboard.press("Enter")
         page.wait_for_url(re.compile(r"/cards/\d+"))
         why = page.get_by_role("region", name="Why this price")
         assert why.locator("li").count() > 3
-        receipt = why.locator("summary", has_text="As the last sync saw it")
+        receipt = why.locator("summary", has_text="As of the last sync")
         for _ in range(80):
             page.keyboard.press("Tab")
             if receipt.evaluate("e => e === document.activeElement"):
@@ -351,6 +398,7 @@ def test_why_a_card_asks_its_price_is_read_by_keys(browser: Browser, shop: Shop)
         assert receipt.evaluate("e => e.parentElement.open")
 
 
+@pytest.mark.soak
 def test_a_completion_is_closed_by_escape_and_taken_in_the_middle(
     browser: Browser, shop: Shop
 ) -> None:
@@ -373,6 +421,7 @@ def test_a_completion_is_closed_by_escape_and_taken_in_the_middle(
         assert page.evaluate(FOCUSED) == "search"
 
 
+@pytest.mark.soak
 def test_pages_and_actions_are_reached_by_keys_and_focus_returns(
     browser: Browser, shop: Shop
 ) -> None:
@@ -403,25 +452,174 @@ def test_pages_and_actions_are_reached_by_keys_and_focus_returns(
         page.wait_for_url("**/cards")
 
 
+ROWS_IN_SIGHT = """() => {
+  const end = document.querySelector('.table > footer').getBoundingClientRect().top;
+  const rows = [...document.querySelectorAll('tbody[data-rows] tr')].map(e => e.getBoundingClientRect());
+  return [rows[0].top, rows.filter(row => row.bottom <= end).length]; }"""
+ROWS_ABOVE_THE_BAR = """() => {
+  const end = document.querySelector('.bar').getBoundingClientRect().top;
+  const rows = [...document.querySelectorAll('tbody[data-rows] tr')];
+  return rows.filter(row => row.getBoundingClientRect().bottom <= end).length; }"""
+
+
+def test_many_cards_are_in_sight(browser: Browser, shop: Shop) -> None:
+    with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
+        for density, least in (("", 15), ("compact", 19)):
+            page.evaluate("density => localStorage.setItem('density', density)", density)
+            page.goto("/cards?search=game:magic")
+            page.wait_for_load_state("networkidle")
+            top, rows = page.evaluate(ROWS_IN_SIGHT)
+            assert top <= 230
+            assert rows >= least
+        page.evaluate("localStorage.removeItem('density')")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto("/cards")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate(ROWS_ABOVE_THE_BAR) >= 7
+
+
+def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(
+    browser: Browser, shop: Shop
+) -> None:
+    with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
+        page.goto("/sync")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("dark ritual")
+        page.get_by_role("option", name="Dark Ritual").first.wait_for()
+        look(page, "what was found")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Dark Ritual", level=1).wait_for()
+        page.keyboard.press("Control+k")
+        page.locator("#palette-list li[data-recent]", has_text="Dark Ritual").wait_for()
+        page.keyboard.type("zzzqq")
+        page.locator("#palette-state", has_text="Nothing found.").wait_for()
+        page.goto("/cards?search=mace")
+        page.wait_for_load_state("networkidle")
+        for key in ("j", "e"):
+            page.keyboard.press(key)
+        page.keyboard.type("a dollar")
+        page.keyboard.press("Enter")
+        page.locator(".notice.bad", has_text="amount in dollars").wait_for()
+        page.keyboard.press("Escape")
+        page.keyboard.press("e")
+        page.keyboard.type("123.45")
+        page.keyboard.press("Tab")
+        page.locator(".toast", has_text="Price pinned.").wait_for()
+        pinned = page.request.get("/api/cards?search=is:pinned%20mace").json()["total"]
+        assert pinned == 1
+        page.keyboard.type("3-12")
+        page.keyboard.press("Enter")
+        page.locator(".toast", has_text="now in 3-12.").wait_for()
+        assert page.locator("tr[aria-current] td[data-name=place]").inner_text() == "3-12"
+        page.keyboard.press("z")
+        page.locator(".notice.good", has_text="Change undone.").wait_for()
+        assert not page.locator("td[data-name=place]", has_text="3-12").count()
+
+
+PAGES_THERE = "() => [...document.querySelectorAll('tbody[data-page]')].map(e => e.dataset.page)"
+
+
+def test_cards_are_scrolled_to_any_place_without_a_jump(browser: Browser, shop: Shop) -> None:
+    """The rows of the place at which one stops arrive, ticks stay, and the address follows."""
+    with a_window(browser, shop, viewport={"width": 1_720, "height": 900}) as page:
+        page.goto("/cards?sort=price")
+        page.wait_for_load_state("networkidle")
+        whole = page.request.get("/api/cards?sort=price&per_page=200").json()
+        table = page.locator(".table.tall")
+        height = table.evaluate("e => e.scrollHeight")
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+        table.evaluate("e => { e.scrollTop = 151 * 40; }")
+        page.locator("tbody[data-page='4']").wait_for()
+        assert page.evaluate(PAGES_THERE) in (["4"], ["4", "5"], ["3", "4"], ["3", "4", "5"])
+        assert abs(table.evaluate("e => e.scrollHeight") - height) < 2
+        row = page.locator("tr[aria-rowindex='153'] a[data-peek]")
+        assert row.get_attribute("data-peek") == str(whole["cards"][151]["id"])
+        top = row.bounding_box()
+        page.wait_for_url("**/cards?sort=price&page=4")
+        settled(page)
+        assert row.bounding_box() == top
+        assert page.locator(".selection .n").get_attribute("data-count") == "1"
+        page.reload()
+        row.wait_for()
+        assert table.evaluate("e => e.scrollTop") > 140 * 40
+        look(page, "the cards of a deep place")
+        # A column is dragged to the front and kept.
+        page.get_by_role("button", name="Columns").click()
+        labels = page.locator("#columns label")
+        labels.nth(3).drag_to(labels.nth(0), target_position={"x": 20, "y": 3})
+        page.get_by_role("button", name="Show these for me").click()
+        page.locator("thead th:nth-child(3)", has_text="Market").wait_for()
+
+
+@pytest.mark.soak
 def test_the_theme_is_kept(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, color_scheme="light") as page:
         page.goto("/cards")
-        page.get_by_role("button", name="Light or dark").click()
+        page.get_by_role("button", name="Theme and density").click()
+        page.locator("#look").get_by_label("Dark").check()
         page.reload()
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         look(page, "/cards in the reader's own dark")
 
 
+def test_a_rule_is_written_as_a_sentence_and_its_effect_and_save_stay_in_sight(
+    browser: Browser, shop: Shop
+) -> None:
+    """A rule that keeps foils 5 % over the market is made in at most eight clicks and words."""
+    with a_window(browser, shop, viewport={"width": 1440, "height": 900}) as page:
+        page.goto("/pricing/rules/new")
+        settled(page)
+        acts = 0
+        for label, words in (
+            ("Name", "Foils over market"),
+            ("Cards that match", "is:foil"),
+            ("Percent above or under", "5"),
+        ):
+            page.locator("input").and_(page.get_by_label(label, exact=True)).fill(words)
+            acts += 1
+        told = page.get_by_text("Cards that match is:foil are priced at 5% above the market price")
+        told.wait_for()
+        page.locator("#in-short").get_by_text("up").wait_for()
+        inside = """() => [...document.querySelectorAll("#in-short, .save-bar button, #effect")]
+          .every(e => { const box = e.getBoundingClientRect();
+            return box.top >= 0 && box.bottom <= innerHeight; })"""
+        page.get_by_role("heading", name="Advanced").click()
+        page.mouse.wheel(0, 5_000)
+        page.wait_for_function(inside)
+        page.get_by_role("button", name="Save draft").click()
+        acts += 1
+        assert acts <= 8
+        page.wait_for_url(re.compile(r"/pricing/rules/\d+"))
+        page.get_by_text("draft, not live").wait_for()
+        # Publishing makes it live; from there on a change is marked as one, until it is taken back.
+        page.get_by_role("button", name="Save and publish").click()
+        page.get_by_text("published", exact=True).wait_for()
+        settled(page)
+        mark = page.locator("#price summary").get_by_text("differs from live")
+        assert not mark.is_visible()
+        page.get_by_label("Above or under", exact=True).select_option("under")
+        mark.wait_for()
+        page.get_by_role("heading", name="Differs from the live rule").wait_for()
+        look(page, "a rule that differs from the live one")
+        page.get_by_label("Above or under", exact=True).select_option("above")
+        mark.wait_for(state="hidden")
+        page.get_by_role("button", name="Delete").click()
+        page.wait_for_url(re.compile(r"/pricing(\?|$)"))
+
+
+@pytest.mark.soak
 def test_without_scripts_a_card_is_found_and_tells_why(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, java_script_enabled=False) as page:
         page.goto("/cards")
-        assert page.get_by_role("button", name="Commands").count() == 0
+        assert not page.get_by_role("button", name="Theme and density").count()
         page.get_by_label("Search", exact=True).fill("dark ritual")
         page.get_by_role("button", name="Search").click()
         page.wait_for_url(re.compile(r"/cards\?search=dark\+ritual"))
         page.get_by_role("link", name="Dark Ritual").first.click()
         page.get_by_role("heading", name="Dark Ritual", level=1).wait_for()
         why = page.get_by_role("region", name="Why this price")
+        why.get_by_text("All steps").first.click()
         assert why.get_by_role("listitem").count() > 5
         assert page.get_by_text("As a table").first.is_visible()
 
@@ -452,6 +650,7 @@ HIDDEN = "Object.defineProperty(document, 'visibilityState', { get: () => 'hidde
 BEHIND = "document.hasFocus = () => false"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("script", [HIDDEN, BEHIND, ""])
 def test_only_rows_that_were_seen_in_front_are_told(
     browser: Browser, shop: Shop, script: str
@@ -496,6 +695,7 @@ def swiped(page: Page, by: int, cell: str = "td[data-label=Until]") -> None:
     send("touchEnd")
 
 
+@pytest.mark.soak
 def test_a_price_is_dismissed_by_a_swipe_over_its_name_on_a_tablet(
     browser: Browser, shop: Shop
 ) -> None:
@@ -505,9 +705,9 @@ def test_a_price_is_dismissed_by_a_swipe_over_its_name_on_a_tablet(
         swiped(page, -150)
         page.wait_for_timeout(300)
         assert page.url.endswith("/pricing/reviews")
-        assert not page.get_by_text("1 price is dismissed.").count()
+        assert not page.get_by_text("1 price dismissed.").count()
         swiped(page, -150, "th")
-        page.get_by_text("1 price is dismissed.").wait_for()
+        page.get_by_text("1 price dismissed.").wait_for()
 
 
 def test_a_price_is_accepted_and_dismissed_by_a_swipe(browser: Browser, shop: Shop) -> None:
@@ -519,30 +719,81 @@ def test_a_price_is_accepted_and_dismissed_by_a_swipe(browser: Browser, shop: Sh
         assert count > 3
         swiped(page, -60)
         assert rows.count() == count
-        for by, said in ((-150, "1 price is dismissed."), (150, "1 price is accepted.")):
+        for by, said in ((-150, "1 price dismissed."), (150, "1 price approved.")):
             swiped(page, by)
             page.get_by_text(said).wait_for()
 
 
 def test_a_queue_is_decided_by_keys(browser: Browser, shop: Shop) -> None:
-    """The next row by j, then d, a or s; the chosen prices from the palette."""
+    """The next row by j, then d, a or s; the ticked prices from the palette."""
     with a_window(browser, shop) as page:
         page.goto("/pricing/reviews")
-        for key, said in (("d", "1 price is dismissed."), ("a", "1 price is accepted.")):
-            page.keyboard.press(key)  # No row is the current one yet.
-            page.wait_for_timeout(200)
-            assert not page.get_by_text(said).count()
-            page.keyboard.press("j")
+        page.keyboard.press("d")  # No row is the current one yet.
+        page.wait_for_timeout(200)
+        assert not page.get_by_text("1 price dismissed.").count()
+        page.keyboard.press("j")
+        # The row that takes the place of a decided one is the current one.
+        for key, said in (("d", "1 price dismissed."), ("a", "1 price approved.")):
             page.keyboard.press(key)
             page.get_by_text(said).wait_for()
+            page.locator("tr[aria-current=true]").wait_for()
         page.goto("/recommendations")
         second = page.locator("tr[data-shown]").nth(1).get_attribute("data-shown")
         for key in ("j", "j", "s"):
             page.keyboard.press(key)
-        page.locator(".notice.good").wait_for()
+        page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
         assert not page.locator(f"tr[data-shown='{second}']").count()
         for key in ("j", "x"):
             page.keyboard.press(key)
-        command(page, "Look at the chosen")
-        page.wait_for_url("**/recommendations/accept?take=*")
-        assert page.locator("tbody tr").count() == 1
+        assert "selected · $" in page.locator(".selection .n").first.inner_text()
+        command(page, "Approve the selected")
+        page.get_by_text("1 price approved.").wait_for()
+
+
+def test_a_row_is_decided_in_place_and_taken_back(browser: Browser, shop: Shop) -> None:
+    """Nothing is loaded anew: what the page had, and where it was, stays."""
+    with a_window(browser, shop) as page:
+        page.goto("/pricing/reviews")
+        page.set_viewport_size({"width": 1280, "height": 300})
+        page.evaluate("window.kept = true; window.scrollTo(0, 90)")
+        rows = page.locator("tr[data-swipes]")
+        count = rows.count()
+        rows.nth(1).get_by_role("button", name="Dismiss").click()
+        toast = page.locator("#notices .toast")
+        toast.wait_for()
+        assert rows.count() == count - 1
+        assert page.evaluate("window.kept && window.scrollY") > 0
+        assert "done=" not in page.url
+        page.keyboard.press("z")
+        page.get_by_text("undone.").wait_for()
+        assert rows.count() == count
+        assert page.evaluate("window.kept")
+
+
+def test_two_people_on_one_row(browser: Browser, shop: Shop) -> None:
+    """The later one sees what happened, and the rows as they are now."""
+    conflict = (*EXPECTED, "the server responded with a status of 409")
+    with a_window(browser, shop) as mine, a_window(browser, shop, conflict) as other:
+        for page in (mine, other):
+            page.goto("/pricing/reviews")
+        row = mine.locator("tr[data-swipes]").first.get_by_role("rowheader").inner_text()
+        mine.locator("tr[data-swipes]").first.get_by_role("button", name="Dismiss").click()
+        mine.locator("#notices .toast").wait_for()
+        other.locator("tr[data-swipes]").first.get_by_role("button", name="Approve").click()
+        other.locator("#notices .notice, #notices .toast").wait_for()
+        assert row not in other.locator("tr[data-swipes]").all_inner_texts()
+        shown = other.locator("#notices").inner_text()
+        assert "was dismissed" in shown, shown
+
+
+def test_a_refusal_keeps_what_was_typed(browser: Browser, shop: Shop) -> None:
+    with a_window(browser, shop) as page:
+        card = page.request.get("/api/cards?per_page=1&search=-is:pinned").json()["cards"][0]["id"]
+        page.goto(f"/cards/{card}")
+        price = page.locator(f"form[action='/cards/{card}/pin'] input[name=price]")
+        price.evaluate("field => field.removeAttribute('pattern')")
+        price.fill("a lot")
+        price.press("Enter")
+        page.locator("#notices .notice.bad").wait_for()
+        assert price.input_value() == "a lot"
+        assert page.url.endswith(f"/cards/{card}")

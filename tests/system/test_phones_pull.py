@@ -112,7 +112,7 @@ def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: 
     one.wait_for_function("async () => (await (await caches.open('pull-1')).keys()).length > 2")
     one.context.set_offline(True)
     offline = pull(one) + pull(one)
-    one.get_by_text("wait to be sent").wait_for()
+    one.get_by_text("are not sent yet").wait_for()
     one.reload()
     until(one, done + offline, 10)
     done += pull(two)
@@ -134,6 +134,7 @@ def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: 
     assert "Buyer" not in one.content() + two.content()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
 def test_the_pages_of_a_pull_can_be_read_and_fit(
     browser: Browser, shop: Shop, width: int, scheme: Any
@@ -141,11 +142,11 @@ def test_the_pages_of_a_pull_can_be_read_and_fit(
     size: Any = {"width": width, "height": 800}
     with a_window(browser, shop, viewport=size, color_scheme=scheme) as page:
         page.goto("/pulls")
-        if page.get_by_role("link", name="Go on with pull").count():
-            page.get_by_role("link", name="Go on with pull").click()
+        if page.get_by_role("link", name="Continue pull").count():
+            page.get_by_role("link", name="Continue pull").click()
         else:
             page.get_by_role("button", name="Open a pull of").click()
-        page.get_by_role("heading", name="Orders, in the order of the way").wait_for()
+        page.get_by_role("heading", name="Orders in walking order").wait_for()
         look(page, "the pull")
         page.get_by_role("button", name="Cover sheet for phones").first.click()
         page.locator("img.qr").first.wait_for()
@@ -155,6 +156,7 @@ def test_the_pages_of_a_pull_can_be_read_and_fit(
         look(page, "the phone's page")
 
 
+@pytest.mark.soak
 def test_a_refused_mark_blocks_no_other_and_is_told(browser: Browser, shop: Shop) -> None:
     _, link = a_link(shop)
     page = a_phone(browser, link)
@@ -168,10 +170,10 @@ def test_a_refused_mark_blocks_no_other_and_is_told(browser: Browser, shop: Shop
         [link.rpartition("/")[2], item],
     )
     page.reload()
-    page.get_by_role("heading", name="Marks that reached nobody").wait_for()
+    page.get_by_role("heading", name="Marks that were not sent").wait_for()
     eventually(lambda: in_hand(link) == before + 1, "the mark behind the refused one", 20)
-    page.get_by_role("button", name="The desk knows").click()
-    page.get_by_role("heading", name="Marks that reached nobody").wait_for(state="hidden")
+    page.get_by_role("button", name="The desk has them").click()
+    page.get_by_role("heading", name="Marks that were not sent").wait_for(state="hidden")
     page.context.close()
 
 
@@ -183,14 +185,14 @@ def test_what_an_ended_link_could_not_send_is_kept_and_sent_by_the_next(
     before = in_hand(link)
     page.context.set_offline(True)
     done = pull(page)
-    page.get_by_text("waits to be sent").wait_for()
+    page.get_by_text("is not sent yet").wait_for()
     with httpx.Client(base_url=shop.seller.server.url) as member:
         told = member.post("/api/session", json={"email": shop.email, "password": shop.password})
         member.headers["X-CSRF-Token"] = told.json()["csrf_token"]
         for one in member.get("/api/pull_links", params={"session_id": session}).json()["links"]:
             member.delete(f"/api/pull_links/{one['id']}")
     page.context.set_offline(False)
-    page.get_by_role("heading", name="Marks that reached nobody").wait_for()
+    page.get_by_role("heading", name="Marks that were not sent").wait_for()
     page.goto(link)
     page.get_by_text("ask at the desk").wait_for()
     assert page.locator("#kept li").count() == 1

@@ -26,6 +26,7 @@ def price(path: Path, out: Path, *options: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, timeout=180)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("name", "content"), [("export.csv", GOOD), ("an export.csv.gz", gzip.compress(GOOD))]
 )
@@ -52,7 +53,7 @@ def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path)
     (tmp_path / "export.csv").write_bytes(a_csv(*rows))
     ran = price(tmp_path / "export.csv", out := tmp_path / "out.csv")
     assert [row["TCGplayer Id"] for row in read_csv(out.read_bytes())] == ["2"]
-    assert "has the same id and the marketplace would refuse the file: 1\n" in ran.stdout
+    assert "has the same ID and the marketplace would refuse the file: 1\n" in ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path)
         (gzip.compress(GOOD)[:-9], "damaged gzip"),
         (b"\x1f\x8b" + b"nonsense" * 20, "damaged gzip"),
     ],
-    ids=["no header", "only a header", "empty", "cut gzip", "no gzip"],
+    ids=["not a header", "only a header", "empty", "cut gzip", "no gzip"],
 )
 def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "bad.csv").write_bytes(content)
@@ -77,6 +78,7 @@ def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: bytes, told: str)
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.soak
 def test_other_mistakes_get_one_sentence_too(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     unknown = price(tmp_path / "good.csv", tmp_path / "out.csv", "--preset", "greedy")
@@ -90,6 +92,7 @@ def test_other_mistakes_get_one_sentence_too(tmp_path: Path) -> None:
     assert "absent.csv" in absent.stderr
 
 
+@pytest.mark.soak
 def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     (tmp_path / "same.csv").symlink_to(tmp_path / "good.csv")
@@ -109,6 +112,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.soak
 def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     os.mkfifo(tmp_path / "pipe")
@@ -122,6 +126,7 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
+@pytest.mark.soak
 def test_a_link_to_a_file_stays_one(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     (tmp_path / "real.csv").touch()

@@ -25,6 +25,7 @@ def server() -> Iterator[Server]:
                 server.stop()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", ["web", "worker"])
 def test_a_process_that_is_killed_during_the_start_is_started_again(
     server: Server, kind: str

@@ -9,6 +9,7 @@ claim, and the first DELETE only ends it for installations that have not begun.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +18,17 @@ from pathlib import Path
 from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import KeyRefused, Refused
 from cardsync_agent.events import Reporter
-from cardsync_agent.marketplace import Marketplace
+from cardsync_agent.job import StepFailed
+from cardsync_agent.marketplace import Marketplace, NotTaken
 from cardsync_agent.repairs import NotFound
 from cardsync_agent.state import Approved, Store
 
 _NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
 _TOPIC = "approval"
+
+
+class _TakenBack(StepFailed):
+    """The seller took the approval back before a batch."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,9 @@ class ApprovedUpload:
     market: Marketplace
     exports: Path
     clear: Callable[[], None]  # DELETE /sync/approve_upload, repeated over outages
+    report: Callable[[Path, frozenset[int]], object]  # of an adapter that publishes by itself
+    report_part: Callable[[Path, StepFailed], object]
+    still_approved: Callable[[], bool]
     say: Reporter
 
     def honour(self, approved: bool) -> None:
@@ -48,7 +57,16 @@ class ApprovedUpload:
             return
         try:
             self._deliver(begun)
-        except (OSError, NotFound) as trouble:
+        except NotTaken as refused:
+            # The approval is used up: the cards that were refused count, and the person decides.
+            self.report_part(self.exports / begun.file, refused)
+            self.say.standing(_TOPIC, "problem", f"the approved upload: {refused}", problem=True)
+            begun.placed = True
+        except _TakenBack as gone:
+            self.report_part(self.exports / begun.file, gone)
+            self._end_without_flag()
+            return
+        except (OSError, NotFound, StepFailed) as trouble:
             # A file or an element of a page is away, or the disk is full: the next heartbeat tries
             # again.
             if not begun.staged:
@@ -67,25 +85,43 @@ class ApprovedUpload:
         return memory.approved
 
     def _deliver(self, begun: Approved) -> None:
+        prices = self.exports / begun.file
+        if self.market.publishes and self._is_there(prices):
+            begun.placed = True
         if begun.placed:
             return
+        if not begun.staged:
+            self.market.begin_cycle()
 
         def note_staged() -> None:
             begun.staged = True
             self.store.save()
 
-        prices = self.exports / begun.file
+        def go_on() -> None:
+            if self.market.publishes and not self.still_approved():
+                raise _TakenBack("the approval was taken back")
+
         paused = CardFailures(self.store.home).paused()
         target = self.market.import_prices(
             prices,
             lambda content: without_cards(content, paused)[0],
             staged=begun.staged,
+            go_on=go_on,
             note_staged=note_staged,
         )
+        if self.market.publishes:
+            self.report(prices, paused)
+            self.store.memory.remember_placed(_sha256(prices), begun.file)
         begun.placed = True
         self.store.save()
         text = f"the upload that you approved: placed {begun.file} in {target.parent}"
         self.say("approved_upload", text, file=begun.file, path=str(target))
+
+    def _is_there(self, prices: Path) -> bool:
+        """Return whether a sync has published the file already: what adds stock would be there
+        twice.
+        """
+        return self.store.memory.has_placed(_sha256(prices))
 
     def _clear(self, begun: Approved) -> None:
         try:
@@ -125,6 +161,10 @@ class ApprovedUpload:
     def _forget(self) -> None:
         self.store.memory.approved = None
         self.store.save()
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def newest_export(exports: Path) -> Path | None:

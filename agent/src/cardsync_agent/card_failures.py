@@ -100,7 +100,7 @@ def without_cards(content: bytes, ids: Collection[int]) -> tuple[bytes, list[int
     The other rows keep their bytes.
     """
     kept, left_out = [], []
-    for record in _records(content):
+    for record in records_of(content):
         first = record.split(b",", 1)[0].strip(b'"\xef\xbb\xbf')
         if first.isdigit() and int(first) in ids:
             left_out.append(int(first))
@@ -109,7 +109,7 @@ def without_cards(content: bytes, ids: Collection[int]) -> tuple[bytes, list[int
     return (b"".join(kept), left_out) if left_out else (content, [])
 
 
-def _records(content: bytes) -> Iterator[bytes]:
+def records_of(content: bytes) -> Iterator[bytes]:
     """Yield the records with their line ends; a quoted field may hold line ends."""
     record = b""
     for line in content.splitlines(keepends=True):

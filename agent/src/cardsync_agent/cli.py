@@ -1,4 +1,4 @@
-"""The command line: `cardsync-agent run`, `imported`, `cards` and `mcp`.
+"""The command line: `cardsync-agent run`, `imported`, `cards`, `mcp` and those of workflows.
 
 Exit codes are 0 (done, or the server asks to wait), 1 (the command failed) and 2 (wrong usage).
 """
@@ -12,74 +12,58 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
-
 from cardsync_agent import __version__
 from cardsync_agent.assistant import Proxy
 from cardsync_agent.card_failures import CardFailures
 from cardsync_agent.client import Client, Refused, TryAgain
+from cardsync_agent.commands import doctor, everyday, run_command, service, setup
+from cardsync_agent.commands.options import (
+    Commands,
+    add_agents_folder,
+    add_credential,
+    add_output,
+    add_server,
+    add_settings,
+    new_command,
+    one_folder,
+    server_and_key,
+)
 from cardsync_agent.events import Reporter
 from cardsync_agent.imported import NoPriceFile, read_prices, read_rejected, report
-from cardsync_agent.loop import PLATFORM, Agent
-from cardsync_agent.marketplace.folder import FolderMarketplace
-from cardsync_agent.pace import Pace, Stop
-from cardsync_agent.signed_release import read_key
-from cardsync_agent.state import HOME, StateProblem, Store, only_agent
-from cardsync_agent.updates import KEY_VARIABLE, UpdatePolicy, Updates
-
-PINNED_VARIABLE = "CARDSYNC_AGENT_RELEASE_PUBLIC_KEY"
-COMMAND_VARIABLE = "CARDSYNC_AGENT_UPDATE_COMMAND"
-KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
-
-
-class UsageProblem(Exception):
-    """The usage is wrong; the message is one sentence for the person at the command line."""
+from cardsync_agent.marketplace.import_journal import ImportJournal
+from cardsync_agent.state import HOME, StateProblem
+from cardsync_agent.usage import UsageProblem
+from cardsync_agent.workflow_commands import add_workflow_commands
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    _make_streams()
     arguments = _parser().parse_args(argv)
     # A file name that the console cannot show must not silence us.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet)
+    # A shop's own process shares the output with those of the other shops.
+    shop = arguments.shop if getattr(arguments, "child", False) else ""
+    say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet, shop=shop)
+    whose = f"[{shop}] " if shop else ""
     try:
         return int(arguments.work(arguments, say))
     except (UsageProblem, NoPriceFile) as problem:
-        sys.stderr.write(f"cardsync-agent: {problem}\n")
+        sys.stderr.write(f"cardsync-agent: {whose}{problem}\n")
         return 2
     except StateProblem as problem:
-        sys.stderr.write(f"cardsync-agent: {problem}\n")
+        sys.stderr.write(f"cardsync-agent: {whose}{problem}\n")
         return 1
 
 
-def _run(arguments: argparse.Namespace, say: Reporter) -> int:
-    if arguments.request and not arguments.once:
-        raise UsageProblem("--request needs --once")
-    server, key, pace = _server(arguments.server), _key(arguments), _pace(arguments)
-    policy = _policy(arguments)
-    folder = Path(arguments.folder).expanduser().resolve()
-    stop = Stop()
-    stop.listen()
-    with only_agent(folder):
-        store = _open(folder, server, say)
-        client = Client(server, key)
-        market = FolderMarketplace(folder, pace.settle, stop.sleep)
-        updates = Updates(policy, PLATFORM, client, store, folder, say, pace, stop)
-        agent = Agent(client, store, market, folder, say, pace, stop, updates, once=arguments.once)
-        agent_id = store.memory.agent_id
-        text = f"cardsync-agent {__version__}: {folder} with {server}"
-        say(
-            "started",
-            text,
-            version=__version__,
-            server=server,
-            folder=str(folder),
-            agent_id=agent_id,
-        )
-        try:
-            return agent.once(arguments.request) if arguments.once else agent.run()
-        finally:
-            client.close()
+def _make_streams() -> None:
+    """A program without a console, as the task scheduler of Windows starts it, has no output: the
+    shop's log has it.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+            setattr(sys, name, nowhere)
 
 
 def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
@@ -90,11 +74,14 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
     failures = _failures_beside(file)
     if refused and failures is None:
         raise UsageProblem("--rejected needs the file in exports/ or outbox/ of the agent's folder")
-    client = Client(_server(arguments.server), _key(arguments))
+    client = Client(*server_and_key(arguments, file))
     try:
         paused: frozenset[int] = frozenset()
         if failures is not None and not arguments.failed:
             paused = failures.note(file.name, prices.ids - set(refused.cards), refused.cards)
+        if failures is not None:
+            home = file.parent.parent / HOME
+            ImportJournal(home).settle(file.name, published=not arguments.failed)
         say(
             "prices_reported",
             report(client, prices, arguments.failed, refused, paused & set(refused.cards)),
@@ -118,7 +105,7 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
 
 def _mcp(arguments: argparse.Namespace, _: Reporter) -> int:
     """Standard output carries messages alone: what is to be said goes to standard error."""
-    proxy = Proxy(_server(arguments.server), _key(arguments), sys.stdout, sys.stderr)
+    proxy = Proxy(*server_and_key(arguments), sys.stdout, sys.stderr)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     try:
@@ -137,9 +124,9 @@ def _failures_beside(file: Path) -> CardFailures | None:
 
 def _cards(arguments: argparse.Namespace, say: Reporter) -> int:
     """Show the cards that the marketplace refused, or let paused ones go on."""
-    home = Path(arguments.folder).expanduser().resolve() / HOME
+    home = (folder := one_folder(arguments)) / HOME
     if not home.is_dir():
-        raise UsageProblem(f"{arguments.folder} is no folder of an agent")
+        raise UsageProblem(f"{arguments.folder or folder} is no folder of an agent")
     failures = CardFailures(home)
     if arguments.resume is None:
         for id, failure in sorted(failures.all().items()):
@@ -156,145 +143,38 @@ def _cards(arguments: argparse.Namespace, say: Reporter) -> int:
     return 0
 
 
-def _open(folder: Path, server: str, say: Reporter) -> Store:
-    """Open the folder that the agent and the seller share, and the agent's memory of it."""
-    try:
-        for name in ("inbox", "exports"):
-            (folder / name).mkdir(exist_ok=True)
-    except OSError as trouble:
-        raise StateProblem(f"The agent cannot use the folder {folder}: {trouble}.") from trouble
-    store = Store(folder)
-    if store.set_aside:
-        say(
-            "problem",
-            f"the journal was unreadable; it was kept as {store.set_aside} and a new one was begun",
-            problem=True,
-        )
-    store.memory.belong_to(server)
-    store.save()
-    return store
-
-
-def _server(text: str) -> str:
-    try:
-        is_address = text.startswith(("http://", "https://")) and bool(httpx.URL(text).host)
-    except httpx.InvalidURL:
-        is_address = False
-    if not is_address:
-        raise UsageProblem(f"--server must be an address like https://cards.example, not {text!r}")
-    return text.rstrip("/")
-
-
-def _key(arguments: argparse.Namespace) -> str:
-    """Read the key from --key, else --key-file, else the environment: the last two keep it out of
-    the process list.
-    """
-    key: str = arguments.key or ""
-    if not key and arguments.key_file:
-        try:
-            key = Path(arguments.key_file).expanduser().read_text()
-        except (OSError, UnicodeDecodeError) as trouble:
-            raise UsageProblem(f"the key file cannot be read: {trouble}") from trouble
-    key = (key or os.environ.get(KEY_VARIABLE, "")).strip()
-    if not key:
-        raise UsageProblem(f"no API key: give --key, --key-file or {KEY_VARIABLE}")
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageProblem(
-            "the API key holds characters that no key has; is it one line, copied whole?"
-        )
-    return key
-
-
-def _policy(arguments: argparse.Namespace) -> UpdatePolicy:
-    texts = (
-        arguments.release_public_key
-        or os.environ.get(PINNED_VARIABLE, "").replace(",", " ").split()
-    )
-    try:
-        keys = [read_key(text) for text in texts]
-    except ValueError as trouble:
-        raise UsageProblem(
-            f"a release key is not what `cardsync admin release keygen` prints: {trouble}"
-        ) from trouble
-    command = (arguments.update_command or os.environ.get(COMMAND_VARIABLE, "")).strip() or None
-    if command and not keys:
-        raise UsageProblem(
-            "--update-command needs --release-public-key:"
-            " nothing is fetched that no pinned key signed"
-        )
-    return UpdatePolicy(keys, command)
-
-
-def _pace(arguments: argparse.Namespace) -> Pace:
-    environ = dict(os.environ)
-    if arguments.interval is not None:
-        environ["CARDSYNC_AGENT_PACE_INTERVAL"] = str(arguments.interval)
-    try:
-        return Pace.from_env(environ)
-    except ValueError as trouble:
-        raise UsageProblem(f"a CARDSYNC_AGENT_PACE_* variable is no number: {trouble}") from trouble
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cardsync-agent", description="Carries inventory exports up and price updates down."
     )
     parser.add_argument("--version", action="version", version=f"cardsync-agent {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    setup.add(commands)
+    run_command.add(commands)
+    everyday.add(commands)
+    doctor.add(commands)
+    service.add(commands)
     _add_imported(commands)
     _add_cards(commands)
     _add_mcp(commands)
-    run = commands.add_parser(
-        "run",
-        help="work for one folder, until stopped",
-        description="Work for one folder, until stopped.",
-    )
-    run.set_defaults(work=_run)
-    _add_server(run)
-    run.add_argument(
-        "--folder", required=True, metavar="DIR", help="holds inbox/, exports/ and outbox/"
-    )
-    run.add_argument(
-        "--once",
-        action="store_true",
-        help="ask once: run the cycle if told to sync, else say why not",
-    )
-    run.add_argument(
-        "--request",
-        nargs="?",
-        const="full",
-        choices=KINDS,
-        metavar="KIND",
-        help=f"with --once: request a sync first ({', '.join(KINDS)}; default full)",
-    )
-    run.add_argument(
-        "--release-public-key",
-        action="append",
-        metavar="KEY",
-        help=f"fetch updates that this key signed; repeatable, or {PINNED_VARIABLE};"
-        " without it updates are only announced",
-    )
-    run.add_argument(
-        "--update-command",
-        metavar="COMMAND",
-        help=f"started once with the path of each verified update; or {COMMAND_VARIABLE}",
-    )
-    run.add_argument("--interval", type=float, help=argparse.SUPPRESS)
+    add_workflow_commands(commands, add_output)
     return parser
 
 
-def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    imported = commands.add_parser(
+def _add_imported(commands: Commands) -> None:
+    imported = new_command(
+        commands,
+        _imported,
         "imported",
         help="tell the server that a price file was imported into the marketplace",
         description="Tell the server that a price file was imported into the marketplace, or was"
         " not; this ends a rollback.",
     )
-    imported.set_defaults(work=_imported)
     imported.add_argument(
         "file", metavar="FILE", help="the file as it was downloaded, of exports/ or outbox/"
     )
-    _add_server(imported)
+    add_server(imported)
+    add_settings(imported)
     imported.add_argument(
         "--rejected",
         action="append",
@@ -308,49 +188,31 @@ def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
 
 
-def _add_cards(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    cards = commands.add_parser(
+def _add_cards(commands: Commands) -> None:
+    cards = new_command(
+        commands,
+        _cards,
         "cards",
         help="show the cards that the marketplace refused, or let paused ones go on",
-        description="Show the cards that the marketplace refused, or let paused ones go on.",
     )
-    cards.set_defaults(work=_cards)
-    cards.add_argument("--folder", required=True, metavar="DIR", help="the agent's folder")
+    add_agents_folder(cards)
+    add_settings(cards)
     cards.add_argument("--resume", nargs="+", metavar="ID", help="let these cards go on, or all")
-    _add_output(cards)
+    add_output(cards)
 
 
-def _add_mcp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    mcp = commands.add_parser(
+def _add_mcp(commands: Commands) -> None:
+    mcp = new_command(
+        commands,
+        _mcp,
         "mcp",
         help="let an assistant on this computer use the shop, by standard input and output",
         description="Pass an assistant's messages (Model Context Protocol, one a line) on to the"
         " server, with the API key, until standard input ends.",
     )
-    mcp.set_defaults(work=_mcp, quiet=True, json_events=False)
-    _add_credential(mcp)
-
-
-def _add_server(command: argparse.ArgumentParser) -> None:
-    _add_credential(command)
-    _add_output(command)
-
-
-def _add_credential(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--server", required=True, metavar="URL", help="the cardsync server")
-    command.add_argument(
-        "--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}"
-    )
-    command.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
-
-
-def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--quiet", action="store_true", help="say only what went wrong")
-    command.add_argument(
-        "--json-events",
-        action="store_true",
-        help="one JSON object per event instead of lines for people",
-    )
+    mcp.set_defaults(quiet=True, json_events=False)
+    add_credential(mcp)
+    add_settings(mcp)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,16 @@ import base64
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 import httpx
+import msgspec
 
 from cardsync_agent import clock
 from cardsync_agent.state import Claim
@@ -26,6 +29,8 @@ from cardsync_agent.state import Claim
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 MOST_RETRY_AFTER = 3600.0
 PART_BYTES = 65_536
+TurnKind = Literal["sign_in", "second_factor", "captcha", "human", "confirm_repair", "paused"]
+_HOST = re.compile(r"[A-Za-z0-9.\[\]:-]{1,253}")
 # A 403 with one of these codes refuses one call; any other 403 refuses the key or the account.
 _CALL_CODES = frozenset({"object_store_pipeline_disabled", "invalid_signature", "url_expired"})
 
@@ -92,6 +97,26 @@ class Heartbeat:
     latest_version: str | None = None
     offer: Offer | None = None
     has_pending_tasks: bool = False
+
+
+@dataclass(frozen=True)
+class PersonsTurn:
+    """The agent waits for its person, for this reason. `page_host` is the host of the page that
+    asks for something; no more of the address leaves the computer.
+    """
+
+    kind: TurnKind
+    page_host: str | None = None
+
+
+@dataclass(frozen=True)
+class PackOffer:
+    """`killed` are the versions that the operator has withdrawn. `signed` is the file of a newer
+    version, if there is one; `workflow/signed_pack` decides whether to believe it.
+    """
+
+    killed: frozenset[int] = frozenset()
+    signed: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -167,8 +192,17 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def heartbeat(self, version: str, platform: str) -> Heartbeat:
-        body = self._json("POST", "heartbeat", json={"version": version, "platform": platform})
+    def heartbeat(
+        self,
+        version: str,
+        platform: str,
+        turn: PersonsTurn | msgspec.UnsetType | None = msgspec.UNSET,
+    ) -> Heartbeat:
+        """`turn` is what the agent waits for, None if it waits for nobody. An agent that drives no
+        browser leaves it out, and so leaves alone what another agent of the account has reported.
+        """
+        report = {"version": version, "platform": platform} | _turn_fields(turn)
+        body = self._json("POST", "heartbeat", json=report)
         # Any mode but `full` must not push prices.
         mode = "full" if body.get("sync_mode") == "full" else "read_only"
         latest = body.get("latest_version")
@@ -352,6 +386,25 @@ class Client:
         path = f"workflow/corrections/{correction_id}/failure"
         self._json("POST", path, json={"error": error})
 
+    def workflow_pack(self, marketplace: str, locale: str, have: int) -> PackOffer:
+        """Ask for a workflow pack that is newer than version `have`."""
+        query: dict[str, str | int] = {"locale": locale, "have": have}
+        try:
+            body = self._json("GET", f"workflow/packs/{quote(marketplace, safe='')}", params=query)
+        except Refused as refused:
+            # No pack was ever published for this marketplace, or the server is an older one.
+            if refused.status != 404:
+                raise
+            return PackOffer()
+        killed = body.get("killed")
+        versions = map(_whole, killed if isinstance(killed, list) else ())
+        pack = body.get("pack")
+        signed = {"pack": pack, "signature": body.get("signature")}
+        return PackOffer(
+            frozenset(version for version in versions if version is not None),
+            json.dumps(signed).encode() if isinstance(pack, dict) else None,
+        )
+
     def report_prices(self, path: str, body: dict[str, Any]) -> None:
         self._json("POST", path, json=body)
 
@@ -379,11 +432,15 @@ class Client:
         return self._json("POST", "sales_report", json=report)
 
     def send_debug(
-        self, sync_cycle_id: str, step_name: str, captured_at: str, screenshot: bytes
+        self, sync_cycle_id: str, step_name: str, captured_at: str, shot: tuple[bytes, str]
     ) -> None:
-        picture = base64.b64encode(screenshot).decode()
-        body = {"sync_cycle_id": sync_cycle_id, "step_name": step_name, "captured_at": captured_at}
-        self._api("POST", "sync/debug", json={**body, "screenshot": picture})
+        """Send a picture and the address of its page."""
+        content, page_url = shot
+        body = {
+            "sync_cycle_id": sync_cycle_id, "step_name": step_name, "captured_at": captured_at,
+            "page_url": page_url, "screenshot": base64.b64encode(content).decode(),
+        }  # fmt: skip
+        self._api("POST", "sync/debug", json=body)
 
     def _json(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         answer = self._api(method, path, **options)
@@ -441,6 +498,15 @@ def _receive(
             if not go_on():
                 return False
     return True
+
+
+def _turn_fields(turn: PersonsTurn | msgspec.UnsetType | None) -> dict[str, str | None]:
+    if turn is msgspec.UNSET:
+        return {}
+    host = turn.page_host if turn else None
+    # The server refuses a heartbeat with any other host, and a heartbeat must not fail for that.
+    shown = host if host and _HOST.fullmatch(host) else None
+    return {"your_turn": turn.kind if turn else None, "your_turn_host": shown}
 
 
 def _offer(body: dict[str, Any]) -> Offer | None:
@@ -510,7 +576,7 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
 
 def _retry_after(answer: httpx.Response) -> float | None:
     text = answer.headers.get("Retry-After", "")
-    # A proxy's date, or nonsense, is no number; an agent waits an hour at most.
+    # A proxy's date, or nonsense, is not a number; an agent waits an hour at most.
     return min(float(text), MOST_RETRY_AFTER) if text.isascii() and text.isdigit() else None
 
 

@@ -68,6 +68,16 @@ def for_people(when: datetime) -> str:
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def local_wall(when: datetime) -> datetime:
+    """Return the local wall-clock time of a moment, without a zone."""
+    return when.astimezone().replace(tzinfo=None)
+
+
+def from_wall(wall: datetime) -> datetime:
+    """Return the moment, in UTC, at which the clock on the wall shows `wall`."""
+    return wall.astimezone(UTC)
+
+
 def span(seconds: float) -> str:
     """Write a duration for people: `45 s`, `59 min`, `3 h`."""
     if seconds < 90:

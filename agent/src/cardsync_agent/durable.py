@@ -9,10 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def write(target: Path, content: bytes) -> None:
-    """Put `content` at `target`; it replaces the file there."""
+def write(target: Path, content: bytes, *, private: bool = False) -> None:
+    """Put `content` at `target`; it replaces the file there. A private file is its owner's alone,
+    from its first byte on.
+    """
     part = _part_of(target)
-    _write_through(part, content)
+    if private:
+        part.unlink(missing_ok=True)
+    _write_through(part, content, 0o600 if private else 0o666)
     os.replace(part, target)  # noqa: PTH105 - the one commit primitive of this module, kept visible
     _sync_directory(target.parent)
 
@@ -61,8 +65,8 @@ def _part_of(target: Path) -> Path:
     return target.with_name(f".{target.name}.part")
 
 
-def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
+def _write_through(path: Path, content: bytes, mode: int = 0o666) -> None:
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

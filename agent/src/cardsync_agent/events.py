@@ -5,17 +5,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO
 
 from cardsync_agent import clock
+
+# A listener gets each event's name, its line, whether it is a problem, and its fields.
+Listener = Callable[[str, str, bool, Mapping[str, object]], None]
 
 
 class Reporter:
     """A reporter is called: `say("export_saved", "12 prices in ...", path=..., rows=12)`."""
 
-    def __init__(self, out: TextIO, *, json_events: bool = False, quiet: bool = False) -> None:
-        self._out, self._json, self._quiet = out, json_events, quiet
+    def __init__(
+        self, out: TextIO, *, json_events: bool = False, quiet: bool = False, shop: str = ""
+    ) -> None:
+        """`shop` is named in every line, where several shops share the output."""
+        self._out, self._json, self._quiet, self._shop = out, json_events, quiet, shop
         self._standing: dict[str, str] = {}
+        self._listeners: tuple[Listener, ...] = ()
+
+    @contextmanager
+    def heard_by(self, *listeners: Listener) -> Iterator[None]:
+        """Pass every event on to these, too, printed or not."""
+        before, self._listeners = self._listeners, (*self._listeners, *listeners)
+        try:
+            yield
+        finally:
+            self._listeners = before
 
     def __call__(
         self,
@@ -27,11 +45,14 @@ class Reporter:
         **fields: object,
     ) -> None:
         """Print an event: a `problem` even when quiet, a `detail` for programs only."""
+        for listener in self._listeners:
+            listener(event, text, problem, fields)
         if self._json:
             body = {"event": event, "at": clock.rfc3339(clock.now()), "text": text, **fields}
-            self._write(json.dumps(body))
+            self._write(json.dumps(body | ({"shop": self._shop} if self._shop else {})))
         elif not detail and (problem or not self._quiet):
-            self._write(f"{clock.for_people(clock.now())}  {text}")
+            whose = f"{self._shop}: " if self._shop else ""
+            self._write(f"{clock.for_people(clock.now())}  {whose}{text}")
 
     def standing(
         self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object
@@ -44,8 +65,12 @@ class Reporter:
             self(event, text, problem=problem, detail=False, **fields)
 
     def ended(self, topic: str) -> None:
-        """End the topic's state: the next one is news, even if it is the same."""
-        self._standing.pop(topic, None)
+        """End the topic's state: the next one is news, even if it is the same. It is no line, but
+        the listeners hear of it as the event `<topic>_ended`.
+        """
+        if self._standing.pop(topic, None) is not None:
+            for listener in self._listeners:
+                listener(f"{topic}_ended", "", False, {})
 
     def retrying(self, what: str, trouble: Exception, delay: float) -> None:
         text = f"{what}: {trouble}; next try in {delay:.0f} s"

@@ -7,15 +7,16 @@ after a kill -9 changes nothing. No cell of a file gets into the journal, a log 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from cardsync_agent import clock
 from cardsync_agent.csv_records import Damaged, Problem
 from cardsync_agent.inbox import NoExport, OrderFile
 from cardsync_agent.job import Job, NothingThere, StepFailed, StepSkipped, worked_off
+from cardsync_agent.marketplace import Window
 from cardsync_agent.orders import DEPENDENTS, ORDER_LIST, SALES, Kind, Parsed, parse, window_start
 from cardsync_agent.parts import parts
 from cardsync_agent.sales import Summary, months_to_send, parse_summary
@@ -30,7 +31,7 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
     def step(job: Job) -> None:
         since = _since(job)
-        files = _files(job, kind)
+        files = _files(job, kind, since)
         anew = job.cycle.reason == "manual_request"
         wanted = [
             file
@@ -42,9 +43,9 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
         if not wanted and not any(
             _sent(kind, file, since) in job.cycle.delivered for file in files
         ):
-            raise StepSkipped(
-                f"no new {kind.name} in the inbox ({files[-1].path.name} was uploaded before)"
-            )
+            # A file of the browser is gone by now, and its name says nothing.
+            newest = "" if job.market.publishes else f" ({files[-1].path.name} was uploaded before)"
+            raise StepSkipped(f"{job.market.place} has no new {kind.name}{newest}")
         for file in wanted:
             if _sent(kind, file, since) not in job.cycle.delivered:
                 _send(job, kind, file, since)
@@ -58,24 +59,30 @@ def fetch_sales_report(job: Job) -> None:
     now.
     """
     summary = Summary()
-    for file in _files(job, SALES):
+    missing = cache(lambda: job.call("asking which months are missing", job.client.sales_gaps))
+
+    def months() -> list[str]:
+        return job.cycle.months or sorted(missing())
+
+    for file in _files(job, SALES, _since(job), months):
         found = _read(file, parse_summary)
         _tell(job, SALES, file, found.problems)
         summary.months |= found.months
-    gaps = job.call("asking which months are missing", job.client.sales_gaps)
+    gaps = missing()
     # The months are chosen once, so that a kill -9 does not add to the two.
     if job.cycle.months is None:
         job.cycle.months = months_to_send(gaps, summary.months)
         job.store.save()
     if gaps and not job.cycle.months:
         raise NothingThere(
-            f"the inbox holds no sales summary of the {len(gaps)} months"
+            f"{job.market.place} has no sales summary of the {len(gaps)} months"
             f" that are missing since {gaps[0]}"
         )
     reports = [report for month in job.cycle.months if (report := summary.months.get(month))]
     if job.cycle.task is not None and not reports:
         raise NothingThere(
-            f"the inbox holds no sales summary of {', '.join(m[:7] for m in job.cycle.months)}"
+            f"{job.market.place} has no sales summary of"
+            f" {', '.join(month[:7] for month in job.cycle.months)}"
         )
     for report in reports:
         job.check_wanted()
@@ -102,9 +109,12 @@ def _send_month(job: Job, report: dict[str, object]) -> None:
     )
 
 
-def _files(job: Job, kind: Kind) -> list[OrderFile]:
+def _files(
+    job: Job, kind: Kind, since: date, months: Callable[[], Sequence[str]] = lambda: ()
+) -> list[OrderFile]:
+    until = clock.read_rfc3339(job.cycle.started_at).date()
     try:
-        return job.market.order_files(kind)
+        return job.market.order_files(kind, Window(since, until, months))
     except NoExport as none:
         raise NothingThere(str(none)) from None
 

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cardsync_agent import clock
 from cardsync_agent.client import Client, Decision, Heartbeat, TryAgain
 from cardsync_agent.events import Reporter
-from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.pace import Pace, Stop, persist
 from cardsync_agent.state import Cycle, Store
+
+if TYPE_CHECKING:
+    from cardsync_agent.marketplace import Marketplace
 
 T = TypeVar("T")
 CANCELLED = "cancelled by the seller"
@@ -58,6 +60,8 @@ class Job:
     ask: Callable[[], Decision]
     patience: float | None
     heard: clock.Mark  # when the server last named us the lock's holder
+    # Nothing is changed at the marketplace, whatever the mode, and what came down comes again.
+    review: bool = False
     # A step that succeeds may leave a sentence for its record.
     note: str | None = None
 
@@ -89,8 +93,19 @@ class Job:
         """Raise CycleOver if the server no longer waits for this cycle; called before each next
         piece of work. A task's claim ends by itself, so there is no question.
         """
-        if not self.cycle.handed_over and self.cycle.task is None:
-            self.call("asking whether the sync is still wanted", self._check_wanted)
+        if self.cycle.task is not None:
+            return
+        what = "asking whether the sync is still wanted"
+        if not self.cycle.handed_over:
+            self.call(what, self._check_wanted)
+        elif self.market.publishes:
+            self.call(what, self._check_not_cancelled)
+
+    def _check_not_cancelled(self) -> None:
+        """The lock is gone once the server has priced the upload, which knows its cycle."""
+        upload_id = self.cycle.upload_id
+        if upload_id and self.client.upload(upload_id).get("cycle_cancelled") is True:
+            raise Cancelled
 
     def _check_wanted(self) -> None:
         # After 300 s in silence the server drops the lock by itself, so only a shorter silence
@@ -115,8 +130,8 @@ class Job:
         self.heard = asked
 
     def while_sending(self) -> Callable[[], None]:
-        """Return a function to call between the parts of a long upload: it keeps presence and lock
-        fresh, and notices a cancel.
+        """Return a function to call between the parts of long work: it keeps presence and lock
+        fresh and, until the server has the upload, notices a cancel.
         """
         last = clock.monotonic()
 
@@ -128,9 +143,10 @@ class Job:
             last = clock.monotonic()
             try:
                 self.beat()
-                self._check_wanted()
-                # Unlike the status, a poll of the lock's holder refreshes the lock.
-                self._poll_wanted()
+                if not self.cycle.handed_over and self.cycle.task is None:
+                    self._check_wanted()
+                    # Unlike the status, a poll of the lock's holder refreshes the lock.
+                    self._poll_wanted()
             except TryAgain:  # the upload itself shows whether the network is there
                 return
 

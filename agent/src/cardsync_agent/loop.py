@@ -7,6 +7,7 @@ and begins again.
     started               version, server, folder, agent_id
     connected             sync_mode (the first time, and when it changes)
     waiting               reason, sync_requested
+    paused                reason (paused, quiet_hours), until (null: until resumed)
     update_available      latest_version
     update_required       latest_version
     update_ready          latest_version, path, sha256
@@ -30,8 +31,14 @@ and begins again.
     export_saved          path, rows
     export_empty          reasons
     prices_placed         path, rows
+    prices_published      file, rows (a batch is in the marketplace)
+    prices_reported       path
+    cards_gone            cards (not in the marketplace's export any more)
+    your_turn             kind, url (the browser waits for its person)
     rows_sent             kind, path, rows, older, upload_ids
     rows_unreadable       kind, path, count, problems
+    pack_fetched          marketplace, locale, version
+    pack_refused          marketplace, locale, reason
     cards_paused          cards (left out: the marketplace refused each three times)
     sales_report_sent     month, empty
     task_started          task_id, kind, attempt, resumed
@@ -40,17 +47,22 @@ and begins again.
     refused               status, code
     problem               (its text says it)
     stopped
+    shop_ended            ended, exit_code, seconds (its process; it is started again)
 
-A state that lasts (waiting, update_required, plan_refused, approval_waits, refused) is reported
-once, until it changes.
+Of several shops in one agent each event names its `shop`. A state that lasts (waiting, paused,
+update_required, plan_refused, approval_waits, refused) is reported once, until it changes.
 """
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
 
 from cardsync_agent import __version__, clock
 from cardsync_agent.approved import ApprovedUpload
@@ -60,16 +72,19 @@ from cardsync_agent.client import (
     Decision,
     Heartbeat,
     KeyRefused,
+    PersonsTurn,
     Refused,
     TryAgain,
 )
 from cardsync_agent.events import Reporter
-from cardsync_agent.job import Job
+from cardsync_agent.job import Job, StepFailed
 from cardsync_agent.marketplace import Marketplace
-from cardsync_agent.one_step import run_step, send_screenshot
+from cardsync_agent.one_step import run_step, send_pictures
 from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist, spread
+from cardsync_agent.prices import report_published, report_unfinished
 from cardsync_agent.repairs import Repairs
 from cardsync_agent.report import is_problem, line_of, report_of, trouble_of, verdict
+from cardsync_agent.shops.rest import Rest
 from cardsync_agent.state import Claim, Cycle, StepRecord, Store
 from cardsync_agent.steps import begin
 from cardsync_agent.tasks import CAPABILITIES, TASK_KINDS, begin_task, line_of_task, outcome_of
@@ -86,6 +101,27 @@ WAIT_TEXTS = {
 }
 
 
+class Resting(Exception):
+    """The shop rests: work under way is journaled, and goes on afterwards."""
+
+    def __init__(self, rest: Rest) -> None:
+        super().__init__(rest.text)
+        self.rest = rest
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The parts around the loop: `polled` and `resting` hear when the server was asked and for how
+    long the loop sleeps, `rest` says whether the shop rests. In `review` nothing is changed at the
+    marketplace, whatever the account's mode.
+    """
+
+    polled: Callable[[], None] = lambda: None
+    resting: Callable[[float], None] = lambda seconds: None
+    rest: Callable[[], Rest | None] = lambda: None
+    review: bool = False
+
+
 class Agent:
     def __init__(
         self,
@@ -99,7 +135,9 @@ class Agent:
         updates: Updates,
         *,
         once: bool,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch or Watch()
         self._client, self._store, self._market, self._folder = client, store, market, folder
         self._say, self._pace, self._stop, self._once = say, pace, stop, once
         self._updates = updates
@@ -107,13 +145,28 @@ class Agent:
         self._repairs = Repairs(store.home, client)
         market.use_repairs(self._repairs)
         clear = lambda: self._call("clearing the approval", client.clear_approval)  # noqa: E731
-        self._approved = ApprovedUpload(store, market, folder / "exports", clear, say)
+
+        def report(prices: Path, paused: frozenset[int]) -> None:
+            left = market.left_out(prices)
+            work = partial(report_published, client, store.home, prices, paused, left)
+            self._call("reporting the prices", work)
+
+        def report_part(prices: Path, ended: StepFailed) -> None:
+            published = market.published(prices)
+            work = partial(report_unfinished, client, store.home, prices, published, ended)
+            self._call("reporting what was published", work)
+
+        self._approved = ApprovedUpload(
+            store, market, folder / "exports", clear, report, report_part, self._is_approved, say
+        )
 
     def run(self) -> int:
         """Run until a signal comes."""
         try:
             while True:
-                self._stop.sleep(spread(self._turn()))
+                seconds = spread(self._turn())
+                self._watch.resting(seconds)
+                self._stop.sleep(seconds)
         except Stopped:
             self._say("stopped", "stopped")
             return 0
@@ -127,7 +180,11 @@ class Agent:
             self._updates.consider(heartbeat)
             if heartbeat.force_update:
                 return 1
-            self._approved.honour(heartbeat.upload_approved)
+            self._check_rest()
+            if self._watch.review and self._store.memory.cycle is not None:
+                self._say("problem", "an earlier sync is unfinished: the agent's next run ends it")
+                return 0
+            self._honour(heartbeat)
             status = self._resume(heartbeat)
             if request and not self._request(request):
                 return 0
@@ -136,6 +193,9 @@ class Agent:
             return 1 if "failed" in ended else 0
         except Stopped:
             self._say("stopped", "stopped")
+            return 0
+        except Resting as resting:
+            self._say_resting(resting.rest)
             return 0
         except Refused as refused:
             return self._refused(refused)
@@ -153,15 +213,40 @@ class Agent:
         try:
             heartbeat = self._contact()
             if not heartbeat.force_update:
-                self._approved.honour(heartbeat.upload_approved)
-                self._resume(heartbeat)
-                self._ask_and_work(heartbeat)
-                self._work_off_tasks(heartbeat)
+                self._work(heartbeat)
             self._updates.consider(heartbeat)
             return self._pace.interval
         except Refused as refused:
             self._refused(refused)
             return self._pace.refused
+
+    def _work(self, heartbeat: Heartbeat) -> None:
+        try:
+            self._check_rest()
+            self._honour(heartbeat)
+            self._resume(heartbeat)
+            self._ask_and_work(heartbeat)
+            self._work_off_tasks(heartbeat)
+        except Resting as resting:
+            self._say_resting(resting.rest)
+
+    def _honour(self, heartbeat: Heartbeat) -> None:
+        """Deliver an approved upload; not while an import of a cycle is unfinished, which only one
+        journal keeps.
+        """
+        if not (self._market.publishes and self._store.memory.cycle is not None):
+            self._approved.honour(heartbeat.upload_approved)
+
+    def _is_approved(self) -> bool:
+        return self._call("heartbeat", self._beat).upload_approved
+
+    def _check_rest(self) -> None:
+        if (rest := self._watch.rest()) is not None:
+            raise Resting(rest)
+
+    def _say_resting(self, rest: Rest) -> None:
+        until = None if rest.until is None else clock.rfc3339(rest.until)
+        self._tell("paused", rest.text, reason=rest.reason, until=until)
 
     def _contact(self) -> Heartbeat:
         heartbeat = self._call("heartbeat", self._beat)
@@ -173,14 +258,29 @@ class Agent:
         return heartbeat
 
     def _beat(self) -> Heartbeat:
-        heartbeat = self._client.heartbeat(__version__, PLATFORM)
+        heartbeat = self._client.heartbeat(__version__, PLATFORM, self._turn_of_person())
+        self._watch.polled()
+        if self._watch.review:
+            # An approval and tasks wait for the agent's first run.
+            heartbeat = replace(
+                heartbeat, sync_mode="read_only", upload_approved=False, has_pending_tasks=False
+            )
         if heartbeat.sync_mode != self._mode:
             self._mode = heartbeat.sync_mode
-            meaning = "prices go to outbox" if self._mode == "full" else "prices are only saved"
+            goal = "the marketplace" if self._market.publishes else "outbox"
+            meaning = f"prices go to {goal}" if self._mode == "full" else "prices are only saved"
             self._say(
                 "connected", f"connected, sync mode {self._mode} ({meaning})", sync_mode=self._mode
             )
         return heartbeat
+
+    def _turn_of_person(self) -> PersonsTurn | UnsetType | None:
+        """Only an agent that drives a browser says whether it waits for its person."""
+        if not self._market.publishes:
+            return UNSET
+        rest = self._watch.rest()
+        paused = rest is not None and rest.reason == "paused"
+        return PersonsTurn("paused") if paused else self._market.turn()
 
     def _request(self, kind: str) -> bool:
         """Ask for a manual sync; return False if the server wants the seller to wait."""
@@ -289,13 +389,15 @@ class Agent:
         job = self._job(cycle)
         self._say.ended("turn")
         self._say_started(cycle, resumed=resumed)
+        self._market.begin_cycle()
         for name in cycle.planned:
             if name not in cycle.steps_done:
+                self._check_rest()
                 record = run_step(job, name)
                 cycle.steps.append(record)
                 self._store.save()
                 if cycle.task is None:
-                    send_screenshot(job, record)
+                    send_pictures(job, record)
         return self._finish(job)
 
     def _say_started(self, cycle: Cycle, *, resumed: bool) -> None:
@@ -336,6 +438,7 @@ class Agent:
             ask=self._ask_once,
             patience=self._pace.patience if self._once else None,
             heard=clock.mark(),  # the poll that began or resumed the cycle
+            review=self._watch.review,
         )
 
     def _finish(self, job: Job) -> str:
@@ -417,4 +520,6 @@ class Agent:
 
     def _tell(self, event: str, text: str, **fields: object) -> None:
         """Report the state of this round, once until it changes."""
-        self._say.standing("turn", event, text, problem=event != "waiting", **fields)
+        self._say.standing(
+            "turn", event, text, problem=event not in ("waiting", "paused"), **fields
+        )

@@ -56,6 +56,7 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
     try:
         job.check_age()
         job.check_wanted()
+        job.market.keep_alive(job.while_sending())
         STEPS[name].run(job)
     except (Stopped, GaveUp, KeyRefused, StateProblem):
         raise
@@ -74,17 +75,16 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
     return "success", job.note
 
 
-def send_screenshot(job: Job, record: StepRecord) -> None:
-    """Send a picture of the marketplace at the time when a step failed.
+def send_pictures(job: Job, record: StepRecord) -> None:
+    """Send the pictures that a step kept and, of a failed one, what the marketplace shows now.
 
-    The cycle's report does not depend on it.
+    The cycle's report does not depend on them.
     """
-    if record.status != "failed" or record.error == CANCELLED:
-        return
+    failed = record.status == "failed" and record.error != CANCELLED
     try:
-        picture = job.market.screenshot()
-        if picture is not None and len(picture) <= MOST_SCREENSHOT:
-            moment = clock.rfc3339(clock.now())
-            job.client.send_debug(job.cycle.sync_cycle_id, record.name, moment, picture)
+        for shot in job.market.pictures(of_failure=failed):
+            if len(shot.content) <= MOST_SCREENSHOT:
+                moment = clock.rfc3339(clock.now())
+                job.client.send_debug(job.cycle.sync_cycle_id, record.name, moment, shot)
     except Exception as trouble:
-        job.say("problem", f"no screenshot of the failed step: {trouble}", detail=True)
+        job.say("problem", f"no picture of the step: {trouble}", detail=True)

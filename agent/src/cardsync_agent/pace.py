@@ -41,9 +41,13 @@ class Pace:
     update_again: float = 3600.0  # until a refused update is tried again
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str]) -> Pace:
+    def from_env(
+        cls, environ: Mapping[str, str], settings: Mapping[str, float] | None = None
+    ) -> Pace:
+        """Return the pace of a settings file, overridden by the environment."""
         given = {f.name: environ.get(f"CARDSYNC_AGENT_PACE_{f.name.upper()}") for f in fields(cls)}
-        return cls(**{name: float(text) for name, text in given.items() if text})
+        numbers = {name: float(text) for name, text in given.items() if text}
+        return cls(**{**(settings or {}), **numbers})
 
 
 class Stopped(Exception):

@@ -9,14 +9,18 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from cardsync_agent import clock, durable
 from cardsync_agent.card_failures import CardFailures, without_cards
-from cardsync_agent.client import PriceUpdates
-from cardsync_agent.imported import remember_entries
-from cardsync_agent.job import Job, StepSkipped
+from cardsync_agent.client import Client, PriceUpdates
+from cardsync_agent.imported import MOST_REASON, read_prices, remember_entries, report
+from cardsync_agent.imported import Refused as RefusedCards
+from cardsync_agent.job import Job, StepFailed, StepSkipped
+from cardsync_agent.marketplace import NotTaken
 
 # The seller asked for what these kinds of file hold; in read_only only they are placed.
 ASKED_FOR = ("rollback", "quick_add")
@@ -52,7 +56,7 @@ def _fetch_prices(job: Job) -> bytes | None:
     if updates is None or updates.rows == 0:
         reasons = ["not_modified"] if updates is None else [*updates.empty_reasons]
         cycle.needs_review = "awaiting_review" in reasons
-        if updates is not None:
+        if updates is not None and not job.review:
             memory.etag = updates.etag
         job.say(
             "export_empty",
@@ -69,10 +73,11 @@ def _fetch_prices(job: Job) -> bytes | None:
         raise StepSkipped("the same prices were placed before, and wait for the marketplace")
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())
-    cycle.export_rows, cycle.etag = updates.rows, updates.etag
+    cycle.export_rows, cycle.etag = updates.rows, None if job.review else updates.etag
     cycle.export_kind_told = updates.kind is not None
     cycle.export_kind = kind
-    if cycle.export_kind in ASKED_FOR and "import_prices" not in cycle.planned:
+    asked_for = cycle.export_kind in ASKED_FOR and not job.review
+    if asked_for and "import_prices" not in cycle.planned:
         # A sync in read_only plans no import, but the server serves this file only once.
         place = cycle.planned.index("download_price_updates") + 1
         cycle.planned.insert(place, "import_prices")
@@ -101,6 +106,7 @@ def import_prices(job: Job) -> None:
         raise StepSkipped("nothing to import")
     prices = job.exports() / cycle.export_name
     if job.market.has_imported(prices, staged=cycle.outbox_staged):
+        _report_published(job, prices)
         _remember_placed(job)
         return
     guarded = cycle.export_kind == "quick_add" and not cycle.export_kind_told
@@ -109,9 +115,8 @@ def import_prices(job: Job) -> None:
     # The mode may have changed since the cycle began, and read_only must not push. What the seller
     # asked for is delivered in either mode, if it is what the server has served.
     asked_for = cycle.export_kind in ASKED_FOR
-    if job.call("heartbeat", job.beat).sync_mode != "full" and not asked_for:
-        cycle.mode_refused = "the account is in read_only mode now"
-        raise StepSkipped(cycle.mode_refused)
+    if not asked_for:
+        _need_full_mode(job)
     if not cycle.outbox_staged:
         cycle.paused_cards = _paused_of(job, prices)
         if cycle.export_rows == len(cycle.paused_cards):
@@ -119,26 +124,106 @@ def import_prices(job: Job) -> None:
             raise StepSkipped(f"all cards of the file are paused: {_some(cycle.paused_cards)}")
 
     def note_staged() -> None:
+        if job.market.publishes and not asked_for:
+            # Much time may have passed: a person signs in, and each batch takes its own.
+            _need_full_mode(job)
         cycle.outbox_staged = True
         memory.listings = cycle.export_number or memory.listings
         job.store.save()
 
-    target = job.market.import_prices(
-        prices,
-        lambda content: without_cards(content, cycle.paused_cards)[0],
-        staged=cycle.outbox_staged,
-        note_staged=note_staged,
-    )
+    try:
+        target = job.market.import_prices(
+            prices,
+            lambda content: without_cards(content, cycle.paused_cards)[0],
+            staged=cycle.outbox_staged,
+            go_on=job.check_wanted,
+            note_staged=note_staged,
+        )
+    except (StepFailed, StepSkipped) as ended:
+        _report_unfinished(job, prices, ended)
+        raise
+    _report_published(job, prices)
     _remember_placed(job)
+    if left := job.market.left_out(prices):
+        job.note = f"{len(left)} cards are not in the marketplace's export any more: left out"
     rows = cycle.export_rows - len(cycle.paused_cards)
-    job.say("prices_placed", f"placed a copy in {target}", path=str(target), rows=rows)
+    if not job.market.publishes:
+        job.say("prices_placed", f"placed a copy in {target}", path=str(target), rows=rows)
     if cycle.paused_cards:
         text = (
             f"{len(cycle.paused_cards)} paused cards were left out, as the marketplace refused each"
             f" three times: {_some(cycle.paused_cards)}; `cardsync-agent cards` shows the reasons"
         )
         job.say("cards_paused", text, problem=True, cards=cycle.paused_cards)
-        job.note = text
+        job.note = f"{job.note}; {text}" if job.note else text
+
+
+def _report_published(job: Job, prices: Path) -> None:
+    """Report what the adapter has published; what a person imports, a person reports."""
+    if job.market.publishes:
+        paused = frozenset(job.cycle.paused_cards)
+        left = job.market.left_out(prices)
+        text = job.call(
+            "reporting the prices",
+            lambda: report_published(job.client, job.store.home, prices, paused, left),
+        )
+        job.say("prices_reported", text, path=str(prices))
+
+
+def report_published(
+    client: Client, home: Path, prices: Path, paused: frozenset[int], left: frozenset[int]
+) -> str:
+    """Report that the marketplace has the prices of a file, without paused cards and those that it
+    does not list; the server counts a repeated report once. Returns the line for people.
+    """
+    file = read_prices(prices)
+    rows = [row for row in file.rows if row["marketplace_id"] not in paused | left]
+    CardFailures(home).note(prices.name, {row["marketplace_id"] for row in rows}, {})
+    return report(client, replace(file, rows=rows), None, RefusedCards(), paused)
+
+
+def _report_unfinished(job: Job, prices: Path, ended: StepFailed | StepSkipped) -> None:
+    published = job.market.published(prices)
+    work = partial(
+        report_unfinished, job.client, job.store.home, prices, published, ended,
+        is_rollback=job.cycle.export_kind == "rollback",
+    )  # fmt: skip
+    job.call("reporting what was published", work)
+
+
+def report_unfinished(
+    client: Client,
+    home: Path,
+    prices: Path,
+    published: frozenset[int],
+    ended: StepFailed | StepSkipped,
+    *,
+    is_rollback: bool = False,
+) -> None:
+    """Count the cards that the marketplace refused, and tell the server what was published before
+    the import of a file ended.
+
+    A rollback, and new listings, are one thing to the server: of these no part is reported.
+    """
+    refused = dict(ended.rejected) if isinstance(ended, NotTaken) else {}
+    if not (published or refused):
+        return
+    CardFailures(home).note(prices.name, (), refused)
+    file = read_prices(prices)
+    is_whole = is_rollback or file.without_id > 0 or len(file.entries) > 0
+    if published and not is_whole:
+        known = published | set(refused)
+        rows = [row for row in file.rows if row["marketplace_id"] in known]
+        report(client, replace(file, rows=rows), None, RefusedCards(refused), ())
+    elif refused:
+        report(client, file, str(ended)[:MOST_REASON], RefusedCards(), ())
+
+
+def _need_full_mode(job: Job) -> None:
+    """Raises StepSkipped."""
+    if job.call("heartbeat", job.beat).sync_mode != "full":
+        job.cycle.mode_refused = "the account is in read_only mode now"
+        raise StepSkipped(job.cycle.mode_refused)
 
 
 def _paused_of(job: Job, prices: Path) -> list[int]:

@@ -1,7 +1,7 @@
 """Repairs selectors for adapters that work on a marketplace's pages: a step whose selector finds
 nothing asks the server for another one, tries it once, and reports the result. The agent gives them
 to its adapter (`Marketplace.use_repairs`); a step whose element stays lost fails with NotFound's
-sentence.
+sentence. A step with a post-condition asks by `ask`, and reports when the condition was checked.
 
 The result of a try is written down first and sent then, so that a kill -9 or an outage loses none;
 `send_waiting` sends what is left. The server counts a repeated confirmation once.
@@ -46,23 +46,36 @@ class Repairs:
         try:
             return look(selector)
         except NotFound as missing:
+            repair = self.ask(lost(), missing, screenshot)
             try:
-                repair = self._client.heal(_cut(lost()), screenshot and screenshot())
-            except TryAgain as away:
-                raise NotFound(f"{missing}; no repair: {away}") from missing
-            if isinstance(repair, Gone):
-                raise NotFound(f"{missing}; no repair: {repair.reason}") from missing
-            return self._tried(look, repair, missing)
+                found = look(repair.selector)
+            except NotFound as still:
+                self.did_not_hold(repair, str(still))
+                raise NotFound(f"{missing}; the repair failed too: {still}") from still
+            self.held(repair)
+            return found
 
-    def _tried(self, look: Callable[[str], T], repair: Repair, missing: NotFound) -> T:
+    def ask(
+        self, lost: Lost, missing: NotFound, screenshot: Callable[[], bytes] | None = None
+    ) -> Repair:
+        """Return the server's repair, which is yet to be tried: `held` or `did_not_hold` reports
+        the result. Raises NotFound with both reasons, and Refused.
+        """
         try:
-            found = look(repair.selector)
-        except NotFound as still:
-            self._tell({"correction_id": repair.correction_id, "error": str(still)[:MOST_ERROR]})
-            raise NotFound(f"{missing}; the repair failed too: {still}") from still
+            repair = self._client.heal(_cut(lost), screenshot and screenshot())
+        except TryAgain as away:
+            raise NotFound(f"{missing}; no repair: {away}") from missing
+        if isinstance(repair, Gone):
+            raise NotFound(f"{missing}; no repair: {repair.reason}") from missing
+        return repair
+
+    def held(self, repair: Repair) -> None:
+        """Confirm a repair: the step worked with it."""
         if not repair.known:
             self._tell({"correction_id": repair.correction_id, "selector": repair.selector})
-        return found
+
+    def did_not_hold(self, repair: Repair, error: str) -> None:
+        self._tell({"correction_id": repair.correction_id, "error": error[:MOST_ERROR]})
 
     def waiting(self) -> list[dict[str, Any]]:
         """Return the outcomes that the server has not heard of, oldest first."""

@@ -87,7 +87,7 @@ def line_of(cycle: Cycle) -> str:
     if cycle.status == "partial" and not is_problem(cycle):
         parts = [
             ("what this agent can't do yet", cycle.unable),
-            ("what the inbox has no file for", _missed(cycle)),
+            ("what there was no file for", _missed(cycle)),
         ]
         return f"sync done {after}, save for " + " and ".join(
             f"{why}: {_things(names)}" for why, names in parts if names

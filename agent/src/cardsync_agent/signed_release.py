@@ -40,7 +40,7 @@ _ALIASES = {
 
 
 class Untrusted(Exception):
-    """The update must not be installed; the message gives the reason."""
+    """The update, or the workflow pack, must not be used; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def trusted(
     installation.
     """
     # Nothing of the record is used before its signature holds.
-    if not _is_signed(keys, offer.record_signature, _canonical(offer.record)):
+    if not is_signed(keys, offer.record_signature, canonical(offer.record)):
         raise Untrusted("no pinned key has signed its record")
     release, current = _read(offer.record), Version(installed)
     if release.version <= current:
@@ -89,11 +89,11 @@ def check_bytes(
 ) -> None:
     if hashlib.sha256(content).hexdigest() != release.sha256:
         raise Untrusted("the bytes that came are not those of its record (SHA-256)")
-    if not _is_signed(keys, offer.signature, content):
+    if not is_signed(keys, offer.signature, content):
         raise Untrusted("no pinned key has signed its bytes")
 
 
-def _is_signed(keys: Sequence[Ed25519PublicKey], signature: str, data: bytes) -> bool:
+def is_signed(keys: Sequence[Ed25519PublicKey], signature: str, data: bytes) -> bool:
     try:
         raw = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
@@ -109,14 +109,14 @@ def _verifies(key: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
     return True
 
 
-def _canonical(record: dict[str, Any]) -> bytes:
-    """Write the record with sorted keys, without spaces, in UTF-8."""
+def canonical(record: dict[str, Any]) -> bytes:
+    """Write a record or a pack with sorted keys, without spaces, in UTF-8. Raises Untrusted."""
     try:
         return json.dumps(
             record, sort_keys=True, separators=(",", ":"), ensure_ascii=False
         ).encode()
     except ValueError as trouble:  # half a surrogate pair
-        raise Untrusted("its record is no text") from trouble
+        raise Untrusted("a part of it is no text") from trouble
 
 
 def _read(record: dict[str, Any]) -> Release:

@@ -281,9 +281,23 @@ def make_home(folder: Path) -> Path:
 def only_agent(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system drops it with the process, however that ends."""
     with (make_home(folder) / "lock").open("a+b") as file:
-        if not _try_lock(file):
+        # `status` and `doctor` hold the lock for a moment, to see whether it is free.
+        for _ in range(3):
+            if _try_lock(file):
+                break
+            clock.sleep(0.1)
+        else:
             raise StateProblem(f"Another cardsync-agent already works in {folder}.")
         yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether an agent works in the folder; a folder that nobody has used stays as it is."""
+    try:
+        with (folder / HOME / "lock").open("r+b") as file:
+            return not _try_lock(file)
+    except OSError:
+        return False
 
 
 def wait_for_lock(file: IO[bytes], seconds: float = 10.0) -> None:

@@ -16,7 +16,7 @@ from datetime import datetime
 from cardsync_agent import clock
 from cardsync_agent.client import Decision
 from cardsync_agent.history import fetch, fetch_sales_report
-from cardsync_agent.job import Job, NothingThere
+from cardsync_agent.job import Job
 from cardsync_agent.orders import FEEDBACK, ORDER_LIST, PULL_SHEET, REFUNDS, SHIPPING
 from cardsync_agent.prices import download_price_updates, import_prices
 from cardsync_agent.state import Cycle, StepRecord
@@ -31,8 +31,9 @@ class Step:
 
 
 def refresh_account(job: Job) -> None:
-    """Refresh the account; this is for adapters that see the marketplace, not for a folder."""
-    raise NothingThere("a folder tells nothing of the account")
+    """Look at the account, where the adapter sees the marketplace; the log keeps what it shows."""
+    seen = job.market.account()
+    job.note = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in seen.items())
 
 
 # A new step is one line here.

@@ -24,22 +24,23 @@ from cardsync_agent.events import Reporter
 from cardsync_agent.pace import Pace, Stop, backoff
 from cardsync_agent.signed_release import Release, Untrusted, check_bytes, trusted
 from cardsync_agent.state import StateProblem, Store
+from cardsync_agent.usage import KEY_VARIABLE
 
 MOST_BYTES = 500_000_000
 RECORD = "release.json"
 COMMAND_LOG = "update-command.log"
-KEY_VARIABLE = "CARDSYNC_AGENT_KEY"
 _OURS = re.compile(r".+-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
 class UpdatePolicy:
-    """The seller's policy: whose signatures count, and which command starts when an update is
-    ready.
+    """The seller's policy: whose signatures count, for workflow packs too, which command starts
+    when an update is ready, and whether this process is the one that fetches updates.
     """
 
     keys: Sequence[Ed25519PublicKey]
     command: str | None = None
+    fetches: bool = True
 
 
 class Updates:
@@ -73,7 +74,7 @@ class Updates:
         version = heartbeat.latest_version
         text = f"version {version or 'newer than this'} of the agent is available"
         self._tell("update_available", text, latest_version=version)
-        if self._policy.keys:
+        if self._policy.keys and self._policy.fetches:
             self._pursue(heartbeat.offer or Offer())
 
     def _pursue(self, offer: Offer) -> None:

@@ -96,7 +96,9 @@ async def caller_with_token(
         identity = Identity(seller_id, "token", token_id, scopes=frozenset(scopes))
         return Caller(identity, account, state)
     if not is_paid(account.plan, account.trial_ends_at, now):
-        raise errors.PaidPlanRequired("assistants need a paid plan, and this account has none")
+        raise errors.PaidPlanRequired(
+            "assistants need a paid plan, and this account does not have one"
+        )
     if last_used_at is None or now - last_used_at >= _NOTED:
         await _note_use(database, seller_id, token_id, grant_id, now)
     identity = Identity(

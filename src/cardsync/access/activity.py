@@ -32,6 +32,8 @@ OUTCOMES: Final = (
 # The id of the request that this process is answering; none in a job.
 _NOTED: Final = "noted"
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+# A caller that needs this request's entries puts a list here.
+ENTRIES: ContextVar[list[Activity] | None] = ContextVar("entries", default=None)
 
 
 def note(
@@ -70,6 +72,8 @@ def note_by(
     row = Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
     session.add(row)
     session.info.setdefault(_NOTED, []).append(row)
+    if (entries := ENTRIES.get()) is not None:
+        entries.append(row)
     return row
 
 

@@ -66,6 +66,8 @@ A_TOKEN = {"token": list[str]()}
 A_READING_TOKEN = {"token": [access_tokens.READ]}
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
+# A route of members, keys and tokens.
+BY_ANYBODY: dict[str, Any] = {"opt": BY_ANY, "security": [A_SESSION, A_TOKEN]}
 
 
 def admitting(app: ASGIApp) -> ASGIApp:
@@ -101,7 +103,7 @@ def _refuse_no_ids(scope: Scope) -> None:
     """Refuse an id in an address that is larger than any id. Raises NotFound."""
     for name, value in scope["path_params"].items():
         if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
-            raise errors.NotFound(f"there is nothing with the id {value}")
+            raise errors.NotFound(f"nothing found with ID {value}")
 
 
 def _for_its_browser_alone(send: Send) -> Send:
@@ -189,7 +191,11 @@ async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Call
     return caller
 
 
-async def _admit_again(scope: Scope, caller: Caller, opt: Mapping[str, Any]) -> Caller:
+async def _admit_again(
+    scope: Scope,
+    caller: Caller,
+    opt: Mapping[str, Any],
+) -> Caller:
     """Admit a request within the one that this caller was admitted with a moment ago."""
     limits: RateLimits = scope["litestar_app"].state.rate_limits
     await limits.admit_further(scope, caller.identity, opt)
@@ -228,7 +234,7 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
         in_form = "token_in_form" in opt
         if not in_form and not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):
             raise errors.CsrfFailed(
-                "X-CSRF-Token is missing or not this session's; get it from GET /api/session"
+                "X-CSRF-Token is missing or not from this session; get it from GET /api/session"
             )
     return caller
 
@@ -244,7 +250,7 @@ def need_form_token(scope: Scope, given: str | None) -> None:
     """Raises CsrfFailed unless a form's token is of the request's session."""
     token = session_token(scope)
     if token is None or not tokens.csrf_is_right(token, given):
-        raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
+        raise errors.CsrfFailed("this form is not from your session; go back and reload the page")
 
 
 def refuse_other_sites(scope: Scope) -> None:
@@ -254,4 +260,4 @@ def refuse_other_sites(scope: Scope) -> None:
     )
     hosts = [host] if host is not None and settings.is_own_name(host) else []
     if not tokens.comes_from_here(fetch_site, origin, hosts, settings.origin):
-        raise errors.CsrfFailed("this request comes from another site")
+        raise errors.CsrfFailed("this request is from another site")

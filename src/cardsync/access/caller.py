@@ -249,6 +249,8 @@ CALLER = caller_query(
     "caller",
     "JOIN api_key k ON k.seller_id = a.seller_id AND k.id = $2 AND k.revoked_at IS NULL",
 )
+# The account itself, without a credential.
+_ITSELF = caller_query("itself", "")
 OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
 
@@ -335,3 +337,14 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     if account.suspended:
         raise errors.AccountSuspended
     return Caller(Identity(seller_id, "key", key_id), account, state)
+
+
+async def as_owner(database: Database, seller_id: int) -> Caller | None:
+    """Return the seller as an owner sees it, for work that no request asks for and that writes no
+    entry; None if it is removed.
+    """
+    row = await database.polled.first_row(seller_id, _ITSELF)
+    if row is None:
+        return None
+    account, state, _ = read_row(row)
+    return Caller(Identity(seller_id, "key", 0), account, state)

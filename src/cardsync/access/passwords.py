@@ -22,7 +22,7 @@ def acceptable(password: str) -> str:
     """A new password; raises InvalidPayload."""
     if not limits.PASSWORD_CHARACTERS <= len(password) <= limits.PASSWORD_CHARACTERS_MOST:
         raise errors.InvalidPayload(
-            f"password: {limits.PASSWORD_CHARACTERS} to {limits.PASSWORD_CHARACTERS_MOST} characters, please"
+            f"password: use {limits.PASSWORD_CHARACTERS} to {limits.PASSWORD_CHARACTERS_MOST} characters"
         )
     return password
 

@@ -94,7 +94,7 @@ class Patience:
         self._end_at(self.deadline.at + _LATER)
         if message["type"] == "http.disconnect":
             self.client_left = True
-            raise errors.BadRequest("the body ended before it was whole")
+            raise errors.BadRequest("the body ended before it was complete")
         self._came += len(message.get("body", b""))
         self._whole = not message.get("more_body", False)
         if not self._whole:
@@ -122,12 +122,12 @@ class Patience:
         """Return the reason why the request was ended."""
         if self._reads:
             return _too_slow()
-        return errors.ServiceUnavailable("this took longer than one answer may; try again")
+        return errors.ServiceUnavailable("this took too long to answer; try again")
 
 
 def _too_slow() -> errors.BadRequest:
     # The rest of the body is not waited for.
-    return errors.BadRequest("the body came too slowly", headers={"Connection": "close"})
+    return errors.BadRequest("the body was sent too slowly", headers={"Connection": "close"})
 
 
 def patient(app: ASGIApp, settings: Settings) -> ASGIApp:

@@ -123,7 +123,7 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     deletion = await session.get(AccountDeletion, member.seller_id)
     # An owner may come back to keep the account, until its removal begins.
     if deletion and (deletion.begun_at or member.role != "owner"):
-        raise errors.AccountSuspended("this account is about to be deleted")
+        raise errors.AccountSuspended("this account is scheduled for deletion")
     now = clock.now()
     token = tokens.new_token()
     expires_at = now + timedelta(seconds=settings.session_seconds)

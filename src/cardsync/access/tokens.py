@@ -9,6 +9,7 @@ can guess its bytes from the length of a compressed page.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -47,6 +48,21 @@ def csrf_is_right(session_token: str, given: str | None) -> bool:
         return False
     right = _csrf(session_token)
     return secrets.compare_digest(right, _masked(decoded[_CSRF_BYTES:], decoded[:_CSRF_BYTES]))
+
+
+def signed_number(session_token: str, number: int) -> str:
+    """Return a number that an address can carry, and that only this session's pages can make."""
+    key = hashlib.sha256(b"number " + session_token.encode()).digest()
+    return f"{number}-{hmac.new(key, str(number).encode(), 'sha256').hexdigest()[:24]}"
+
+
+def read_signed_number(session_token: str, given: str) -> int | None:
+    """Return the number of `signed_number`; None for any other text."""
+    number = given.partition("-")[0]
+    if not re.fullmatch(r"[0-9]{1,18}", number):
+        return None
+    right = signed_number(session_token, int(number))
+    return int(number) if secrets.compare_digest(right.encode(), given.encode()) else None
 
 
 def _csrf(session_token: str) -> bytes:

@@ -17,6 +17,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.accounts import account_settings, sellers
+from cardsync.accounts.shown import line_switches
 from cardsync.money import dollars, to_units
 
 LINE: Final = "line:"
@@ -41,7 +42,7 @@ class ChangedMeanwhile(Exception):
     """Nothing was written; `current` holds the current values of the fields."""
 
     def __init__(self, conflicts: list[Conflict], current: Mapping[str, str]) -> None:
-        super().__init__("settings have changed meanwhile")
+        super().__init__("settings have changed in the meantime")
         self.conflicts = conflicts
         self.current = current
 
@@ -50,7 +51,7 @@ class Unreadable(Exception):
     """Nothing was written; `problems` says by field what it takes."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
-        super().__init__("settings cannot be read")
+        super().__init__("settings could not be read")
         self.problems = problems
 
 
@@ -60,7 +61,7 @@ def as_texts(account: Account) -> dict[str, str]:
     for name in ("tracking_threshold", "loss_budget"):
         amount = getattr(account, name)
         texts[name] = "" if amount is None else dollars(to_units(amount))
-    lines = account_settings.line_switches(account)
+    lines = line_switches(account)
     return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
 
 
@@ -118,5 +119,5 @@ def _read(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
         try:
             values[name] = sellers.SETTABLE[name](text)
         except ValueError as e:
-            problems[name] = f"This takes {e}."
+            problems[name] = f"Must be {e}."
     return values, problems

@@ -105,7 +105,7 @@ async def put_back(
     became, present = undo["became"], _plain(account, undo["became"])
     changed = [name for name in became if present[name] != became[name]]
     if changed:
-        raise errors.ChangedSince(f"the account's {', '.join(changed)} changed since")
+        raise errors.ChangedSince(f"the account's {', '.join(changed)} changed in the meantime")
     lines = account.product_lines
     values = {name: _read(name, value) for name, value in undo["was"].items()}
     await sellers.change_seller(session, caller.seller_id, values, None)
@@ -125,7 +125,7 @@ def _read(name: str, value: Any) -> Any:
     try:
         return sellers.SETTABLE[name](str(value))
     except ValueError as e:
-        raise errors.InvalidPayload(f"{name}: takes {e}") from e
+        raise errors.InvalidPayload(f"{name}: must be {e}") from e
 
 
 def switched(
@@ -144,9 +144,3 @@ def switched(
     on += [name for name, wanted in lines.items() if wanted and name not in on]
     off = [name for name in dict.fromkeys([*disabled, *lines]) if not lines.get(name, False)]
     return on, off
-
-
-def line_switches(account: Account) -> list[tuple[str, bool]]:
-    """Every line that the account has or may have, those that are on first."""
-    names = dict.fromkeys([*account.product_lines, *account.disabled_lines, *NAMES])
-    return [(name, name in account.product_lines) for name in names]

@@ -6,7 +6,9 @@ cookie.
 
 from __future__ import annotations
 
+from litestar import Response
 from litestar.datastructures import Cookie
+from litestar.enums import MediaType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access import sessions, tokens
@@ -14,9 +16,13 @@ from cardsync.access.admission import session_token
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.access.sessions import SignedIn
+from cardsync.accounts.shown import SessionBody, session_body
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web.request import ApiRequest
+
+# No cache may keep an answer about a session.
+PRIVATE = {"Cache-Control": "no-store"}
 
 
 def cookie_of(settings: Settings, token: str) -> Cookie:
@@ -41,6 +47,17 @@ async def signed_in(
     rate_limits: RateLimits = request.app.state.rate_limits
     await rate_limits.admit_sign_in(request.scope, email)
     return await sessions.sign_in(database, settings, email, password, session_token(request.scope))
+
+
+def begun(who: SignedIn, settings: Settings, status: int = 200) -> Response[SessionBody]:
+    """Answer with the session that has begun: its cookie is set."""
+    return Response(
+        session_body(who),
+        status_code=status,
+        media_type=MediaType.JSON,
+        headers=PRIVATE,
+        cookies=[cookie_of(settings, who.token)],
+    )
 
 
 def _token(request: ApiRequest) -> str:

@@ -150,6 +150,8 @@ SHEETS: Final = (
         "session_id, order_id, item_id, sku_id, kind, quantity, person, undone, received_at",
     ),
     Sheet("quick_adds.csv", "quick_add", "id", "*"),
+    Sheet("notices.csv", "notice", "id", "*"),
+    Sheet("webhooks.csv", "webhook", "id", "id, url, kinds, created_at, off_at, off_why, last_sent_at"),
     Sheet(
         "credits.csv",
         "credit_transaction",

@@ -82,7 +82,7 @@ async def ask(
         await mark_due_by(session, caller.seller_id, STREAM, due_at)
     await end_access(session, caller.seller_id, now)
     await exposure.hide(session, caller.seller_id)
-    summary = "the account is to be deleted"
+    summary = "account deletion scheduled"
     note(session, caller, "account.deletion_asked", summary, now, risk="critical")
     found = await pending(session, caller.seller_id)
     assert found is not None
@@ -102,8 +102,15 @@ async def take_back(session: AsyncSession, caller: Caller, now: datetime) -> Non
     """Keep the account. Keys stay revoked. Raises OwnerRequired, NotFound."""
     caller.must_be_owner()
     if not await _forget(session, caller.seller_id):
-        raise errors.NotFound("this account is not about to be deleted")
-    note(session, caller, "account.deletion_taken_back", "the account stays", now, risk="high")
+        raise errors.NotFound("this account is not scheduled for deletion")
+    note(
+        session,
+        caller,
+        "account.deletion_taken_back",
+        "account deletion canceled",
+        now,
+        risk="high",
+    )
 
 
 async def keep(session: AsyncSession, seller_id: int, now: datetime) -> None:
@@ -111,8 +118,10 @@ async def keep(session: AsyncSession, seller_id: int, now: datetime) -> None:
     await known_seller(session, seller_id)
     await enter_tenant(session, seller_id)
     if not await _forget(session, seller_id):
-        raise CommandError(f"seller {seller_id} is not about to be deleted, or is being removed")
-    summary = "the account stays"
+        raise CommandError(
+            f"seller {seller_id} is not scheduled for deletion, or is already being removed"
+        )
+    summary = "account deletion canceled"
     note_by(session, seller_id, OPERATOR, "account.deletion_taken_back", summary, now)
 
 

@@ -43,7 +43,7 @@ def _readable(given: NewOwner) -> NewOwner:
         ("name", name, limits.MEMBER_NAME_CHARACTERS),
     ):
         if not 1 <= len(value) <= most:
-            raise errors.InvalidPayload(f"{field}: 1 to {most} characters, please")
+            raise errors.InvalidPayload(f"{field}: use 1 to {most} characters")
     try:
         email = invitations.address(given.email)
     except invitations.MemberError as e:
@@ -60,7 +60,7 @@ async def set_up(database: Database, settings: Settings, given: NewOwner) -> ses
     async with database.shared() as session:
         await session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         if not await is_open(session):
-            raise errors.NotFound("this installation is set up already; sign in instead")
+            raise errors.NotFound("this installation is already set up; sign in instead")
         made = await sellers.create_seller(
             session,
             name=owner.store_name,
@@ -77,7 +77,7 @@ async def set_up(database: Database, settings: Settings, given: NewOwner) -> ses
         member.name = owner.name
         account = await session.get_one(Account, made.seller_id)
         account.store_name = owner.store_name
-        summary = "the store was set up, in Review Mode"
+        summary = "store set up in Review Mode"
         actor = f"member {member.id}"
         note_by(session, made.seller_id, actor, "account.made", summary, clock.now())
         await session.flush()

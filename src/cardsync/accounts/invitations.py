@@ -48,7 +48,7 @@ async def invite(
     member_id = await sealed.put_member(session, seller_id, email, role, email)
     if member_id is None:
         raise MemberError(
-            f"{email} is taken by a member who has joined; each address belongs to one member"
+            f"{email} belongs to a member who has already joined; each member needs their own address"
         )
     return member_id, await link(session, settings, member_id)
 
@@ -133,7 +133,5 @@ def _name(given: str | None, member: Member) -> str:
         # A new password changes no name.
         return member.name
     if not 1 <= len(name) <= limits.MEMBER_NAME_CHARACTERS:
-        raise errors.InvalidPayload(
-            f"name: 1 to {limits.MEMBER_NAME_CHARACTERS} characters, please"
-        )
+        raise errors.InvalidPayload(f"name: use 1 to {limits.MEMBER_NAME_CHARACTERS} characters")
     return name

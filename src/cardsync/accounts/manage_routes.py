@@ -26,8 +26,6 @@ from cardsync.accounts.shown import (
     RosterBody,
     SignedOut,
     deletion_body,
-    members_body,
-    roster_body,
 )
 from cardsync.clock import rfc3339
 from cardsync.database.session import Database
@@ -64,7 +62,7 @@ class Confirmed(msgspec.Struct):
 @get("/members", responses=problems(*READ))
 async def list_members(caller: Caller, session: AsyncSession) -> MembersBody:
     """Show the account's members, oldest first; who has not joined yet has an invitation."""
-    return members_body(await people.members(session, caller))
+    return MembersBody(await people.members(session, caller))
 
 
 @post(
@@ -90,7 +88,7 @@ async def change_member(
     """Make a member owner or staff. An account keeps an owner who has joined."""
     await people.change_role(session, caller, member_id, data.role, clock.now())
     listed = await people.members(session, caller)
-    return next(roster_body(member) for member in listed if member.member_id == member_id)
+    return next(member for member in listed if member.id == member_id)
 
 
 @delete(

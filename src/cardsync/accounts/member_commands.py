@@ -9,8 +9,9 @@ import click
 
 from cardsync.accounts import invitations, roster
 from cardsync.accounts.invitations import ROLES
+from cardsync.accounts.shown import RosterBody
 from cardsync.database.session import Database
-from cardsync.processes.command_line import ROW_ID, plain, settings_with, show, with_database
+from cardsync.processes.command_line import ROW_ID, settings_with, show, with_database
 
 
 @click.group()
@@ -42,12 +43,14 @@ def member_add(seller_id: int, email: str, role: str, as_json: bool) -> None:
 def member_list(seller_id: int, as_json: bool) -> None:
     """A seller's members."""
 
-    async def read(database: Database) -> list[roster.Listed]:
+    async def read(database: Database) -> list[RosterBody]:
         async with database.shared() as session:
             return await roster.listed(session, seller_id)
 
     rows = [
-        {name: plain(value) for name, value in row._asdict().items()} for row in with_database(read)
+        {"member_id": one.id}
+        | {name: getattr(one, name) for name in RosterBody.__struct_fields__[1:]}
+        for one in with_database(read)
     ]
     if as_json:
         click.echo(json.dumps({"members": rows}))

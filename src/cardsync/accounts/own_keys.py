@@ -20,7 +20,7 @@ from cardsync.access.keys import MintedKey
 from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
 from cardsync.accounts.shown import KeyBody, KeysBody
-from cardsync.clock import rfc3339
+from cardsync.clock import rfc3339, rfc3339_or_none
 
 
 async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
@@ -30,7 +30,7 @@ async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBo
     problem = await _refusal(session, caller, now)
     return KeysBody(
         [
-            KeyBody(id, name, rfc3339(made), rfc3339(revoked) if revoked else None)
+            KeyBody(id, name, rfc3339(made), rfc3339_or_none(revoked))
             for id, name, made, revoked in rows
         ],
         str(problem) if problem else None,
@@ -42,35 +42,45 @@ async def _refusal(session: AsyncSession, caller: Caller, now: datetime) -> erro
     if not is_paid(account.plan, account.trial_ends_at, now):
         plan = "trial has ended" if account.plan == "trial" else f"plan is {account.plan}"
         return errors.PaidPlanRequired(
-            f"a new key needs a paid plan, and this account's {plan}; keys that exist keep working"
+            f"a new key needs a paid plan, and this account's {plan}; existing keys keep working"
         )
     if await session.get(AccountDeletion, caller.seller_id):
         return errors.AccountEnding()
     return None
 
 
-async def mint(session: AsyncSession, caller: Caller, name: str, now: datetime) -> MintedKey:
+async def mint(
+    session: AsyncSession,
+    caller: Caller,
+    name: str,
+    now: datetime,
+) -> MintedKey:
     """Make a key. Raises OwnerRequired, PaidPlanRequired, AccountEnding, InvalidPayload."""
     caller.must_be_owner()
     if problem := await _refusal(session, caller, now):
         raise problem
     name = " ".join(name.split())
     if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
-        raise errors.InvalidPayload(f"name: 1 to {limits.KEY_NAME_CHARACTERS} characters, please")
+        raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
     await one_at_a_time(session, caller.seller_id)
     good = select(func.count()).where(
         ApiKey.seller_id == caller.seller_id, ApiKey.revoked_at.is_(None)
     )
     if (await session.scalar(good) or 0) >= limits.KEYS_OF_ACCOUNT:
         raise errors.InvalidPayload(
-            f"name: an account has at most {limits.KEYS_OF_ACCOUNT} keys; revoke one first"
+            f"name: an account can have at most {limits.KEYS_OF_ACCOUNT} keys; revoke one first"
         )
     minted = await keys.mint(session, caller.seller_id, name)
-    note(session, caller, "key.made", f"key {minted.key_id} made", now, risk="medium")
+    note(session, caller, "key.made", f"key {minted.key_id} created", now, risk="medium")
     return minted
 
 
-async def revoke(session: AsyncSession, caller: Caller, key_id: int, now: datetime) -> None:
+async def revoke(
+    session: AsyncSession,
+    caller: Caller,
+    key_id: int,
+    now: datetime,
+) -> None:
     """Make a key useless, at once; revoking twice changes nothing. Raises OwnerRequired,
     NotFound.
     """

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, Router, delete, get, post
-from litestar.enums import MediaType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -22,14 +21,13 @@ from cardsync.access.admission import (
 from cardsync.access.caller import Caller, header
 from cardsync.access.rate_limits.check_limits import RateLimits
 from cardsync.accounts import passkeys
-from cardsync.accounts.browser_session import cookie_of
+from cardsync.accounts.browser_session import begun
 from cardsync.accounts.shown import (
     PasskeyBody,
     PasskeyOptions,
     PasskeysBody,
     SessionBody,
     passkey_body,
-    session_body,
 )
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -42,7 +40,6 @@ from cardsync.web.request import (
     problems,
 )
 
-PRIVATE = {"Cache-Control": "no-store"}
 STRANGERS = (
     errors.RateLimited,
     errors.CsrfFailed,
@@ -157,13 +154,7 @@ async def sign_in_with_passkey(
         clock.now(),
         session_token(request.scope),
     )
-    return Response(
-        session_body(who),
-        status_code=200,
-        media_type=MediaType.JSON,
-        headers=PRIVATE,
-        cookies=[cookie_of(settings, who.token)],
-    )
+    return begun(who, settings)
 
 
 router = Router(

@@ -65,8 +65,7 @@ def place_of(settings: Settings, host: str | None) -> Place:
     name = urlsplit(origin).hostname or ""
     if _is_address(name):
         raise errors.InvalidPayload(
-            "passkeys need a name: open this page as localhost or by the installation's own name,"
-            " not by an address in numbers"
+            "passkeys need a host name: open this page as localhost or by the installation's own name, not by an IP address"
         )
     return Place(origin, name)
 
@@ -139,17 +138,17 @@ async def add(
     """Keep a passkey that the member's browser made. Raises InvalidPayload."""
     name = " ".join(name.split())
     if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
-        raise errors.InvalidPayload(f"name: 1 to {limits.KEY_NAME_CHARACTERS} characters, please")
+        raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
     await one_at_a_time(session, caller.seller_id)
     count = select(func.count()).select_from(Passkey).where(*_own(caller))
     if (await session.scalar(count) or 0) >= limits.PASSKEYS_OF_MEMBER:
         raise errors.InvalidPayload(
-            f"name: a member has at most {limits.PASSKEYS_OF_MEMBER} passkeys; remove one first"
+            f"name: a member can have at most {limits.PASSKEYS_OF_MEMBER} passkeys; remove one first"
         )
     verified = await _verified(session, caller, place, credential, now)
     known = select(Passkey.id).where(Passkey.credential_id == verified.credential_id)
     if await session.scalar(known) is not None:
-        raise errors.InvalidPayload("credential: this passkey is known already")
+        raise errors.InvalidPayload("credential: this passkey is already registered")
     assert caller.member_id is not None
     passkey_id = await sealed.add_passkey(
         session,
@@ -189,9 +188,9 @@ async def _verified(
             require_user_verification=True,
         )
     except _UNREADABLE as e:
-        raise errors.InvalidPayload(f"credential: it is not good here: {e}") from e
+        raise errors.InvalidPayload(f"credential: it is not valid here: {e}") from e
     if len(verified.credential_id) > _ID_BYTES:
-        raise errors.InvalidPayload("credential: its id is too long")
+        raise errors.InvalidPayload("credential: its ID is too long")
     return verified
 
 
@@ -199,7 +198,7 @@ async def remove(session: AsyncSession, caller: Caller, passkey_id: int, now: da
     """Make one of the member's passkeys useless, at once. Raises NotFound."""
     gone = delete(Passkey).where(*_own(caller), Passkey.id == passkey_id).returning(Passkey.id)
     if await session.scalar(gone) is None:
-        raise errors.NotFound(f"there is no passkey {passkey_id} of yours")
+        raise errors.NotFound(f"you have no passkey {passkey_id}")
     summary = f"passkey {passkey_id} of member {caller.member_id} removed"
     note(session, caller, "passkey.removed", summary, now, risk="medium")
 
@@ -227,7 +226,9 @@ async def sign_in(
     """Begin a session, in place of the one that the browser had. Raises InvalidCredentials,
     AccountSuspended.
     """
-    refusal = errors.InvalidCredentials("this passkey is not good here; sign in with your password")
+    refusal = errors.InvalidCredentials(
+        "this passkey is not valid here; sign in with your password"
+    )
     try:
         given = parse_authentication_credential_json(dict(credential))
         challenge = parse_client_data_json(given.response.client_data_json).challenge

@@ -19,7 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Member
 from cardsync.accounts import invitations, roster
 from cardsync.accounts.invitations import ROLES, Link, MemberError
-from cardsync.accounts.roster import Listed
+from cardsync.accounts.shown import RosterBody
 from cardsync.settings import Settings
 
 
@@ -30,7 +30,7 @@ class Invited(NamedTuple):
     link: Link
 
 
-async def members(session: AsyncSession, caller: Caller) -> list[Listed]:
+async def members(session: AsyncSession, caller: Caller) -> list[RosterBody]:
     """Return the account's members, oldest first. Raises OwnerRequired."""
     caller.must_be_owner()
     return await roster.listed(session, caller.seller_id)
@@ -59,7 +59,7 @@ async def new_link(
     """Make a link with which the member chooses a password. Raises OwnerRequired, NotFound."""
     member = await _own(session, caller, member_id)
     link = await roster.reset_password(session, settings, member_id)
-    summary = f"a link to choose a password made for member {member_id}"
+    summary = f"password link created for member {member_id}"
     note(session, caller, "member.link_made", summary, now, risk=_risk(member.role))
     return Invited(member_id, link)
 
@@ -81,7 +81,12 @@ async def change_role(
     entry.before, entry.after, entry.risk = {"role": was}, {"role": role}, _risk(role)
 
 
-async def remove(session: AsyncSession, caller: Caller, member_id: int, now: datetime) -> None:
+async def remove(
+    session: AsyncSession,
+    caller: Caller,
+    member_id: int,
+    now: datetime,
+) -> None:
     """Take a member's access away, in all sessions. Raises OwnerRequired, NotFound,
     InvalidPayload.
     """
@@ -93,7 +98,12 @@ async def remove(session: AsyncSession, caller: Caller, member_id: int, now: dat
     note(session, caller, "member.removed", f"member {member_id} removed", now, risk="medium")
 
 
-async def sign_out(session: AsyncSession, caller: Caller, member_id: int, now: datetime) -> None:
+async def sign_out(
+    session: AsyncSession,
+    caller: Caller,
+    member_id: int,
+    now: datetime,
+) -> None:
     """End all sessions of a member. Raises OwnerRequired, NotFound."""
     await _own(session, caller, member_id)
     await sessions.end_all(session, caller.seller_id, member_id)

@@ -5,8 +5,8 @@ An account keeps at least one owner who has joined.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import timedelta
+from typing import Final
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -16,35 +16,23 @@ from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Member
 from cardsync.accounts import invitations
 from cardsync.accounts.invitations import Link, MemberError
+from cardsync.accounts.shown import RosterBody
+from cardsync.clock import rfc3339
 from cardsync.database.session import enter_tenant
 from cardsync.settings import Settings
 
 RESET_LINK_IS_GOOD: Final = timedelta(days=1)
 
 
-class Listed(NamedTuple):
-    member_id: int
-    email: str
-    name: str
-    role: str
-    joined: bool
-    created_at: datetime
-
-
-async def listed(session: AsyncSession, seller_id: int) -> list[Listed]:
+async def listed(session: AsyncSession, seller_id: int) -> list[RosterBody]:
     """Oldest first."""
     await known_seller(session, seller_id)
     rows = await session.scalars(
         select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
     )
     return [
-        Listed(
-            m.id,
-            m.email,
-            m.name,
-            m.role,
-            m.password_hash is not None,
-            m.created_at,
+        RosterBody(
+            m.id, m.email, m.name, m.role, m.password_hash is not None, rfc3339(m.created_at)
         )
         for m in rows
     ]
@@ -108,5 +96,5 @@ async def _keep_an_owner(session: AsyncSession, leaving: Member) -> None:
         and await session.scalar(others.limit(1)) is None
     ):
         raise MemberError(
-            f"{leaving.email} is the only owner who has joined; make another one first"
+            f"{leaving.email} is the only owner who has joined; make someone else an owner first"
         )

@@ -160,7 +160,7 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
         try:
             values[key] = SETTABLE[key](value)
         except ValueError as e:
-            raise SellerError(f"{key} takes {e}, not {value!r}") from e
+            raise SellerError(f"{key} must be {e}, not {value!r}") from e
     return values
 
 
@@ -178,9 +178,7 @@ async def create_seller(
     """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
     line, magic first. With the hash of a password that the owner chose, none is made.
     """
-    if await session.scalar(
-        select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
-    ):
+    if await is_taken(session, email):
         raise _taken(email)
     seller = Seller(name=name, email=email)
     session.add(seller)
@@ -205,14 +203,22 @@ async def create_seller(
     return CreatedSeller(seller.id, email, password, key)
 
 
+async def is_taken(session: AsyncSession, email: str) -> bool:
+    """Return whether a member signs in with this address already."""
+    member = select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
+    return await session.scalar(member) is not None
+
+
 def _taken(email: str) -> SellerError:
-    return SellerError(f"{email} is taken by another member; choose another address")
+    return SellerError(f"{email} belongs to another member; choose another address")
 
 
 def _known_lines(lines: list[str]) -> list[str]:
     unknown = [line for line in lines if line not in NAMES]
     if unknown:
-        raise SellerError(f"{unknown[0]!r} is not a product line; known are: {', '.join(NAMES)}")
+        raise SellerError(
+            f"{unknown[0]!r} is not a product line; known lines are {', '.join(NAMES)}"
+        )
     return list(dict.fromkeys(lines)) or list(NAMES)
 
 
@@ -224,7 +230,7 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, A
             raise SellerError(f"there is no seller {seller_id}")
         if not is_paid(account.plan, account.trial_ends_at, clock.now()):
             raise SellerError(
-                f"seller {seller_id} has plan {account.plan}: minting a key needs a paid plan"
+                f"seller {seller_id} has plan {account.plan}: creating a key needs a paid plan"
             )
         minted = await keys.mint(session, seller_id, name)
     return {"key_id": minted.key_id, "api_key": minted.api_key}
@@ -368,5 +374,5 @@ async def delete_seller(
 
 async def sweep_objects(store: Store, seller_id: int) -> None:
     """Delete every stored object of a seller."""
-    for kind in ("syncs", "accepted", "debug", "receipts"):
+    for kind in ("syncs", "accepted", "debug", "receipts", "pictures"):
         await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))

@@ -15,17 +15,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.admission import A_SESSION, BY_SESSION, admitting, among_strangers
 from cardsync.access.caller import Caller
-from cardsync.access.sessions import SignedIn
 from cardsync.accounts import invitations
-from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out, who_asks
+from cardsync.accounts.browser_session import (
+    PRIVATE,
+    begun,
+    cookie_of,
+    signed_in,
+    signed_out,
+    who_asks,
+)
 from cardsync.accounts.shown import SessionBody, SignedOut, session_body
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web.request import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, problems
 
 Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOST)]
-# No cache may keep an answer about a session.
-PRIVATE = {"Cache-Control": "no-store"}
 # The other methods of the same address are strangers'.
 SIGNED_IN: dict[str, Any] = {
     "middleware": [admitting],
@@ -52,17 +56,6 @@ class Acceptance(msgspec.Struct):
     name: Annotated[str, msgspec.Meta(max_length=limits.MEMBER_NAME_CHARACTERS)] | None = None
 
 
-def _begun(who: SignedIn, settings: Settings, status: int) -> Response[SessionBody]:
-    cookie = cookie_of(settings, who.token)
-    return Response(
-        session_body(who),
-        status_code=status,
-        media_type=MediaType.JSON,
-        headers=PRIVATE,
-        cookies=[cookie],
-    )
-
-
 @post(
     "/session",
     status_code=200,
@@ -77,11 +70,8 @@ async def sign_in(
     data: SignIn,
 ) -> Response[SessionBody]:
     """Begin a session: its cookie is set, and its CSRF token is in the answer."""
-    return _begun(
-        await signed_in(request, database, settings, data.email, data.password),
-        settings,
-        200,
-    )
+    who = await signed_in(request, database, settings, data.email, data.password)
+    return begun(who, settings)
 
 
 @post(
@@ -101,11 +91,8 @@ async def accept_invitation(
 
     The link works once.
     """
-    return _begun(
-        await invitations.accept(database, settings, token, data.name, data.password),
-        settings,
-        201,
-    )
+    who = await invitations.accept(database, settings, token, data.name, data.password)
+    return begun(who, settings, 201)
 
 
 @get("/session", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))

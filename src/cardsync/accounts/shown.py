@@ -13,10 +13,9 @@ from cardsync.access import tokens
 from cardsync.access.member_models import AccountDeletion, Passkey
 from cardsync.access.models import Account
 from cardsync.access.sessions import SignedIn
-from cardsync.accounts import account_settings
-from cardsync.accounts.roster import Listed
-from cardsync.clock import rfc3339
-from cardsync.money import dollars, to_units
+from cardsync.catalog.product_lines import NAMES
+from cardsync.clock import rfc3339, rfc3339_or_none
+from cardsync.money import dollars, to_units, usd
 
 SyncMode = Literal["full", "read_only"]
 
@@ -59,14 +58,20 @@ class AccountSettings(msgspec.Struct):
     product_lines: list[LineSwitch]
 
 
+def line_switches(account: Account) -> list[tuple[str, bool]]:
+    """Every line that the account has or may have, those that are on first."""
+    names = dict.fromkeys([*account.product_lines, *account.disabled_lines, *NAMES])
+    return [(name, name in account.product_lines) for name in names]
+
+
 def settings_body(account: Account) -> AccountSettings:
     own: dict[str, Any] = {
         name: getattr(account, name) for name in AccountSettings.__struct_fields__
     }
     own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
     budget = account.loss_budget
-    own["loss_budget"] = None if budget is None else dollars(to_units(budget))
-    own["product_lines"] = [LineSwitch(*line) for line in account_settings.line_switches(account)]
+    own["loss_budget"] = usd(budget)
+    own["product_lines"] = [LineSwitch(*line) for line in line_switches(account)]
     return AccountSettings(**own)
 
 
@@ -163,7 +168,7 @@ def passkey_body(row: Passkey) -> PasskeyBody:
         row.id,
         row.name,
         rfc3339(row.created_at),
-        rfc3339(row.last_used_at) if row.last_used_at else None,
+        rfc3339_or_none(row.last_used_at),
     )
 
 
@@ -178,18 +183,3 @@ def deletion_body(found: AccountDeletion | None) -> DeletionBody:
     if found is None:
         return DeletionBody(None, None)
     return DeletionBody(rfc3339(found.asked_at), rfc3339(found.due_at))
-
-
-def roster_body(member: Listed) -> RosterBody:
-    return RosterBody(
-        member.member_id,
-        member.email,
-        member.name,
-        member.role,
-        member.joined,
-        rfc3339(member.created_at),
-    )
-
-
-def members_body(members: list[Listed]) -> MembersBody:
-    return MembersBody([roster_body(member) for member in members])

@@ -28,7 +28,7 @@ from cardsync.web.request import ApiRequest
 DONE = {
     "here": "You are signed out.",
     "everywhere": "You are signed out on all your devices.",
-    "deletion": "The account will be deleted in seven days. Sign in to take that back.",
+    "deletion": "The account will be deleted in seven days. Sign in to cancel the deletion.",
 }
 # A link leads through the sign-in to its own page; no other site's address is followed, and none
 # that a browser might take for one.
@@ -101,12 +101,8 @@ async def _seller_of(
 ) -> int | None:
     """Return the seller whose good session this is, if it is one."""
     try:
-        caller = await sessions.caller_with(
-            database,
-            request.app.state.session_ring,
-            token,
-            settings,
-        )
+        ring = request.app.state.session_ring
+        caller = await sessions.caller_with(database, ring, token, settings)
     except errors.Unauthorized:
         return None
     return None if caller.account.suspended else caller.seller_id
@@ -190,12 +186,8 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
         return gone
     need_form_token(request.scope, form.get("csrf_token"))
     try:
-        caller = await sessions.caller_with(
-            database,
-            request.app.state.session_ring,
-            token,
-            settings,
-        )
+        ring = request.app.state.session_ring
+        caller = await sessions.caller_with(database, ring, token, settings)
     except errors.Unauthorized:
         return gone
     async with database.tenant(caller.seller_id) as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, func, or_, select
@@ -40,6 +41,23 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
     entries = list(rows)
     texts = [wanted.actor or "", *(f"{row.actor} {row.summary}" for row in entries)]
     return Feed(entries, total or 0, await names_in(session, caller, texts))
+
+
+async def newest_by_others(
+    session: AsyncSession, caller: Caller, since: datetime, most: int
+) -> Feed:
+    """Return the newest entries since a moment that are not the caller's own; `total` counts what
+    is returned.
+    """
+    those = (
+        Activity.seller_id == caller.seller_id,
+        Activity.created_at >= since,
+        Activity.actor != caller.actor,
+    )
+    page = select(Activity).where(*those).order_by(Activity.created_at.desc(), Activity.id.desc())
+    entries = list(await session.scalars(page.limit(most)))
+    texts = (f"{row.actor} {row.summary}" for row in entries)
+    return Feed(entries, len(entries), await names_in(session, caller, texts))
 
 
 async def names_in(session: AsyncSession, caller: Caller, texts: Iterable[str]) -> dict[str, str]:

@@ -72,7 +72,7 @@ def _name(given: str | None) -> str | None:
 def _one_of(name: str, given: str | None, known: tuple[str, ...]) -> str | None:
     text = (given or "").strip()
     if text and text not in known:
-        raise errors.InvalidPayload(f"{name}: {text[:60]!r} is none of {', '.join(known)}")
+        raise errors.InvalidPayload(f"{name}: {text[:60]!r} is not one of {', '.join(known)}")
     return text or None
 
 
@@ -82,5 +82,7 @@ def _moment(name: str, given: str | None) -> datetime | None:
         return None
     moment = read_moment(text)
     if moment is None:
-        raise errors.InvalidPayload(f"{name}: {text[:60]!r} is no time like 2026-11-21T08:00:00Z")
+        raise errors.InvalidPayload(
+            f"{name}: {text[:60]!r} is not a time like 2026-11-21T08:00:00Z"
+        )
     return moment

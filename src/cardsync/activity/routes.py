@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Response, Router, get, post
 
 from cardsync import errors
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.activity import feed, undo
@@ -22,8 +22,7 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
 
 @get(
     "/agent/activity",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
 )
 async def read_activity(
@@ -49,8 +48,7 @@ async def read_activity(
 
 @get(
     "/agent/activity/export.csv",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses={
         200: as_csv.answer("The entries, newest first; `before` and `after` are JSON"),
         **problems(*BEHIND_A_KEY, errors.InvalidPayload),

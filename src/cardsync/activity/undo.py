@@ -52,7 +52,7 @@ async def _undo(
     if entry is None:
         raise errors.NotFound(f"there is no entry {entry_id}")
     if caller.identity.grant_id is not None and entry.actor != caller.actor:
-        raise errors.RefusedByGrant("an assistant undoes only what it did itself")
+        raise errors.RefusedByGrant("an assistant can undo only what it did itself")
     if entry.undone_by is not None:
         earlier = select(Activity).where(mine, Activity.id == entry.undone_by)
         return (await session.scalars(earlier)).one()

@@ -24,6 +24,7 @@ from cardsync.agentwork import price_tasks, tasks
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.task_kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
 from cardsync.agentwork.tasks import NOTE_DUE, NOTE_DUE_AND_KINDS, end_rollback
+from cardsync.clock import rfc3339
 from cardsync.database.one_message import in_one_message
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -94,15 +95,20 @@ _ENDED_BEFORE = """
 """
 
 
-@dataclass(frozen=True)
-class Claimed:
+class ClaimedTask(msgspec.Struct):
+    """`claim_token` is shown only here; it can end the claim until `claim_expires_at`."""
+
     id: int
     kind: str
     payload: dict[str, Any]
     attempt: int
-    claimed_at: datetime
+    claimed_at: str
     claim_token: str
-    claim_expires_at: datetime
+    claim_expires_at: str
+
+
+class ClaimedTasks(msgspec.Struct):
+    tasks: list[ClaimedTask]
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ async def claim(
     most: int,
     now: datetime,
     settings: Settings,
-) -> list[Claimed]:
+) -> ClaimedTasks:
     """At most so many tasks, those of the highest priority first.
 
     `kinds` is what the claim asks for, `can` what the agent says it can do; without a word of
@@ -136,7 +142,7 @@ async def claim(
     """
     said = list(can) if can is not None else list(kinds) if kinds else None
     if not _may_wait(caller, said, now):
-        return []
+        return ClaimedTasks([])
     async with database.tenant(caller.seller_id) as session:
         allowed = caller.entitlements(now)
         if allowed.price_tasks == "cancelled":
@@ -148,7 +154,9 @@ async def claim(
             rollback_waits=tasks.rollback_waits(caller.state.rollback_until, now),
             paid=allowed.paid,
         )
-        return await _hand_out(session, caller.seller_id, wanted, said, most, now, settings)
+        return ClaimedTasks(
+            await _hand_out(session, caller.seller_id, wanted, said, most, now, settings)
+        )
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
@@ -168,7 +176,7 @@ async def _hand_out(
     most: int,
     now: datetime,
     settings: Settings,
-) -> list[Claimed]:
+) -> list[ClaimedTask]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
     # Its word is written also where the caller's state holds it already: another claim may have
@@ -185,13 +193,14 @@ async def _hand_out(
         await end_rollback(session, seller_id, now)
     if tasks.LISTINGS in over:
         await tasks.offer_listings_again(session, seller_id, now)
+    at, until = rfc3339(now), rfc3339(ends)
     return [
-        Claimed(row.id, row.kind, row.payload, row.attempt, now, tokens[row.place - 1], ends)
+        ClaimedTask(row.id, row.kind, row.payload, row.attempt, at, tokens[row.place - 1], until)
         for row in sorted(rows, key=lambda row: int(row.place))
     ]
 
 
-EXPIRED = {"code": "claim_expired", "message": "no agent reported the outcome of the task in time"}
+EXPIRED = {"code": "claim_expired", "message": "no agent reported the task's outcome in time"}
 
 
 async def end_claim(
@@ -250,7 +259,12 @@ async def _ended_before(
     return AgentTask(**found[0]._asdict())
 
 
-def _values(seller_id: int, task_id: int, outcome: Outcome, hashed: bytes) -> dict[str, Any]:
+def _values(
+    seller_id: int,
+    task_id: int,
+    outcome: Outcome,
+    hashed: bytes,
+) -> dict[str, Any]:
     return {
         "seller": seller_id,
         "id": task_id,
@@ -268,5 +282,5 @@ def _why(task: AgentTask, hashed: bytes, now: datetime) -> str:
     if task.status == "claimed" and task.token_hash != hashed:
         return f"task {task.id} is claimed by another token"
     if tasks.has_run_out(task, now):
-        return f"the claim of task {task.id} ran out; claim it again"
+        return f"the claim on task {task.id} expired; claim it again"
     return f"task {task.id} is {task.status}, and this token does not hold it"

@@ -11,21 +11,14 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
+from cardsync.access.admission import BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.agentwork import claims, tasks
-from cardsync.agentwork.claims import Outcome
+from cardsync.agentwork.claims import ClaimedTasks, Outcome
 from cardsync.agentwork.models import Status
-from cardsync.agentwork.shown import (
-    ClaimedTasks,
-    Task,
-    Tasks,
-    claimed_body,
-    task_body,
-    tasks_body,
-)
-from cardsync.agentwork.task_kinds import KINDS, named_kinds
-from cardsync.agentwork.task_list import Kind, page_of_tasks
+from cardsync.agentwork.shown import Task, Tasks, task_body
+from cardsync.agentwork.task_kinds import KINDS, Kind, named_kinds
+from cardsync.agentwork.task_list import page_of_tasks
 from cardsync.database.session import Database
 from cardsync.quick_add.settle import settle_result
 from cardsync.settings import Settings
@@ -73,8 +66,7 @@ class TaskOutcome(msgspec.Struct):
 @post(
     "/tasks",
     status_code=201,
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses={
         200: ResponseSpec(
             data_container=Task,
@@ -93,8 +85,7 @@ async def request_task(caller: Caller, session: AsyncSession, data: TaskRequest)
 
 @get(
     "/tasks",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_tasks(
@@ -106,17 +97,15 @@ async def list_tasks(
     per_page: Annotated[str, Parameter(required=False)] = "",
 ) -> Tasks:
     """The tasks of the agent, newest first, of any status or kind."""
-    now = clock.now()
-    wanted = await page_of_tasks(
+    return await page_of_tasks(
         session,
         caller,
         status,
         kind,
         _number(page, 1),
         _number(per_page, limits.TASKS_PER_PAGE),
-        now,
+        clock.now(),
     )
-    return tasks_body(wanted, now)
 
 
 def _number(given: str, otherwise: int) -> int:
@@ -139,15 +128,19 @@ async def claim_tasks(
     said = asked.capabilities
     can = named_kinds([said] if isinstance(said, str) else said)
     now = clock.now()
-    claimed = await claims.claim(database, caller, kinds, can, asked.limit, now, settings)
-    return claimed_body(claimed)
+    return await claims.claim(database, caller, kinds, can, asked.limit, now, settings)
 
 
 @patch(
     "/tasks/{task_id:int}",
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.ClaimExpired),
 )
-async def end_task(caller: Caller, session: AsyncSession, task_id: int, data: TaskOutcome) -> Task:
+async def end_task(
+    caller: Caller,
+    session: AsyncSession,
+    task_id: int,
+    data: TaskOutcome,
+) -> Task:
     """Report the outcome of a claimed task; a repeated report gets the same answer."""
     now = clock.now()
     error = {"code": data.error.code, "message": data.error.message} if data.error else None

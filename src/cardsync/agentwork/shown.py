@@ -1,4 +1,4 @@
-"""The JSON structs of tasks and claims, and the functions that fill them. Pure."""
+"""The JSON structs of tasks, and the functions that fill them. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 
-from cardsync import clock
-from cardsync.agentwork.claims import EXPIRED, Claimed
+from cardsync.agentwork.claims import EXPIRED
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.task_kinds import ATTEMPTS
-from cardsync.agentwork.task_list import TaskPage
 from cardsync.agentwork.tasks import has_run_out
+from cardsync.clock import rfc3339_or_none
 
 
 class Task(msgspec.Struct):
@@ -42,27 +41,11 @@ class Tasks(msgspec.Struct):
     total_pages: int
 
 
-class ClaimedTask(msgspec.Struct):
-    """`claim_token` is shown only here; it can end the claim until `claim_expires_at`."""
-
-    id: int
-    kind: str
-    payload: dict[str, Any]
-    attempt: int
-    claimed_at: str
-    claim_token: str
-    claim_expires_at: str
-
-
-class ClaimedTasks(msgspec.Struct):
-    tasks: list[ClaimedTask]
-
-
 def task_body(task: AgentTask, now: datetime) -> Task:
     """A claim that has run out shows as what it comes to."""
     moments = ("created_at", "claimed_at", "claim_expires_at", "finished_at")
     fields: dict[str, Any] = {name: getattr(task, name) for name in Task.__struct_fields__}
-    fields |= {name: _rfc3339(fields[name]) for name in moments}
+    fields |= {name: rfc3339_or_none(fields[name]) for name in moments}
     return Task(**fields | (_run_out(task) if has_run_out(task, now) else {}))
 
 
@@ -74,31 +57,5 @@ def _run_out(task: AgentTask) -> dict[str, Any]:
     }
     if task.attempt + 1 < ATTEMPTS:
         return over | {"status": "pending"}
-    ended = _rfc3339(task.claim_expires_at)
+    ended = rfc3339_or_none(task.claim_expires_at)
     return over | {"status": "failed", "error": EXPIRED, "finished_at": ended}
-
-
-def tasks_body(page: TaskPage, now: datetime) -> Tasks:
-    shown = [task_body(task, now) for task in page.tasks]
-    return Tasks(shown, page.total, page.page, page.per_page, page.total_pages)
-
-
-def claimed_body(claimed: list[Claimed]) -> ClaimedTasks:
-    return ClaimedTasks(
-        [
-            ClaimedTask(
-                task.id,
-                task.kind,
-                task.payload,
-                task.attempt,
-                clock.rfc3339(task.claimed_at),
-                task.claim_token,
-                clock.rfc3339(task.claim_expires_at),
-            )
-            for task in claimed
-        ]
-    )
-
-
-def _rfc3339(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None

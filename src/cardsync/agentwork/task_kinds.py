@@ -7,13 +7,14 @@ or as `kinds`; unknown kinds are left out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Literal, get_args
 
 from cardsync import limits
 
 # Pushing targets: a pause holds these tasks back, and a read-only account loses them. Rollbacks and
 # listings are the seller's own doing and stay.
 PRICE_TASKS = ("apply_price_updates",)
-KINDS = (
+Kind = Literal[
     "refresh_orders",
     "backfill_orders",
     "backfill_sales_report",
@@ -21,7 +22,8 @@ KINDS = (
     "apply_rollback",
     "quick_add_listing",
     "refresh_account",
-)
+]
+KINDS: tuple[str, ...] = get_args(Kind)
 # The kinds that write prices to the marketplace: phases push_queued and pushing show them.
 PUSHES = ("apply_price_updates", "apply_rollback")
 # While a rollback waits, its file is served in place of the files that these tasks are for.

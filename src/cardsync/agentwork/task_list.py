@@ -5,9 +5,8 @@ An expired claim shows as its outcome, even before a request takes it back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -15,31 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.agentwork.models import AgentTask, Status
-from cardsync.agentwork.task_kinds import ATTEMPTS
-
-Kind = Literal[
-    "refresh_orders",
-    "backfill_orders",
-    "backfill_sales_report",
-    "apply_price_updates",
-    "apply_rollback",
-    "quick_add_listing",
-    "refresh_account",
-]
-
-
-@dataclass(frozen=True)
-class TaskPage:
-    """`page` and `per_page` are clamped to what there can be."""
-
-    tasks: list[AgentTask]
-    total: int
-    page: int
-    per_page: int
-
-    @property
-    def total_pages(self) -> int:
-        return -(-self.total // self.per_page)
+from cardsync.agentwork.shown import Tasks, task_body
+from cardsync.agentwork.task_kinds import ATTEMPTS, Kind
 
 
 def _status_at(now: datetime) -> ColumnElement[str]:
@@ -59,8 +35,8 @@ async def page_of_tasks(
     page: int,
     per_page: int,
     now: datetime,
-) -> TaskPage:
-    """Raises OwnerRequired."""
+) -> Tasks:
+    """`page` and `per_page` are clamped to what there can be. Raises OwnerRequired."""
     caller.must_be_owner()
     page = min(max(page, 1), limits.PAGE_MOST)
     per_page = min(max(per_page, 1), limits.TASKS_PER_PAGE_MOST)
@@ -72,4 +48,5 @@ async def page_of_tasks(
     total = await session.scalar(select(func.count()).select_from(AgentTask).where(*conditions))
     rows = select(AgentTask).where(*conditions).order_by(AgentTask.id.desc())
     found = await session.scalars(rows.limit(per_page).offset((page - 1) * per_page))
-    return TaskPage(list(found), total or 0, page, per_page)
+    shown = [task_body(task, now) for task in found]
+    return Tasks(shown, total or 0, page, per_page, -(-(total or 0) // per_page))

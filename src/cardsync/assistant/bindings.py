@@ -99,6 +99,7 @@ TABLE: Final = (
     _write("recommendations.snooze", "POST", "/api/recommendations/{recommendation_id}/snooze", "reviews", "recommendations_decide", "Decide later"),
     _write("reviews.accept", "POST", "/api/pricing/reviews/accept", "reviews", "recommendations_decide", "Take prices that wait"),
     _write("reviews.dismiss", "POST", "/api/pricing/reviews/dismiss", "reviews", "recommendations_decide", "Refuse prices that wait"),
+    _write("reviews.snooze", "POST", "/api/pricing/reviews/snooze", "reviews", "recommendations_decide", "Decide later"),
     _read("discovery.findAvailability", "/api/discovery/availability", "discovery_find_availability", "Which other sellers have a card", "POST"),
     _read("market.holds", "/api/market_depth/holds", "cards_read", "Cards whose market is thin, with price options"),
     _read("market.clearingCoverage", "/api/analytics/clearing_coverage", "cards_read", "Observed sales of a card"),

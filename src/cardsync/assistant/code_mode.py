@@ -46,6 +46,8 @@ WORKERS: Final = 4
 WAIT_SECONDS: Final = 5
 # Before the request itself ends: the outcome of what was done must still be told.
 _EARLIER: Final = 2.0
+# A call that came too soon is sent again after at most these seconds; longer ones are refused.
+LONGEST_WAIT: Final = 3
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -244,7 +246,12 @@ async def _answer(
 ) -> Any:
     """The answer of a call as a program gets it; raises Refusal."""
     try:
-        answer = await own_api.call(scope, binding, _arguments(binding, given, named), None)
+        arguments = _arguments(binding, given, named)
+        answer = await own_api.call(scope, binding, arguments, None)
+        # The limits let calls through at their pace; a program need not know it.
+        while answer.wait is not None and answer.wait <= LONGEST_WAIT:
+            await asyncio.sleep(answer.wait)
+            answer = await own_api.call(scope, binding, arguments, None)
     except errors.Problem as problem:
         raise refusals.of_problem(problem) from None
     if answer.is_refusal:

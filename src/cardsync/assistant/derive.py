@@ -69,7 +69,7 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
             '"floor","state":"published"}},{"op":"update","rule_id","set"},{"op":"enable|disable|delete",'
             '"rule_id"},{"op":"reorder","set":{"ids"}}]},{"type":"pricing.pins","set":[{"marketplace_id",'
             '"price":"4.50"}],"remove":[…]},{"type":"lists.change_set","create":[name],"rename":[{"id","name"}],'
-            '"add":[{"list" or "id","search" or "card_ids"}],"remove":[…],"delete":[id]}]. adjust_bp: 300 is +3 %',
+            '"add":[{"list" or "id","search" or "card_ids"}],"remove":[…],"delete":[id]}]. adjust_bp: 300 is +3%',
         ),
     },
     "recommendations.accept": {"revision": _told(_TEXT, "As it was read")},
@@ -77,6 +77,7 @@ OPEN_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "recommendations.snooze": {"revision": _told(_TEXT, "As it was read")},
     "reviews.accept": {"reviews": _REVIEWS},
     "reviews.dismiss": {"reviews": _REVIEWS},
+    "reviews.snooze": {"reviews": _REVIEWS},
     "sync.request": {
         "kind": _told({"type": "string", "enum": list(KINDS)}, "full by default"),
         "full_history": _told({"type": "boolean"}, "Fetch all orders anew"),

@@ -39,6 +39,12 @@ class Answer(NamedTuple):
         return self.status >= 400
 
     @property
+    def wait(self) -> int | None:
+        """Return the seconds after which the same call may be sent again, where it came too soon."""
+        given = self.headers.get("retry-after", "") if self.status == 429 else ""
+        return int(given) if given.isdigit() else None
+
+    @property
     def is_json(self) -> bool:
         return self.headers.get("content-type", "").startswith("application/json")
 
@@ -149,8 +155,8 @@ async def call(
     return await _send(scope, asked(binding, arguments), caller)
 
 
-async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
-    app = scope["litestar_app"]
+def _inner(scope: Scope, request: Asked, caller: Caller | None) -> dict[str, Any]:
+    """The request as the application gets it."""
     path, _, query = request.target.partition("?")
     headers = [pair for pair in scope["headers"] if pair[0] in _PASSED_ON]
     headers += [
@@ -160,7 +166,7 @@ async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
     if request.body:
         headers.append((b"content-type", b"application/json"))
         headers.append((b"content-length", str(len(request.body)).encode()))
-    inner: dict[str, Any] = {
+    return {
         "type": "http",
         "asgi": scope.get("asgi"),
         "http_version": "1.1",
@@ -177,6 +183,10 @@ async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
         "state": {},
         WITHIN: Within(caller),
     }
+
+
+async def _send(scope: Scope, request: Asked, caller: Caller | None) -> Answer:
+    app, inner = scope["litestar_app"], _inner(scope, request, caller)
     sent = False
     ended = asyncio.Event()
     started: dict[str, Any] = {"status": 500, "headers": []}

@@ -56,6 +56,20 @@ The first text of an answer marks what follows as data, the second is the JSON o
 `detail: concise` (the default) leaves fields out of long lists, `full` has all. An answer has at most
 100,000 bytes (25,000 tokens); lists lose their ends until it fits, and `cut` says how many rows are
 left. Pages are asked for by `page` and `per_page`.
+
+## Typed clients
+
+A script or another program calls the same bindings by a client with types: one file that needs no
+package. `cardsync assistants --client python > cardsync_client.py` prints it for Python 3.11, and
+`--client typescript` for whatever has `fetch`. A refusal raises `Refused` with status and code.
+
+```python
+from cardsync_client import Client
+
+shop = Client("https://shop.example", "csk_…")
+for card in shop.inventory.list_cards(search="price>20", per_page=50)["cards"]:
+    print(card["product_name"], card["price"])
+```
 """
 
 
@@ -139,5 +153,6 @@ result is the program's last expression. There is no file, no network, no import
 | programs at once | one of a seller, {code_mode.WORKERS} of a process |
 
 Each call is made as if it had come alone: the credential is looked at again, limits count it, the log
-has its line. A program that breaks tells why and what it had done: each write with its outcome.
+has its line. A call that comes too soon waits up to {code_mode.LONGEST_WAIT} s for its turn. A program
+that breaks tells why and what it had done: each write with its outcome.
 """

@@ -45,7 +45,7 @@ PROMPTS: Final = (
     Prompt(
         "raise_set",
         "Raise a set by some percent",
-        "Raise the prices of the cards that `{search}` finds by {percent} %. First use"
+        "Raise the prices of the cards that `{search}` finds by {percent}%. First use"
         " rules_read (pricing.previewDraft) with a rule of this query and adjust_bp ="
         " {percent} x 100, and show how many cards move and how much. Then use plans_propose with"
         " dry_run, tell me its risk and status, and send it only after I agree. If it waits for a"

@@ -52,7 +52,7 @@ async def cards_as_csv(
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     except QueryCanceled as e:
         raise errors.InvalidPayload(
-            f"search: it takes longer than {seconds:g} s: ask for less"
+            f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
 
 

@@ -101,7 +101,7 @@ def _integers(name: str, texts: Sequence[str]) -> list[int]:
     parts = [part.strip() for part in joined.split(",")] if joined else []
     ids = [id for part in parts if (id := read_id(part)) is not None]
     if len(ids) < len(parts):
-        raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of ids")
+        raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of IDs")
     return ids
 
 
@@ -118,7 +118,7 @@ def both(body: Selection | None, query: Selection) -> Selection:
     said = (body or Selection()).given
     asked = query.given
     for name in asked.keys() & said.keys():
-        raise errors.InvalidPayload(f"{name}: it is in the body and in the query")
+        raise errors.InvalidPayload(f"{name}: it is in both the body and the query")
     return Selection(**said, **asked)
 
 
@@ -212,6 +212,6 @@ async def run_picked(
     except DBAPIError as e:
         if isinstance(e.orig, psycopg.errors.QueryCanceled):
             raise errors.InvalidPayload(
-                f"search: it takes longer than {seconds:g} s: ask for less"
+                f"search: it takes longer than {seconds:g} s: narrow the search"
             ) from e
         raise

@@ -19,12 +19,19 @@ from cardsync.database.snapshot_reads import Reading
 
 COLUMNS: Final = (
     "set", "number", "rarity", "condition", "printing", "language", "quantity", "price", "target",
-    "change", "market", "low", "low_with_shipping", "direct_low", "location", "lists", "game",
+    "change", "trend", "market", "low", "low_with_shipping", "direct_low", "location", "lists", "game",
     "marketplace_id", "updated",
 )  # fmt: skip
 DEFAULT: Final = (
-    "set", "number", "condition", "quantity", "price", "target", "change", "market", "location",
-)  # fmt: skip
+    "condition",
+    "quantity",
+    "trend",
+    "market",
+    "price",
+    "target",
+    "change",
+    "location",
+)
 # The shop's own choice has this in place of a member's id.
 SHOP: Final = 0
 
@@ -74,7 +81,7 @@ async def choose_columns(
         caller.must_be_owner()
     wrong = [name for name in columns if name not in COLUMNS]
     if wrong or not columns:
-        problem = f"{str(wrong[0])[:60]!r} is none of" if wrong else "choose at least one of"
+        problem = f"{str(wrong[0])[:60]!r} is not one of" if wrong else "choose at least one of"
         raise errors.InvalidPayload(f"columns: {problem} {', '.join(COLUMNS)}")
     kept = list(dict.fromkeys(columns))
     member = SHOP if shop else caller.member_id or SHOP
@@ -83,7 +90,7 @@ async def choose_columns(
     if was != kept:
         await run(session, _CHOOSE, named | {"columns": kept})
         whose = "everybody" if member == SHOP else caller.actor
-        summary = f"columns of cards for {whose}"
+        summary = f"card columns for {whose}"
         before = None if was is None else {"columns": was}
         note(session, caller, "cards.columns", summary, now, before=before, after={"columns": kept})
     return tuple(kept)

@@ -66,6 +66,12 @@ def read_page(given: Given) -> CardPage:
     )
 
 
+def page_of(number: str | None, size: str | None) -> CardPage:
+    """Read the page of a query; a number that is none counts as not given."""
+    given = {"page": number, "per_page": size}
+    return read_page({name: [said] for name, said in given.items() if said is not None})
+
+
 def line_of(game: str, product_line: str) -> str:
     """Return the product line that the two names, which mean the same parameter, give. Raises
     InvalidPayload if they give two.

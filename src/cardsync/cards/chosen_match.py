@@ -135,7 +135,7 @@ async def put_match_back(
     bound = await _bound(session, named)
     if bound.product_id != undo["became"]:
         raise errors.ChangedSince(
-            f"card {undo['card']} is bound to product {bound.product_id} by now"
+            f"card {undo['card']} is now matched to product {bound.product_id}"
         )
     values = named | {"product": undo["was"], "match": undo["match"], "now": now}
     await run(session, _BIND, values)

@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import card_columns, saved_searches
 from cardsync.cards.chosen_match import settle_match
-from cardsync.cards.matches import MatchBody, match_body, match_in, read_match
+from cardsync.cards.matches import MatchBody, match_in, read_match
 from cardsync.cards.models import SavedSearch
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -165,7 +165,7 @@ async def card_match(
 ) -> MatchBody:
     """The product that the card was matched to, and which parts of the two agree."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return match_body(await read_match(reading, caller, card_id))
+        return await read_match(reading, caller, card_id)
 
 
 @post(
@@ -182,7 +182,7 @@ async def settle_card_match(
 ) -> MatchBody:
     """Bind the card's SKU to a product of the catalog. Later imports keep the choice."""
     await settle_match(session, caller, card_id, data.product_id, clock.now())
-    return match_body(await match_in(session, caller, card_id))
+    return await match_in(session, caller, card_id)
 
 
 router = Router(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import polars as pl
@@ -20,7 +19,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
-from cardsync.catalog.certainty import Certainty, Evidence, weigh
+from cardsync.catalog.certainty import Certainty, weigh
 from cardsync.catalog.products import ROW_COLUMNS, printings
 from cardsync.database.snapshot_reads import Reading
 
@@ -50,96 +49,6 @@ _CANDIDATES = """
               number_key, finish_key, id
      LIMIT 10
 """
-
-
-class Candidate(NamedTuple):
-    product_id: int
-    product_name: str
-    set_name: str
-    number: str | None
-    finish: str | None
-    language: str
-
-
-class Part(NamedTuple):
-    """Whether a part agrees is not known where the catalog does not have it."""
-
-    name: str
-    card: str
-    product: str | None
-    agrees: bool | None
-
-
-class Match(NamedTuple):
-    """`found` says how: settled, matched, ambiguous, provisional or contributed. `candidates` are
-    what a card without a product could be.
-    """
-
-    found: str
-    product_id: int | None
-    parts: list[Part]
-    settled_by: str | None
-    settled_at: datetime | None
-    evidence: Evidence
-    candidates: list[Candidate]
-
-
-async def read_match(reading: Reading, caller: Caller, card_id: int) -> Match:
-    """Raises NotFound."""
-    return await _read(reading.rows, caller, card_id)
-
-
-async def match_in(session: AsyncSession, caller: Caller, card_id: int) -> Match:
-    """Read the match within the transaction that changes it. Raises NotFound."""
-
-    async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-        return (await session.execute(text(statement), dict(values))).all()
-
-    return await _read(rows, caller, card_id)
-
-
-async def _read(rows: Rows, caller: Caller, card_id: int) -> Match:
-    values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
-    found = await rows(_MATCH, values)
-    if not found:
-        raise errors.NotFound(f"there is no card {card_id}")
-    row = list(found[0])
-    card = dict(zip(_OF_CARD, row, strict=False))
-    match, contribution, product_id, *more = row[len(_OF_CARD) :]
-    product = dict(zip(_OF_PRODUCT, more, strict=False))
-    settled_by, settled_at = more[len(_OF_PRODUCT) :]
-    keys = await asyncio.to_thread(_keys, card)
-    how = "settled" if settled_by else "contributed" if contribution else match
-    parts = [
-        Part(name, card[on_card], *_compared(product, keys, in_catalog, key, product_id))
-        for name, on_card, in_catalog, key in PARTS
-    ]
-    evidence = weigh(how, keys, None if product_id is None else product)
-    candidates = []
-    if product_id is None and keys["name_key"]:
-        names = ("game", "name_key", "set_key", "number_key")
-        near = await rows(_CANDIDATES, {name: keys[name] for name in names})
-        candidates = [Candidate(*one) for one in near]
-    return Match(how, product_id, parts, settled_by, settled_at, evidence, candidates)
-
-
-def _keys(card: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = dict.fromkeys(_OF_CARD, pl.String)
-    rows = pl.DataFrame([card], schema=kinds).with_row_index("row")
-    return printings(rows).keyed.row(0, named=True)
-
-
-def _compared(
-    product: Mapping[str, Any],
-    keys: Mapping[str, Any],
-    name: str,
-    key: str,
-    product_id: int | None,
-) -> tuple[str | None, bool | None]:
-    if product_id is None:
-        return None, None
-    theirs = product[key]
-    return product[name], None if theirs is None else theirs == keys[key]
 
 
 class PartBody(msgspec.Struct):
@@ -177,14 +86,68 @@ class MatchBody(msgspec.Struct):
     settled_at: str | None
 
 
-def match_body(match: Match) -> MatchBody:
+async def read_match(reading: Reading, caller: Caller, card_id: int) -> MatchBody:
+    """Raises NotFound."""
+    return await _read(reading.rows, caller, card_id)
+
+
+async def match_in(session: AsyncSession, caller: Caller, card_id: int) -> MatchBody:
+    """Read the match within the transaction that changes it. Raises NotFound."""
+
+    async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        return (await session.execute(text(statement), dict(values))).all()
+
+    return await _read(rows, caller, card_id)
+
+
+async def _read(rows: Rows, caller: Caller, card_id: int) -> MatchBody:
+    values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
+    found = await rows(_MATCH, values)
+    if not found:
+        raise errors.NotFound(f"there is no card {card_id}")
+    row = list(found[0])
+    card = dict(zip(_OF_CARD, row, strict=False))
+    match, contribution, product_id, *more = row[len(_OF_CARD) :]
+    product = dict(zip(_OF_PRODUCT, more, strict=False))
+    settled_by, settled_at = more[len(_OF_PRODUCT) :]
+    keys = await asyncio.to_thread(_keys, card)
+    how = "settled" if settled_by else "contributed" if contribution else match
+    parts = [
+        PartBody(name, card[on_card], *_compared(product, keys, in_catalog, key, product_id))
+        for name, on_card, in_catalog, key in PARTS
+    ]
+    evidence = weigh(how, keys, None if product_id is None else product)
+    candidates = []
+    if product_id is None and keys["name_key"]:
+        names = ("game", "name_key", "set_key", "number_key")
+        near = await rows(_CANDIDATES, {name: keys[name] for name in names})
+        candidates = [CandidateBody(*one) for one in near]
     return MatchBody(
-        match.found,
-        match.evidence.certainty,
-        match.evidence.reasons,
-        match.product_id,
-        [PartBody(*part) for part in match.parts],
-        [CandidateBody(*one) for one in match.candidates],
-        match.settled_by,
-        clock.rfc3339(match.settled_at) if match.settled_at else None,
+        how,
+        evidence.certainty,
+        evidence.reasons,
+        product_id,
+        parts,
+        candidates,
+        settled_by,
+        clock.rfc3339_or_none(settled_at),
     )
+
+
+def _keys(card: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = dict.fromkeys(_OF_CARD, pl.String)
+    rows = pl.DataFrame([card], schema=kinds).with_row_index("row")
+    return printings(rows).keyed.row(0, named=True)
+
+
+def _compared(
+    product: Mapping[str, Any],
+    keys: Mapping[str, Any],
+    name: str,
+    key: str,
+    product_id: int | None,
+) -> tuple[str | None, bool | None]:
+    if product_id is None:
+        return None, None
+    theirs = product[key]
+    return product[name], None if theirs is None else theirs == keys[key]

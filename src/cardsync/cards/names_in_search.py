@@ -13,9 +13,9 @@ from typing import Any
 from cardsync.cards.visible import VISIBLE
 from cardsync.catalog.product_lines import NAMES
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.search.compile import GoverningRule, Known
 from cardsync.search.completion import OwnNames
 from cardsync.search.fields import QueryError
+from cardsync.search.known_names import GoverningRule, Known
 from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, terms
 

@@ -5,18 +5,24 @@ One pass over the cards finds them, for every search: counting and ordering read
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from psycopg.errors import QueryCanceled
+from psycopg.rows import TupleRow
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards import paging
 from cardsync.cards.card_filter import CardFilter, CardPage
-from cardsync.cards.selection import select_cards
+from cardsync.cards.names_in_search import own_names
+from cardsync.cards.selection import Selected, select_cards
 from cardsync.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
 from cardsync.cards.sort_order import page_order
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 from cardsync.database.transaction_settings import searched_by_all_processes
+from cardsync.search.completion import Completion, OwnNames, complete, field_at_end
 from cardsync.search.fields import QueryError
 
 _LISTS = """(SELECT coalesce(
@@ -38,8 +44,16 @@ _COLUMNS = ", ".join(_BESIDE.get(name, f"c.{name}") for name in CardRow._fields)
 _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 
 
-async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage) -> Found:
-    """Find a page of cards. Raises QueryError."""
+# The listed value of one row.
+_LISTED = "c.price * c.quantity"
+
+
+async def find_cards(
+    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, *, worth: bool = False
+) -> Found:
+    """Find a page of cards; with `worth`, also what all that match are listed at. Raises
+    QueryError.
+    """
     selected = await select_cards(
         reading.rows,
         caller.seller_id,
@@ -49,14 +63,40 @@ async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page:
     )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
-    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM)
+    listed = _LISTED if worth else ""
+    statement = paging.page_of(selected.where, order, _COLUMNS, _FROM, listed)
     _, rows = await reading.together(
         [searched_by_all_processes(), statement],
         values,
         last=True,
     )
     # A page beyond the last one has one row without a card.
-    return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
+    total, value = rows[0][:2]
+    return Found([CardRow._make(row[2:]) for row in rows if row[2] is not None], total, value)
+
+
+async def order_of_cards(
+    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage
+) -> str:
+    """Return the ids of the cards that a search finds, in its order and with commas, as one text:
+    at most `limits.CARDS_SCROLLED`. Raises InvalidPayload.
+    """
+    selected = await _selected(reading, caller, wanted)
+    statement = paging.order_of(selected.where, page_order(page))
+    _, rows = await _in_time(
+        reading,
+        [searched_by_all_processes(), statement],
+        selected.values | {"limit": limits.CARDS_SCROLLED},
+    )
+    return rows[0][0] or ""
+
+
+async def cards_of(reading: Reading, caller: Caller, card_ids: Sequence[int]) -> list[CardRow]:
+    """Return the cards with these ids in their order, without those that the caller cannot see."""
+    values = {"seller": caller.seller_id, "member": caller.member_id, "ids": list(card_ids)}
+    [rows] = await reading.together([_CARDS], values, last=True)
+    place = {card_id: number for number, card_id in enumerate(card_ids)}
+    return sorted(map(CardRow._make, rows), key=lambda row: place[row.id])
 
 
 async def cards_behind(
@@ -69,27 +109,35 @@ async def cards_behind(
     """Return the cards that follow one in the order of a search, as many as a page has. Raises
     NotFound, InvalidPayload.
     """
-    try:
-        selected = await select_cards(
-            reading.rows,
-            caller.seller_id,
-            wanted,
-            clock.now(),
-            caller.member_id,
-        )
-    except QueryError as e:
-        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+    selected = await _selected(reading, caller, wanted)
     seen = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
     if not await reading.rows(_SEEN, seen):
         raise errors.NotFound(f"there is no card {card_id}")
     order = page_order(page)
     statement = paging.following(selected.where, order, page.direction, _COLUMNS, _FROM)
     values = selected.values | {"behind": card_id, "limit": page.per_page}
-    try:
-        _, rows = await reading.together([searched_by_all_processes(), statement], values)
-    except QueryCanceled as e:
-        raise errors.InvalidPayload("search: it takes too long: ask for less") from e
+    _, rows = await _in_time(reading, [searched_by_all_processes(), statement], values)
     return [CardRow._make(row) for row in rows]
+
+
+async def _selected(reading: Reading, caller: Caller, wanted: CardFilter) -> Selected:
+    """Select the cards of a search. Raises InvalidPayload."""
+    try:
+        return await select_cards(
+            reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+        )
+    except QueryError as e:
+        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+
+
+async def _in_time(
+    reading: Reading, statements: list[str], values: Mapping[str, Any]
+) -> list[list[TupleRow]]:
+    """Return the rows of statements. Raises InvalidPayload if the search takes too long."""
+    try:
+        return await reading.together(statements, values)
+    except QueryCanceled as e:
+        raise errors.InvalidPayload("search: it takes too long: narrow the search") from e
 
 
 async def search_cards(
@@ -98,16 +146,18 @@ async def search_cards(
     wanted: CardFilter,
     page: CardPage,
     seconds: float,
+    *,
+    worth: bool = False,
 ) -> SearchAnswer:
     """Find a page of the cards that the caller sees. A search that cannot be read, or that takes
     longer than `seconds`, finds nothing and says why.
     """
     try:
-        found = await find_cards(reading, caller, wanted, page)
+        found = await find_cards(reading, caller, wanted, page, worth=worth)
     except QueryError as e:
         return SearchAnswer(Found([], 0), [(str(e), e.offset)])
     except QueryCanceled:
-        why = f"this search takes longer than {seconds:g} s: ask for less"
+        why = f"this search takes longer than {seconds:g} s: narrow the search"
         return SearchAnswer(Found([], 0), [(why, 0)])
     return SearchAnswer(found, [])
 
@@ -130,6 +180,8 @@ async def cards_after(
 
 _SEEN = f"SELECT 1 FROM card c WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
 _CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
+_CARDS = f"""SELECT {_COLUMNS} FROM {_FROM}
+ WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[])) AND {VISIBLE}"""
 _OBSERVED = ", ".join(ObservationRow._fields)
 _HISTORY = f"""
     SELECT {_OBSERVED} FROM card WHERE seller_id = :seller AND id = :id
@@ -156,3 +208,16 @@ async def read_card(
     if not cards:
         raise errors.NotFound(f"there is no card {card_id}")
     return CardRow._make(cards[0]), [ObservationRow._make(row) for row in history]
+
+
+OWN_FIELDS = ("set", "game", "list", "rule")
+
+
+async def complete_search(reading: Reading, caller: Caller, text: str) -> list[Completion]:
+    """Complete the end of a search. Nothing is read unless the seller's own names may be written
+    there.
+    """
+    if (field := field_at_end(text)) not in OWN_FIELDS:
+        return complete(text, OwnNames())
+    own = await own_names(reading.rows, caller.seller_id, caller.member_id, field)
+    return complete(text, own)

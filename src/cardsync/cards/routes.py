@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from litestar import Request, Response, Router, get
 from litestar.datastructures import State
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
@@ -18,8 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.cards.card_filter import read_filter, read_page
-from cardsync.cards.completions import complete_search
-from cardsync.cards.queries import cards_behind, read_card, search_cards
+from cardsync.cards.queries import cards_behind, complete_search, read_card, search_cards
 from cardsync.cards.shown import (
     CardsBehind,
     CardsPage,
@@ -32,6 +31,7 @@ from cardsync.cards.shown import (
 )
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.web.own_queries import described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
     Polled,
@@ -42,11 +42,6 @@ from cardsync.web.request import (
     reading,
 )
 
-
-def _words(*words: str) -> Schema:
-    return Schema(type=OpenAPIType.STRING, enum=list(words))
-
-
 _TEXT = Schema(type=OpenAPIType.STRING)
 _NUMBER = Schema(type=OpenAPIType.INTEGER)
 _QUERY = {
@@ -55,16 +50,16 @@ _QUERY = {
     "product_line": ("The same as `game`", _TEXT),
     "status": (
         "active by default; `is:gone` in the search shows gone cards too",
-        _words("active", "gone", "all"),
+        words("active", "gone", "all"),
     ),
     "selected_ids": ("Of these cards only: ids with commas. Empty or malformed: none", _TEXT),
     "sort": (
         "By name by default; location walks box, then slot",
-        _words("name", "set", "number", "price", "target", "quantity", "updated", "location"),
+        words("name", "set", "number", "price", "target", "quantity", "updated", "location"),
     ),
     "direction": (
         "asc by default; cards without the value come last both ways",
-        _words("asc", "desc"),
+        words("asc", "desc"),
     ),
     "page": ("Beyond the last page there is nothing", _NUMBER),
     "per_page": (
@@ -72,19 +67,6 @@ _QUERY = {
         _NUMBER,
     ),
 }
-
-
-def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
-    return [
-        Parameter(
-            name=name,
-            param_in="query",
-            required=False,
-            description=description,
-            schema=schema,
-        )
-        for name, (description, schema) in parameters.items()
-    ]
 
 
 def _given(request: Request[Any, Any, State]) -> dict[str, list[str]]:
@@ -96,7 +78,7 @@ class _CardsQuery(Operation):
     """GET /cards reads its query itself: a value that can't be read is refused in our words."""
 
     def __post_init__(self) -> None:
-        self.parameters = _described(_QUERY)
+        self.parameters = described(_QUERY)
 
 
 @get(
@@ -141,7 +123,7 @@ class _SelectedQuery(Operation):
     """The export takes the same filter, and no page."""
 
     def __post_init__(self) -> None:
-        self.parameters = _described(
+        self.parameters = described(
             {name: _QUERY[name] for name in list(_QUERY)[: list(_QUERY).index("sort")]}
         )
 
@@ -189,7 +171,7 @@ class _BehindQuery(Operation):
 
     def __post_init__(self) -> None:
         filter_parameters = {name: form for name, form in _QUERY.items() if name != "page"}
-        self.parameters = [*(self.parameters or ()), *_described(filter_parameters)]
+        self.parameters = [*(self.parameters or ()), *described(filter_parameters)]
 
 
 @get(
@@ -197,7 +179,10 @@ class _BehindQuery(Operation):
     operation_class=_BehindQuery,
     responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
 )
-async def next_cards(request: Request[Any, Any, State], card_id: int) -> Polled[CardsBehind]:
+async def next_cards(
+    request: Request[Any, Any, State],
+    card_id: int,
+) -> Polled[CardsBehind]:
     """The cards that follow this one in the order of a search."""
     caller = provide_caller(request)
     given = _given(request)

@@ -22,7 +22,7 @@ from cardsync.cards.names_in_search import known_names
 from cardsync.database.row_images import RowImages
 from cardsync.search.compile import compile_query
 from cardsync.search.fields import QueryError
-from cardsync.search.list_names import name_key, seen_name
+from cardsync.search.known_names import name_key, seen_name
 from cardsync.search.parser import parse
 
 MADE: Final = "search.saved"
@@ -140,13 +140,13 @@ def _one_of(known: Sequence[SavedSearch], search_id: int) -> SavedSearch:
 
 def _need_free(name: str, known: Sequence[SavedSearch]) -> None:
     if name_key(name) in {one.name_key for one in known}:
-        raise errors.NameTaken(f"name: there is a saved search {name!r} already")
+        raise errors.NameTaken(f"name: there is already a saved search {name!r}")
 
 
 def _need_room(known: Sequence[SavedSearch]) -> None:
     if len(known) >= limits.SAVED_SEARCHES:
         raise errors.SavedSearchLimitReached(
-            f"there are {limits.SAVED_SEARCHES} saved searches already: delete one first"
+            f"there are already {limits.SAVED_SEARCHES} saved searches: delete one first"
         )
 
 
@@ -154,16 +154,16 @@ def _readable_name(name: Any) -> str:
     kept = seen_name(name) if isinstance(name, str) else ""
     if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
         raise errors.InvalidName(
-            f"name: a saved search's name has 1 to {limits.LIST_NAME_CHARACTERS} characters"
+            f"name: a saved search's name must have 1 to {limits.LIST_NAME_CHARACTERS} characters"
         )
     if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in kept):
-        raise errors.InvalidName("name: a saved search's name is one line")
+        raise errors.InvalidName("name: a saved search's name must be one line")
     return kept
 
 
 async def _readable_query(session: AsyncSession, caller: Caller, query: Any) -> str:
     if not isinstance(query, str) or not query.strip():
-        raise errors.InvalidQuery("query: a saved search looks for something")
+        raise errors.InvalidQuery("query: a saved search needs something to search for")
 
     async def rows(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         return (await session.execute(text(statement), dict(values))).all()
@@ -197,14 +197,14 @@ async def put_back(
         was = {**was, "name_key": name_key(was["name"])}
         others = [one for one in await saved_searches(session, caller) if one.id != id]
         if was["name_key"] in {one.name_key for one in others}:
-            raise errors.ChangedSince(f"there is another search {was['name']!r} by now")
+            raise errors.ChangedSince(f"there is now another search {was['name']!r}")
         if len(others) >= limits.SAVED_SEARCHES:
-            raise errors.ChangedSince(f"there are {limits.SAVED_SEARCHES} saved searches by now")
+            raise errors.ChangedSince(f"there are now {limits.SAVED_SEARCHES} saved searches")
     otherwise = await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
     if otherwise is not None:
         name = (otherwise.standing or became or {})["name"]
         how = "changed" if otherwise.standing else "deleted"
-        raise errors.ChangedSince(f"search {name!r} was {how} since")
+        raise errors.ChangedSince(f"search {name!r} was {how} in the meantime")
     if was is not None:
         known = await saved_searches(session, caller)
         _moved(known, _one_of(known, id), was["position"])

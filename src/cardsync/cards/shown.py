@@ -15,7 +15,7 @@ import msgspec
 
 from cardsync import clock
 from cardsync.cards.card_filter import CardPage
-from cardsync.money import dollars, to_units
+from cardsync.money import usd
 from cardsync.search.completion import Completion
 
 
@@ -60,8 +60,11 @@ class ObservationRow(NamedTuple):
 
 
 class Found(NamedTuple):
+    """`worth` is what all that match are listed at, where it was asked for and a price is known."""
+
     cards: list[CardRow]
     total: int
+    worth: Decimal | None = None
 
 
 class SearchAnswer(NamedTuple):
@@ -146,10 +149,6 @@ class CardWithHistory(CardBody):
     """`history`: newest first; each observation held until the next."""
 
     history: list[Observation]
-
-
-def usd(amount: Decimal | None) -> str | None:
-    return None if amount is None else dollars(to_units(amount))
 
 
 def card_body(row: CardRow) -> CardBody:

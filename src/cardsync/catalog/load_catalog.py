@@ -41,6 +41,7 @@ _STORED = (
     "finish",
     "language",
     "marketplace_product_id",
+    "picture_url",
     *CATALOG_KEYS,
 )
 _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
@@ -48,7 +49,16 @@ _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 _PRINTING = ("game", "set_key", "name_key", "number_key")
 _PRINTING_OR_NULL = ("back_key", "variant_key", "finish_key", "language_key", "sealed")
 # A source that knows less than another fills nothing in and takes nothing away.
-_FILLED = ("set_code", "rarity", "marketplace_product_id", "set_code_key", "number_total")
+_FILLED = (
+    "set_code",
+    "rarity",
+    "marketplace_product_id",
+    "picture_url",
+    "set_code_key",
+    "number_total",
+)
+# These say something of a printing, and do not make it another one.
+_BESIDE = ("rarity", "product_id", "picture_url")
 
 
 @dataclass
@@ -146,7 +156,7 @@ def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
     # The identity holds the texts too, not the keys alone: two spellings are two products until
     # the matcher says otherwise.
     own = pl.concat_str(
-        [pl.col(name).fill_null("") for name in COLUMNS[:-1] if name != "rarity"], separator="\x1f"
+        [pl.col(name).fill_null("") for name in COLUMNS if name not in _BESIDE], separator="\x1f"
     )
     keyed = keyed.with_columns(
         identity=pl.concat_str(
@@ -191,7 +201,12 @@ async def _incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
     await session.execute(text("ANALYZE incoming"))
 
 
-async def _store(session: AsyncSession, rows: pl.DataFrame, source: str, report: Report) -> None:
+async def _store(
+    session: AsyncSession,
+    rows: pl.DataFrame,
+    source: str,
+    report: Report,
+) -> None:
     await _incoming(session, rows)
     # Two imports of one catalog at once would each miss what the other adds.
     await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))

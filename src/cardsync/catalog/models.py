@@ -56,6 +56,8 @@ class Product(Base):
     finish: Mapped[str | None] = mapped_column(Text)
     language: Mapped[str] = mapped_column(Text)
     marketplace_product_id: Mapped[int | None] = mapped_column(BigInteger)
+    # Where the catalog says that its picture is.
+    picture_url: Mapped[str | None] = mapped_column(Text)
     provisional: Mapped[bool] = mapped_column(server_default=FALSE)
     adopted_by: Mapped[int | None] = mapped_column(BigInteger)
     set_key: Mapped[str | None] = mapped_column(Text)

@@ -232,8 +232,7 @@ async def _need_room(session: AsyncSession, seller_id: int, lists: list[int]) ->
     values = {"seller": seller_id, "lists": lists, "cap": limits.CARDS_PER_LIST}
     if lists and (name := await session.scalar(full, values)) is not None:
         raise errors.ListFull(
-            f"the card is on the list {name!r}, which has {limits.CARDS_PER_LIST:,} cards"
-            " and no room for another"
+            f"the card is on the list {name!r}, which already has {limits.CARDS_PER_LIST:,} cards and is full"
         )
 
 
@@ -241,7 +240,7 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
     found = known.get(" ".join(given.lower().split()))
     if found is None:
         raise errors.InvalidPayload(
-            f"{field}: {given[:60]!r} is none of {', '.join(dict.fromkeys(known.values()))}"
+            f"{field}: {given[:60]!r} is not one of {', '.join(dict.fromkeys(known.values()))}"
         )
     return found
 
@@ -284,7 +283,9 @@ async def _described(
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
     game = wanted.game or next(iter(caller.account.product_lines), "")
     if game not in caller.account.product_lines:
-        raise errors.InvalidPayload(f"game: {game[:60]!r} is none of this account's product lines")
+        raise errors.InvalidPayload(
+            f"game: {game[:60]!r} is not one of this account's product lines"
+        )
     texts: dict[str, Any] = {
         "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name,
         "number": wanted.number or "", "rarity": "",

@@ -84,8 +84,7 @@ async def grant(
         raise CreditError("a grant needs a reason")
     if amount < 1 or balance + amount > limits.CREDIT_BALANCE:
         raise CreditError(
-            f"a grant is 1 or more credits, and no balance goes over {limits.CREDIT_BALANCE:,};"
-            f" seller {seller_id} has {balance:,}"
+            f"a grant must be 1 or more credits, and no balance may go over {limits.CREDIT_BALANCE:,}; seller {seller_id} has {balance:,}"
         )
     return await _append(
         session,

@@ -15,7 +15,7 @@ from cardsync.access.admission import A_SESSION, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.credits import skip_wait as credits
-from cardsync.credits.shown import SkipWait, skipped_wait
+from cardsync.credits.skip_wait import SkipWait
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_OWNERS, problems
 
@@ -63,9 +63,7 @@ async def skip_wait(
 
     The cooldown itself goes on.
     """
-    return skipped_wait(
-        await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings),
-    )
+    return await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
 
 
 router = Router(path="", route_handlers=[skip_wait], tags=["credits"])

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+import msgspec
+from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
@@ -44,12 +46,11 @@ class SkipWaitFacts:
     balance: int
 
 
-@dataclass(frozen=True)
-class SkippedWait:
+class SkipWait(msgspec.Struct):
     status: Answered
-    balance: int
-    cooldown_remaining: int
-    transaction_id: int | None
+    balance: int | UnsetType = UNSET
+    cooldown_remaining_seconds: int | UnsetType = UNSET
+    transaction_id: int | UnsetType | None = UNSET
 
 
 def decide(facts: SkipWaitFacts) -> Decision:
@@ -77,8 +78,7 @@ def check_key(key: str, named: str) -> None:
         raise errors.IdempotencyKeyRequired
     if len(key) > limits.IDEMPOTENCY_KEY_CHARACTERS or not _VISIBLE_ASCII.fullmatch(key):
         raise errors.InvalidPayload(
-            f"{named} takes 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters"
-            " without spaces"
+            f"{named} must be 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters without spaces"
         )
 
 
@@ -88,7 +88,7 @@ async def skip_wait(
     key: str,
     now: datetime,
     settings: Settings,
-) -> SkippedWait:
+) -> SkipWait:
     caller.must_be_owner()
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
@@ -108,9 +108,9 @@ async def skip_wait(
         if decide(facts) == "charged":
             sync_state.note_request(state, "full", now)
             transaction_id, balance = await ledger.charge(session, seller_id, key, now)
-            summary = f"a credit skipped the wait before a sync; {balance} are left"
+            summary = f"a credit skipped the wait before a sync; {balance} left"
             note(session, caller, "credits.spent", summary, now)
-            return SkippedWait("charged", balance, facts.cooldown_remaining, transaction_id)
+            return SkipWait("charged", balance, facts.cooldown_remaining, transaction_id)
     return _uncharged(facts, transaction_id)
 
 
@@ -138,11 +138,13 @@ def _facts(
     )
 
 
-def _uncharged(facts: SkipWaitFacts, transaction_id: int | None) -> SkippedWait:
+def _uncharged(facts: SkipWaitFacts, transaction_id: int | None) -> SkipWait:
     match decide(facts):
         case "mutex_held":
             raise errors.MutexHeld(facts.lease_seconds)
         case "insufficient_balance":
             raise errors.InsufficientBalance
+        case "sync_in_flight":
+            return SkipWait("sync_in_flight")
         case status:
-            return SkippedWait(status, facts.balance, facts.cooldown_remaining, transaction_id)
+            return SkipWait(status, facts.balance, facts.cooldown_remaining, transaction_id)

@@ -1,24 +1,32 @@
 """Forms of pages: a handler gets a form once its token is checked, and a transaction or a writer of
 prices that is bounded; both end before the answer is sent.
+
+The page that a form leads to offers to undo what the form did, where an entry of the activity feed
+can be undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
-from litestar import Request, post
+from litestar import Request, Response, post
 from litestar.connection import ASGIConnection
 from litestar.datastructures import UploadFile
 from litestar.di import Provide
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.status_codes import HTTP_303_SEE_OTHER
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.access.admission import BY_FORM, need_form_token
+from cardsync.access import tokens
+from cardsync.access.activity import ENTRIES, Activity
+from cardsync.access.admission import BY_FORM, need_form_token, session_token
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.activity.undo import is_undoable
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web.forms import AnyRequest, fields_of
@@ -61,18 +69,51 @@ class Form:
         ]
 
 
+@dataclass
+class _Sending:
+    """The entries that a form's request adds to the activity feed, and the session that sent it."""
+
+    session_token: str
+    is_owner: bool
+    entries: list[Activity]
+
+
+_SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
+
+
 async def unchecked(request: AnyRequest) -> Form:
     """Return a form that has no token to check. Raises BadRequest, InvalidPayload."""
     return Form(await fields_of(request, _FIELDS_MOST))
 
 
-async def _read(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+async def _read(
+    connection: ASGIConnection[Any, Any, Any, Any],
+    _: BaseRouteHandler,
+) -> None:
     """Keep a form whose token is right. Raises CsrfFailed, BadRequest, InvalidPayload."""
     assert isinstance(connection, Request)
     form = await unchecked(connection)
     given = connection.headers.get("x-csrf-token") or (form.all(_TOKEN) or [""])[-1]
     need_form_token(connection.scope, given)
     connection.scope["form"] = form  # type: ignore[typeddict-unknown-key]
+    entries: list[Activity] = []
+    ENTRIES.set(entries)
+    caller = connection.scope.get("caller")
+    is_owner = isinstance(caller, Caller) and caller.role == "owner"
+    _SENDING.set(_Sending(session_token(connection.scope) or "", is_owner, entries))
+
+
+def _with_undo(answer: Response[Any]) -> Response[Any]:
+    """Add to the address of the next page which entry it can undo: the form's last one."""
+    sending = _SENDING.get()
+    if sending is None or not sending.is_owner or answer.status_code != HTTP_303_SEE_OTHER:
+        return answer
+    undoable = [entry.id for entry in sending.entries if is_undoable(entry)]
+    address = answer.headers.get("Location", "")
+    if undoable and "done=" in address:
+        number = tokens.signed_number(sending.session_token, undoable[-1])
+        answer.headers["Location"] = f"{address}&undo={number}"
+    return answer
 
 
 def read_form(request: AnyRequest) -> Form:
@@ -88,7 +129,12 @@ async def read_file(request: AnyRequest) -> UploadFile | None:
     return file if isinstance(file, UploadFile) else None
 
 
-def writer_of(session: AsyncSession, caller: Caller, settings: Settings, form: Form) -> Writer:
+def writer_of(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    form: Form,
+) -> Writer:
     """Return a writer, confirmed if the form was sent again after the figures of a large change
     were shown (`shell.refused` shows them).
     """
@@ -126,5 +172,6 @@ def post_form(
         opt=BY_FORM | dict(opt),
         guards=[_read],
         dependencies=_HANDED_OVER,
+        after_request=_with_undo,
         **given,
     )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from cardsync import clock
@@ -26,12 +27,26 @@ _MARKS = {
 _STEPS = ((60, 60, "min"), (3600, 24, "h"), (86_400, 45, "d"))
 
 
-# Only an amount has more than two decimals; a share has at most two.
-_AMOUNT = re.compile(r"(?<![\d.])\d+\.\d{3,}(?!\.?\d)")
+# A day or a month that is no part of a time, a number or a name.
+_DAY = re.compile(r"(?<![\w-])20\d\d-\d\d(-\d\d)?(?![\w-])")
+# Names are quoted and stay; of all others, an amount has decimals and no sign of percent.
+_AMOUNT = re.compile(r"“[^”]*”|(?<![\d.$])\d+\.\d{2,}(?![\d%]|\.\d)")
 
-
-def _rounded(amount: Decimal) -> Decimal:
-    return amount if abs(amount) < _CENT else amount.quantize(_CENT, ROUND_HALF_UP)
+GAMES: Final = {
+    "magic": "Magic: The Gathering",
+    "yugioh": "Yu-Gi-Oh!",
+    "pokemon": "Pokémon",
+    "flesh_and_blood": "Flesh and Blood",
+    "digimon": "Digimon",
+    "one_piece": "One Piece",
+    "lorcana": "Disney Lorcana",
+    "star_wars_unlimited": "Star Wars: Unlimited",
+    "dragon_ball_fusion_world": "Dragon Ball Super: Fusion World",
+    "union_arena": "Union Arena",
+    "pokemon_japan": "Pokémon Japan",
+    "gundam": "Gundam",
+    "riftbound": "Riftbound",
+}
 
 
 @dataclass(frozen=True)
@@ -55,22 +70,30 @@ class Reader:
         return f"{self.number(value)} {one if value == 1 else what}"
 
     def money(self, amount: Decimal | str | None) -> str:
-        """Return dollars and cents; an amount under a cent keeps its places."""
+        """Return dollars and cents; an amount under a cent is not zero, and so says that."""
         if amount is None:
             return UNKNOWN
-        value = _rounded(Decimal(amount))
-        places = 4 if 0 < abs(value) < _CENT else 2
+        value = Decimal(amount)
         sign = "−" if value < 0 else ""
-        return f"{sign}${self.number(abs(value), places)}"
+        if 0 < abs(value) < _CENT:
+            return f"{sign}<${self.number(_CENT, 2)}"
+        return f"{sign}${self.number(abs(value).quantize(_CENT, ROUND_HALF_UP), 2)}"
 
-    def in_cents(self, sentence: str, price: str) -> str:
-        """Return the sentence of a price with its amounts in whole cents: what became the price reads
-        as the price, whichever way it was rounded.
+    def percent(self, share: Decimal | None, places: int = 1) -> str:
+        """Return a share of hundred: 11.1%."""
+        return UNKNOWN if share is None else f"{self.number(share, places)}%"
+
+    def in_cents(self, sentence: str, price: str | None) -> str:
+        """Return the sentence of a price with its amounts as money: what became the price reads as
+        the price, whichever way it was rounded.
         """
 
         def cents(found: re.Match[str]) -> str:
-            amount, became = Decimal(found[0]), Decimal(price)
-            return str(_rounded(became if abs(amount - became) < _CENT else amount))
+            if found[0].startswith("“"):
+                return found[0]
+            amount, became = Decimal(found[0]), Decimal(price or "NaN")
+            near = became.is_finite() and abs(amount - became) < _CENT
+            return self.money(became if near else amount)
 
         return _AMOUNT.sub(cents, sentence)
 
@@ -89,15 +112,54 @@ class Reader:
             return None
         share = ((new - old) / old * 100).quantize(Decimal("0.1"), ROUND_HALF_UP) if old else None
         text = self.money(abs(new - old))
-        percent = "" if share is None else f"{self.number(abs(share), 1)} %"
+        percent = "" if share is None else self.percent(abs(share))
         return Change("up" if new > old else "down", text, percent)
 
     def exact(self, moment: datetime | str | None) -> str:
-        """Return the time in the account's zone, to the minute."""
+        """Return the time in the account's zone, to the minute: November 24, 2026, 4:05 PM EST."""
         if moment is None:
             return UNKNOWN
         local = _moment(moment).astimezone(self.zone)
-        return f"{local:%Y-%m-%d %H:%M} {local.tzname()}"
+        hour = f"{local.hour % 12 or 12}:{local:%M} {local:%p}"
+        return f"{self.day(local.date())}, {hour} {local.tzname()}"
+
+    def day(self, day: date | str | None) -> str:
+        """Return a day: November 24, 2026."""
+        if day is None:
+            return UNKNOWN
+        day = date.fromisoformat(day) if isinstance(day, str) else day
+        return f"{day:%B} {day.day}, {day.year}"
+
+    def month(self, day: date | str | None) -> str:
+        """Return the month of a day, or of a text like 2026-10: October 2026."""
+        if day is None:
+            return UNKNOWN
+        day = date.fromisoformat(f"{day}-01"[:10]) if isinstance(day, str) else day
+        return f"{day:%B} {day.year}"
+
+    def in_words(self, sentence: str) -> str:
+        """Return a sentence with its days and months written out: 2026-10 is October 2026."""
+
+        def written(found: re.Match[str]) -> str:
+            try:
+                return self.day(found[0]) if found[1] else self.month(found[0])
+            except ValueError:
+                return found[0]
+
+        return _DAY.sub(written, sentence)
+
+    def game(self, product_line: str | None) -> str:
+        """Return the game's name; empty if the line is not known."""
+        return game_name(product_line or "")
+
+    def clock_time(self, moment: datetime) -> str:
+        """Return the time of day, and the day before it unless that is today."""
+        local, today = moment.astimezone(self.zone), self.now.astimezone(self.zone).date()
+        time = f"{local.hour % 12 or 12}:{local:%M %p}"
+        if local.date() == today:
+            return time
+        year = "" if local.year == today.year else f", {local.year}"
+        return f"{local:%B} {local.day}{year}, {time}"
 
     def ago(self, moment: datetime | str | None) -> str:
         """Return how long ago, or in how long, something is."""
@@ -111,7 +173,7 @@ class Reader:
             count = round(seconds / unit)
             if count < most:
                 return f"{count} {name} ago" if past else f"in {count} {name}"
-        return f"{_moment(moment).astimezone(self.zone):%Y-%m-%d}"
+        return self.day(_moment(moment).astimezone(self.zone).date())
 
 
 @dataclass(frozen=True)
@@ -136,8 +198,8 @@ def language_of(accept_language: str | None) -> str:
 
 
 def game_name(product_line: str) -> str:
-    """Return a product line as people write it: `flesh_and_blood` is Flesh And Blood."""
-    return product_line.replace("_", " ").title()
+    """Return a product line as its publisher writes it: `flesh_and_blood` is Flesh and Blood."""
+    return GAMES.get(product_line) or product_line.replace("_", " ").title()
 
 
 def zone_of(name: str) -> tzinfo:

@@ -7,6 +7,7 @@ from litestar import Router
 from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
 from cardsync.dashboard.assets import static_file
+from cardsync.dashboard.frame import framing
 from cardsync.dashboard.pages import (
     account,
     activity_feed,
@@ -19,8 +20,10 @@ from cardsync.dashboard.pages import (
     customers,
     cycles,
     exports,
+    find,
     lists,
     network,
+    notice_pages,
     one_list,
     operator,
     order,
@@ -48,6 +51,7 @@ from cardsync.dashboard.pages import (
     sync,
     today,
     uploads,
+    webhook_pages,
 )
 from cardsync.dashboard.shell import refused
 from cardsync.pulling.phone import admitting_phones
@@ -102,15 +106,18 @@ pages = Router(
         *account.ROUTES,
         *network.ROUTES,
         *exports.ROUTES,
+        find.find_page,
         *operator.ROUTES,
         *pulls.ROUTES,
         *recommendations.ROUTES,
         *settings_pages.ROUTES,
         *assistants.ROUTES,
+        *notice_pages.ROUTES,
+        *webhook_pages.ROUTES,
         *set_up.ROUTES,
         styleguide.styleguide,
     ],
-    middleware=[admitting],
+    middleware=[admitting, framing],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,

@@ -5,8 +5,8 @@ language and zone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from litestar import MediaType, Request, Response
 from litestar.datastructures import State
@@ -19,7 +19,9 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import CONFIRM, read_form
 from cardsync.dashboard.formats import Reader, game_name, language_of, zone_of
+from cardsync.dashboard.frame import frame_of
 from cardsync.dashboard.messages import sentences
+from cardsync.money import percent
 from cardsync.web import pages
 
 PageRequest = Request[Any, Any, State]
@@ -30,41 +32,10 @@ HEADERS = pages.HEADERS | {
 }  # fmt: skip
 
 
-class Place(NamedTuple):
-    """An entry of the navigation: `g` and then `key` goes there."""
-
-    path: str
-    name: str
-    icon: str
-    key: str
-    owner_only: bool = False
-    revenue: bool = False
-    operator_only: bool = False
-
-
-# A capability that brings a page adds its line here.
-NAVIGATION = [
-    Place("/today", "Today", "home", "t"),
-    Place("/cards", "Cards", "layers", "c"),
-    Place("/orders", "Orders", "package", "o"),
-    Place("/pulls", "Pulls", "hand", "p"),
-    Place("/pricing", "Pricing", "tag", "r"),
-    Place("/recommendations", "Advice", "trending-up", "m"),
-    Place("/lists", "Lists", "list", "l"),
-    Place("/shelves", "Shelves", "box", "h"),
-    Place("/print", "Print", "printer", "i"),
-    Place("/sales", "Sales", "wallet", "v", revenue=True),
-    Place("/add-cards", "Add cards", "plus", "n"),
-    Place("/sync", "Sync", "refresh-cw", "s"),
-    Place("/activity", "Activity", "activity", "a"),
-    Place("/network", "Network", "globe", "w", owner_only=True),
-    Place("/settings", "Settings", "settings", "e", owner_only=True),
-    Place("/operator", "Operator", "shield", "b", operator_only=True),
-]
 HEADINGS = {
     403: "Not allowed",
-    404: "There is nothing here",
-    409: "Something has changed meanwhile",
+    404: "Not found",
+    409: "Something changed in the meantime",
     422: "This could not be read",
     429: "Too many requests",
     503: "One moment, please",
@@ -92,19 +63,20 @@ def show(
 ) -> Template:
     """Render a page in its frame, with the macros' helpers `reader`, `url` and `asset`."""
     token = session_token(request.scope)
-    is_owner = caller.role == "owner"
     path = request.url.path
+    reader = reader_of(request, caller)
     context = {
-        "reader": reader_of(request, caller),
+        "reader": reader,
         "asset": asset_url,
         "url": url,
         "path": path,
-        "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-        "navigation": [place for place in NAVIGATION if _opens(place, caller)],
-        "is_owner": is_owner,
+        "here": _here(request),
+        "frame": frame_of(request.scope, caller, reader),
+        "is_owner": caller.role == "owner",
         "sees_revenue": caller.sees_revenue,
         "csrf_token": tokens.csrf_token(token) if token else "",
         "done": _done(request),
+        "undo": _undo(request, token),
         "problem": "",
     }
     return Template(
@@ -116,12 +88,23 @@ def show(
     )
 
 
-def _opens(place: Place, caller: Caller) -> bool:
-    if place.operator_only:
-        return caller.identity.operator
-    if place.revenue:
-        return caller.sees_revenue
-    return caller.role == "owner" or not place.owner_only
+def _here(request: PageRequest) -> str:
+    """Return the page's address, without what the form that led here has done."""
+    query = [pair for pair in request.query_params.multi_items() if pair[0] not in ("done", "undo")]
+    return request.url.path + (f"?{urlencode(query)}" if query else "")
+
+
+def _undo(request: PageRequest, token: str | None) -> int | None:
+    """Return the entry that this page can undo, which `form_handlers` put into the address."""
+    return tokens.read_signed_number(token or "", str(request.query_params.get("undo", "")))
+
+
+def back_to(address: str, done: str) -> Response[str]:
+    """Send the browser back to a page of ours that a form named. Raises BadRequest."""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc or not parts.path.startswith("/") or "\\" in address:
+        raise errors.BadRequest("back: must be a page of this site")
+    return see(parts.path, done, **parse_qs(parts.query))
 
 
 def _done(request: PageRequest) -> str:
@@ -149,7 +132,7 @@ def refused(request: PageRequest, problem: errors.Problem) -> Response[Any]:
     if isinstance(problem, errors.Unauthorized):
         return pages.to_sign_in(request, problem)
     values = {
-        "heading": HEADINGS.get(problem.status, "This did not work"),
+        "heading": HEADINGS.get(problem.status, "That did not work"),
         "message": sentence(problem),
     }
     caller = request.scope.get("caller")
@@ -176,7 +159,7 @@ def _confirmation(
         fields=[*read_form(request).again(without=CONFIRM), (CONFIRM, "true")],
         cards=figures["cards_affected"],
         change=figures["listed_value_change"],
-        deepest=f"{figures['deepest_fall_bp'] / 100:.0f}",
+        deepest=percent(figures["deepest_fall_bp"]),
         back=request.headers.get("referer") or "/pricing",
     )
 

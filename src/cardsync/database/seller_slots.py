@@ -97,7 +97,7 @@ class _Line:
                     await held.enter_async_context(slots)
         except TimeoutError:
             raise errors.ServiceUnavailable(
-                "other requests of this account are running already; try again in a few seconds"
+                "other requests from this account are running; try again in a few seconds"
             ) from None
         finally:
             self.waiting -= 1

@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 from psycopg.conninfo import conninfo_to_dict
 
 APP_ROLE = "cardsync_app"
+# It reads the rows of all shops, and writes none.
+BACKUP_ROLE = "cardsync_backup"
 
 
 def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:

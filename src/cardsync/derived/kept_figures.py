@@ -122,14 +122,14 @@ class Kept(Generic[R]):
     def stream(self) -> runner.Stream[WorkDue, WorkDue]:
         return runner.Stream(
             self.figure,
-            _OneAtATime(),
-            oldest=partial(_mark_of, self.figure),
+            OneAtATime(),
+            oldest=partial(mark_of, self.figure),
             work=partial(_refresh, self),
             fail=_give_up,
         )
 
 
-class _OneAtATime:
+class OneAtATime:
     """How `work/runner.py` holds a mark: a worker that meets another one at its refresh leaves, and
     the other one finds newer marks.
     """
@@ -147,14 +147,19 @@ class _OneAtATime:
         return nullcontext()
 
 
-async def _mark_of(figure: Figure, session: AsyncSession, seller_id: int) -> WorkDue | None:
-    own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == figure)
+async def mark_of(stream: str, session: AsyncSession, seller_id: int) -> WorkDue | None:
+    own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
     return await session.scalar(
         select(WorkDue).where(own).execution_options(populate_existing=True)
     )
 
 
-async def _refresh(kept: Kept[Any], work: Work, hold: WorkDue, due: WorkDue) -> None:
+async def _refresh(
+    kept: Kept[Any],
+    work: Work,
+    hold: WorkDue,
+    due: WorkDue,
+) -> None:
     seller_id, now = due.seller_id, clock.now()
     read = await kept.read(work.database, seller_id, now)
     async with work.database.tenant(seller_id) as session:
@@ -168,7 +173,13 @@ async def _refresh(kept: Kept[Any], work: Work, hold: WorkDue, due: WorkDue) -> 
     log.debug("figure_refreshed", seller_id=seller_id, figure=kept.figure)
 
 
-async def _give_up(work: Work, hold: WorkDue, due: WorkDue, code: str | None, why: str) -> None:
+async def _give_up(
+    work: Work,
+    hold: WorkDue,
+    due: WorkDue,
+    code: str | None,
+    why: str,
+) -> None:
     """The next mark begins anew; until then readers have what was kept before."""
     async with work.database.tenant(due.seller_id) as session:
         await _end(session, due, fresh=True)
@@ -193,7 +204,7 @@ def _task_of(figure: Figure) -> Task[Any, Any, Any]:
         if await kept.work_off(work, seller_id) and figure in AT_ONCE:
             async with work.database.tenant(seller_id) as session:
                 # Most refreshes leave no mark, and need no other turn.
-                if await _mark_of(figure, session, seller_id) is not None:
+                if await mark_of(figure, session, seller_id) is not None:
                     await enqueue(session, TASKS[figure], seller_id=seller_id)
 
     return jobs.task(name=f"derived.{figure}", queue="imports", pass_context=True)(refresh)

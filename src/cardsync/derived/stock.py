@@ -12,15 +12,13 @@ import orjson
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.derived.dropped_cards import DROPPED
 from cardsync.derived.kept_figures import Asked, Figure, Kept
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
 # Movers of weeks change little within an hour, and finding them takes the longest.
 MOVERS_EVERY: Final = timedelta(hours=1)
-DROPPED_DAYS: Final = 7
-# A sale may be known to us this long before the card leaves the stock.
-SOLD_DAYS: Final = 14
 
 _ON_SALE = "c.seller_id = :seller AND NOT c.gone AND c.quantity > 0 AND c.contribution IS NULL"
 _TODAY = """
@@ -51,32 +49,9 @@ _HELD = f"""
        AND c.marketplace_id = h.marketplace_id
      WHERE h.seller_id = :seller AND h.kind = 'cap' AND {_ON_SALE}
 """
-# A card left when its newest observation with copies was followed by another one, or by what the
-# card has now. Rows that files list with a quantity of zero for years left long ago.
-_DROPPED = """
-    WITH empty AS MATERIALIZED (
-        SELECT c.id, c.marketplace_id, c.price, c.observed_at FROM card c
-         WHERE c.seller_id = :seller AND c.gone AND c.contribution IS NULL
-           AND c.updated_at >= :dropped_since
-    ), dropped AS MATERIALIZED (
-        SELECT e.marketplace_id, e.price, had.quantity
-          FROM empty e CROSS JOIN LATERAL (
-               SELECT o.quantity, o.observed_at FROM price_observation o
-                WHERE o.seller_id = :seller AND o.card_id = e.id AND o.quantity > 0
-                ORDER BY o.observed_at DESC LIMIT 1) had
-         WHERE coalesce((
-               SELECT min(o.observed_at) FROM price_observation o
-                WHERE o.seller_id = :seller AND o.card_id = e.id
-                  AND o.observed_at > had.observed_at), e.observed_at) >= :dropped_since
-    ), sold AS (
-        SELECT i.sku_id FROM orders o
-          JOIN order_item i ON i.seller_id = :seller AND i.order_id = o.id
-         WHERE o.seller_id = :seller AND o.order_date >= CAST(:sold_since AS date)
-    )
+_DROPPED = f"""
     SELECT count(*) AS dropped, coalesce(sum(d.price * d.quantity), 0) AS dropped_value
-      FROM dropped d
-     WHERE EXISTS (SELECT FROM orders o WHERE o.seller_id = :seller)
-       AND NOT EXISTS (SELECT FROM sold WHERE sold.sku_id = d.marketplace_id)
+      FROM ({DROPPED}) d
 """
 _RUN = """
     SELECT r.id FROM price_run r WHERE r.seller_id = :seller AND r.state = 'completed'
@@ -145,8 +120,6 @@ async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
     values: dict[str, Any] = {
         "seller": asked.seller_id,
         "now": now,
-        "dropped_since": now - timedelta(days=DROPPED_DAYS),
-        "sold_since": (now - timedelta(days=DROPPED_DAYS + SOLD_DAYS)).date(),
     }
     values |= await _listed(session, values)
     for statement in (_HELD, _DROPPED):
@@ -168,7 +141,11 @@ STOCK = Kept[None](
 )
 
 
-async def _one(session: AsyncSession, statement: str, values: dict[str, Any]) -> dict[str, Any]:
+async def _one(
+    session: AsyncSession,
+    statement: str,
+    values: dict[str, Any],
+) -> dict[str, Any]:
     row = (await session.execute(text(statement), values)).one()
     return dict(row._mapping)
 

@@ -11,90 +11,56 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from decimal import ROUND_UP, Decimal
 
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database
 from cardsync.discovery.basket_offers import Offered, offers_for
+from cardsync.discovery.basket_shown import (
+    BasketItem,
+    BasketParcel,
+    BasketStep,
+    SplitBasket,
+    UnavailableCard,
+)
+from cardsync.discovery.buyer_links import buy_url
 from cardsync.discovery.resolve import Resolved, resolve
 from cardsync.discovery.solver import solved
 from cardsync.discovery.split import Answer, Basket, Offer, Split, Wish, filled, postage_of
-from cardsync.discovery.wishes import Wanted, read_wishes
-from cardsync.money import to_units
+from cardsync.discovery.wishes import Wanted, Wishes, read_wishes
+from cardsync.money import dollars, to_units
 from cardsync.postage import read_steps
+from cardsync.settings import Settings
 
 # A basket of sixty lines may be solved for less than two seconds, one of two hundred for less than
 # ten.
 _SECONDS = 1.5
 _SECONDS_A_LINE = 0.05
 _QUICK_LINES = 60
-
-
-class Unavailable(NamedTuple):
-    """`reason` is no_match, not_clear (so many candidates), no_offer, not_enough_copies (so many
-    are offered) or max_sellers (the wish for few sellers leaves no split).
-    """
-
-    line: int
-    reason: str
-    candidates: int | None = None
-    copies: int | None = None
-
-
-class Item(NamedTuple):
-    line: int
-    offer: Offered
-    copies: int
-
-
-class Parcel(NamedTuple):
-    """`postage_estimated` says that the seller has not said what a parcel costs."""
-
-    store_name: str | None
-    postage: int
-    postage_estimated: bool
-    items: list[Item]
-
-
-class Found(NamedTuple):
-    """Amounts are ten-thousandths. `missed` are the products that no exposed seller offers."""
-
-    parcels: list[Parcel]
-    total: int
-    bound: int
-    greedy_total: int | None
-    steps: list[tuple[int, int]]
-    unavailable: list[Unavailable]
-    missed: list[int]
+_GAP = Decimal("0.0001")
 
 
 async def split_basket(
     database: Database,
     caller: Caller,
     body: object,
-    default_postage: str,
+    settings: Settings,
     now: datetime,
-) -> Found:
-    """The parcels of a seller who has not said what they cost count with `default_postage`.
+) -> tuple[SplitBasket, list[int]]:
+    """Return the split, and the products that no exposed seller offers. The parcels of a seller who
+    has not said what they cost count with the operator's estimate.
 
-    Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable."""
+    Raises InvalidPayload, NameTooShort, TooManyReferences, ServiceUnavailable.
+    """
     wishes = read_wishes(body)
-    asked = [one.asked for one in wishes.cards]
-    resolved = [Resolved([], 0, None)] * len(asked)
-    offers: list[Offered] = []
-    if wishes.game in NAMES:
-        async with database.tenant(caller.seller_id) as session:
-            resolved = await resolve(session, wishes.game, asked, now)
-            meant = _meant(wishes.cards, resolved)
-            offers = await offers_for(session, meant, wishes.cards, now)
-    unavailable = [_unresolved(at, one) for at, one in enumerate(resolved)]
+    resolved, offers = await _offered(database, caller, wishes, now)
     known = dict(_meant(wishes.cards, resolved))
     offered = {offer.line for offer in offers}
-    reasons = {at: one for at, one in enumerate(unavailable) if at not in known}
-    reasons |= {at: Unavailable(at, "no_offer") for at in known if at not in offered}
+    reasons = {at: _unresolved(at, one) for at, one in enumerate(resolved) if at not in known}
+    reasons |= {at: UnavailableCard(at, "no_offer") for at in known if at not in offered}
     basket, kept, lines = await asyncio.to_thread(
-        _weighed, wishes.cards, offers, reasons, default_postage
+        _weighed, wishes.cards, offers, reasons, settings.default_postage_steps
     )
     answer = Answer(None, None, [])
     if lines:
@@ -102,21 +68,32 @@ async def split_basket(
         wish = Wish(basket, seconds, wishes.max_sellers, wishes.fewest_parcels)
         answer = await solved(wish)
         if answer.best is None:
-            reasons |= {at: Unavailable(at, "max_sellers") for at in lines}
+            reasons |= {at: UnavailableCard(at, "max_sellers") for at in lines}
     best = answer.best or Split([0] * len(kept), 0, 0, 0)
-    return Found(
-        _parcels(basket, kept, best.copies),
-        best.total,
-        best.bound,
-        answer.greedy.total if answer.greedy else None,
-        answer.steps,
+    gap = Decimal(best.total - best.bound) / (best.total or 1)
+    split = SplitBasket(
+        _parcels(basket, kept, best.copies, settings),
+        _amount(best.total),
+        gap.quantize(_GAP, ROUND_UP).normalize() + 0,
+        _amount(answer.greedy.total) if answer.greedy else None,
+        [BasketStep(sellers, _amount(total)) for sellers, total in answer.steps],
         [reasons[at] for at in sorted(reasons)],
-        [
-            known[at]
-            for at, one in reasons.items()
-            if one.reason == "no_offer" and not wishes.cards[at].any_printing
-        ],
     )
+    missed = [at for at, one in reasons.items() if one.reason == "no_offer"]
+    return split, [known[at] for at in missed if not wishes.cards[at].any_printing]
+
+
+async def _offered(
+    database: Database, caller: Caller, wishes: Wishes, now: datetime
+) -> tuple[list[Resolved], list[Offered]]:
+    """Return what each reference means, and the offers of what is clear."""
+    asked = [one.asked for one in wishes.cards]
+    if wishes.game not in NAMES:
+        return [Resolved([], 0, None)] * len(asked), []
+    async with database.tenant(caller.seller_id) as session:
+        resolved = await resolve(session, wishes.game, asked, now)
+        meant = _meant(wishes.cards, resolved)
+        return resolved, await offers_for(session, meant, wishes.cards, now)
 
 
 def _meant(cards: Sequence[Wanted], resolved: Sequence[Resolved]) -> list[tuple[int, int]]:
@@ -133,16 +110,16 @@ def _meant(cards: Sequence[Wanted], resolved: Sequence[Resolved]) -> list[tuple[
     return found
 
 
-def _unresolved(line: int, resolved: Resolved) -> Unavailable:
+def _unresolved(line: int, resolved: Resolved) -> UnavailableCard:
     if not resolved.total:
-        return Unavailable(line, "no_match")
-    return Unavailable(line, "not_clear", candidates=resolved.total)
+        return UnavailableCard(line, "no_match")
+    return UnavailableCard(line, "not_clear", candidates=resolved.total)
 
 
 def _weighed(
     cards: Sequence[Wanted],
     offers: Sequence[Offered],
-    reasons: dict[int, Unavailable],
+    reasons: dict[int, UnavailableCard],
     default_postage: str,
 ) -> tuple[Basket, list[Offered], list[int]]:
     """Build the basket of the lines that the stock can serve; the others get their reason.
@@ -154,13 +131,13 @@ def _weighed(
         held[offer.line] += offer.quantity
     for line, copies in held.items():
         if copies < cards[line].quantity:
-            reasons[line] = Unavailable(line, "not_enough_copies", copies=copies)
+            reasons[line] = UnavailableCard(line, "not_enough_copies", copies=copies)
     kept, lines, basket = _kept(cards, offers, reasons, default_postage)
     _, short = filled(basket, set(basket.postage))
     for place, lacking in short.items():
         line = lines[place]
         left = cards[line].quantity - lacking
-        reasons[line] = Unavailable(line, "not_enough_copies", copies=left)
+        reasons[line] = UnavailableCard(line, "not_enough_copies", copies=left)
     if short:
         kept, lines, basket = _kept(cards, offers, reasons, default_postage)
     return basket, kept, lines
@@ -169,7 +146,7 @@ def _weighed(
 def _kept(
     cards: Sequence[Wanted],
     offers: Sequence[Offered],
-    reasons: dict[int, Unavailable],
+    reasons: dict[int, UnavailableCard],
     default_postage: str,
 ) -> tuple[list[Offered], list[int], Basket]:
     kept = [offer for offer in offers if offer.line not in reasons]
@@ -196,19 +173,33 @@ def _basket(
     return Basket([cards[line].quantity for line in lines], made, postage)
 
 
-def _parcels(basket: Basket, offers: Sequence[Offered], copies: Sequence[int]) -> list[Parcel]:
-    items: dict[int, list[Item]] = defaultdict(list)
+def _parcels(
+    basket: Basket, offers: Sequence[Offered], copies: Sequence[int], settings: Settings
+) -> list[BasketParcel]:
+    """Return what to buy of each seller, the most valuable parcel first."""
+    chosen: dict[int, list[tuple[Offered, int]]] = defaultdict(list)
     values: dict[int, int] = defaultdict(int)
     for offer, weighed, count in zip(offers, basket.offers, copies, strict=True):
         if count:
-            items[offer.seller_id].append(Item(offer.line, offer, count))
+            chosen[offer.seller_id].append((offer, count))
             values[offer.seller_id] += weighed.price * count
     return [
-        Parcel(
-            items[seller][0].offer.store_name,
-            postage_of(basket.postage[seller], values[seller]),
-            not items[seller][0].offer.postage_steps,
-            items[seller],
+        BasketParcel(
+            of_seller.store_name,
+            _amount(postage_of(basket.postage[seller], values[seller])),
+            [_item(offer, count, settings) for offer, count in chosen[seller]],
+            not of_seller.postage_steps,
         )
-        for seller in sorted(items, key=lambda seller: (-values[seller], seller))
+        for seller in sorted(chosen, key=lambda seller: (-values[seller], seller))
+        for of_seller in [chosen[seller][0][0]]
     ]
+
+
+def _item(offer: Offered, copies: int, settings: Settings) -> BasketItem:
+    link = buy_url(offer.marketplace_product_id, offer.listing_url_template, settings)
+    price = _amount(to_units(offer.price))
+    return BasketItem(offer.line, offer.product_id, offer.condition, price, copies, link)
+
+
+def _amount(units: int) -> Decimal:
+    return Decimal(dollars(units))

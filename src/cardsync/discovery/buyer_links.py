@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlsplit
 
+from cardsync.settings import Settings
+
 PRODUCT = "{marketplace_product_id}"
 WRAPPED = "{url}"
 _LONGEST = 500
@@ -27,11 +29,11 @@ def listing_url_template(value: str) -> str:
 def buy_url(
     product_id: int | None,
     of_seller: str | None,
-    of_marketplace: str,
-    affiliate: str | None,
+    settings: Settings,
 ) -> str | None:
     """Return the link, or None for a product that the marketplace has no number for."""
     if product_id is None:
         return None
-    link = (of_seller or of_marketplace).replace(PRODUCT, str(product_id))
+    link = (of_seller or settings.marketplace_product_url).replace(PRODUCT, str(product_id))
+    affiliate = settings.affiliate_url_template
     return affiliate.replace(WRAPPED, quote(link, safe="")) if affiliate else link

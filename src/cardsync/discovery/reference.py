@@ -125,7 +125,7 @@ def references(
         sent = read(cards, _Cards, "cards")
         if len(sent) > most:
             raise errors.TooManyReferences(
-                f"a request takes at most {most} references, not {len(sent)}"
+                f"a request can have at most {most} references, not {len(sent)}"
             )
         found = [read(card, shape, f"cards[{at}]") for at, card in enumerate(sent)]
     for at, one in enumerate(found):

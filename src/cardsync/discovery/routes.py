@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Response, Router, get, post
 from litestar.datastructures import State
 from litestar.openapi.spec import Example
@@ -19,26 +20,30 @@ from cardsync.access.rate_limits.groups import DISCOVERY
 from cardsync.database.session import Database
 from cardsync.discovery.availability import find, missed
 from cardsync.discovery.basket import split_basket
-from cardsync.discovery.basket_shown import SplitBasket, basket_body
+from cardsync.discovery.basket_shown import SplitBasket
 from cardsync.discovery.network_shown import NetworkBody
 from cardsync.discovery.seller_network import read_network
 from cardsync.discovery.shown import Discovery, discovery_body
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_EITHER, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
-
-@post(
-    "/availability",
-    status_code=200,
-    opt=READS | DISCOVERY,
-    security=[A_READING_TOKEN],
-    responses=problems(
-        *FOR_EITHER,
-        *WITH_JSON_BODY,
-        errors.NameTooShort,
-        errors.TooManyReferences,
+LOOK_UP: dict[str, Any] = {
+    "status_code": 200,
+    "opt": READS | DISCOVERY,
+    "security": [A_READING_TOKEN],
+    "responses": problems(
+        *FOR_EITHER, *WITH_JSON_BODY, errors.NameTooShort, errors.TooManyReferences
     ),
-)
+}
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def _exact(answer: Discovery | SplitBasket) -> Response[Any]:
+    """Send amounts as JSON numbers with every digit."""
+    return Response(_ENCODER.encode(answer), media_type="application/json")
+
+
+@post("/availability", **LOOK_UP)
 async def find_availability(
     caller: Caller,
     session: AsyncSession,
@@ -57,24 +62,10 @@ async def find_availability(
     now = clock.now()
     game, answers = await find(session, caller, data, now)
     state.misses.note(missed(answers), caller.seller_id, now)
-    return Response(
-        discovery_body(game, answers, settings),  # type: ignore[arg-type]
-        media_type="application/json",
-    )
+    return _exact(discovery_body(game, answers, settings))
 
 
-@post(
-    "/basket",
-    status_code=200,
-    opt=READS | DISCOVERY,
-    security=[A_READING_TOKEN],
-    responses=problems(
-        *FOR_EITHER,
-        *WITH_JSON_BODY,
-        errors.NameTooShort,
-        errors.TooManyReferences,
-    ),
-)
+@post("/basket", **LOOK_UP)
 async def find_basket(
     caller: Caller,
     database: Database,
@@ -93,12 +84,9 @@ async def find_basket(
     operator expects. Links in the answer are to be shown unchanged.
     """
     now = clock.now()
-    found = await split_basket(database, caller, data, settings.default_postage_steps, now)
-    state.misses.note(found.missed, caller.seller_id, now)
-    return Response(
-        basket_body(found, settings),  # type: ignore[arg-type]
-        media_type="application/json",
-    )
+    split, missed_products = await split_basket(database, caller, data, settings, now)
+    state.misses.note(missed_products, caller.seller_id, now)
+    return _exact(split)
 
 
 @get("/network", responses=problems(*READ_BY_OWNERS))

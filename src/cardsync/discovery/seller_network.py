@@ -69,12 +69,7 @@ async def read_network(
 
 
 def _own(row: Any, template: str | None, settings: Settings) -> OwnOfferBody:
-    link = buy_url(
-        row.marketplace_product_id,
-        template,
-        settings.marketplace_product_url,
-        settings.affiliate_url_template,
-    )
+    link = buy_url(row.marketplace_product_id, template, settings)
     return OwnOfferBody(
         row.id,
         row.product_name,

@@ -17,7 +17,7 @@ from cardsync.settings import Settings
 
 SCOPE = "network_discovery"
 SCOPE_NOTE = (
-    "Stock that consenting sellers of this network offer; not a view of your own inventory."
+    "Stock offered by consenting sellers in this network; not a view of your own inventory."
 )
 
 
@@ -72,13 +72,9 @@ class Discovery(msgspec.Struct):
     results: list[DiscoveryResult]
 
 
-def discovery_body(game: str, answers: list[Answer], settings: Settings) -> bytes:
-    """Encode the answer; `decimal_format` keeps every digit of a price."""
+def discovery_body(game: str, answers: list[Answer], settings: Settings) -> Discovery:
     results = [_result(game, answer, settings) for answer in answers]
-    return _ENCODER.encode(Discovery(game, "network_discovery", SCOPE_NOTE, results))
-
-
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
+    return Discovery(game, "network_discovery", SCOPE_NOTE, results)
 
 
 def _candidate(game: str, printing: Printing) -> Candidate:
@@ -135,12 +131,7 @@ def _available(answer: Answer, settings: Settings) -> Available:
                 offer.store_name,
                 _number(offer.price),
                 offer.quantity,
-                buy_url(
-                    available.marketplace_product_id,
-                    offer.listing_url_template,
-                    settings.marketplace_product_url,
-                    settings.affiliate_url_template,
-                ),
+                buy_url(available.marketplace_product_id, offer.listing_url_template, settings),
             )
             for offer in available.offers
         ],

@@ -24,7 +24,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.inventory.csv_format import accept_check
+from cardsync.inventory.csv_header import accept_check
 from cardsync.inventory.drain import drain_inventory
 from cardsync.inventory.models import RequestedUpload
 from cardsync.seller_state import state as sync_state
@@ -151,7 +151,7 @@ def check_file(path: Path, content_type: str) -> None:
             head, _ = bodies.check_gzip(path, limits.BODY_INFLATED_BYTES, HEAD_BYTES)
         except bodies.BadGzip as e:
             if content_type == "application/gzip":
-                raise errors.InvalidGzip(f"the body is not a whole gzip file: {e}") from e
+                raise errors.InvalidGzip(f"the body is not a complete gzip file: {e}") from e
             raise errors.InvalidCsv(f"the body is damaged gzip: {e}") from e
     elif content_type == "application/gzip":
         raise errors.InvalidGzip(
@@ -301,7 +301,7 @@ async def _accept(
         summary = f"upload {upload.id}: inventory"
         note(session, caller, "upload.accepted", summary, now)
     else:
-        summary = f"upload {upload.id}: the rejected rows of upload {arrived.mends}, mended"
+        summary = f"upload {upload.id}: the rejected rows of upload {arrived.mends}, corrected"
         note(session, caller, "upload.mended", summary, now)
     await mark_due(session, caller.seller_id, "inventory")
     await enqueue(session, drain_inventory, seller_id=caller.seller_id)
@@ -327,7 +327,12 @@ async def upload_of(
     return upload
 
 
-async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
+async def watched(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    now: datetime,
+) -> Upload:
     """Read an upload for its agent or its owner. Raises NotFound."""
     caller.must_be_owner()
     # A reading agent is alive, and its lock is renewed; an open page is no sign of that. Beside

@@ -141,7 +141,7 @@ async def _content(store: Store, upload: Upload) -> bytes:
     try:
         data = await store.read(upload.storage_key)
     except ObjectMissing:
-        raise errors.NotFound(f"the file of upload {upload.id} is not kept any more") from None
+        raise errors.NotFound(f"the file of upload {upload.id} is no longer stored") from None
     return await asyncio.to_thread(bodies.plain, data, limits.BODY_INFLATED_BYTES)
 
 

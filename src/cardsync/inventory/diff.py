@@ -128,11 +128,11 @@ def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
         return None
     lines = ", ".join(sorted(kept["product_line"].unique()))
     why = (
-        f"unreadable rows ({unnamed:,}) may be theirs"
+        f"unreadable rows ({unnamed:,}) may belong to them"
         if unnamed
-        else "there is no row of that line"
+        else "there is no row with that line"
     )
-    return f"{kept.height:,} absent cards of {lines} are not taken for gone: {why}"
+    return f"{kept.height:,} missing cards of {lines} are not treated as gone: {why}"
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:

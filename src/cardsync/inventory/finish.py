@@ -12,7 +12,7 @@ from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.access.activity import Activity
+from cardsync.access.activity import note_by
 from cardsync.access.models import Account
 from cardsync.cards.chosen_match import keep_settled
 from cardsync.cards.exported import NOTHING, fingerprint
@@ -21,6 +21,7 @@ from cardsync.contributions.promote import promote
 from cardsync.database.session import run
 from cardsync.inventory.judge_upload import Verdict
 from cardsync.inventory.outcome import Outcome
+from cardsync.pictures.ask import ask_for_pictures
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.ended import Ended, settle
 from cardsync.pricing.runs.reprice import begin
@@ -47,11 +48,13 @@ async def finish(
     gone: list[Slab],
     *,
     reprice: bool,
+    pictures: bool,
 ) -> None:
     """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
     lease together.
 
-    With `reprice`, a run over the stored cards follows, since rules have queries.
+    With `reprice`, a run over the stored cards follows, since rules have queries. With `pictures`,
+    those of new cards are looked for.
     """
     now = clock.now()
     seller_id, in_review = upload.seller_id, bool(verdict.review)
@@ -74,6 +77,8 @@ async def finish(
         _note(session, upload, outcome.report, now)
         if reprice:
             await begin(session, seller_id, "sync", now, upload_id=upload.id)
+        if pictures:
+            await ask_for_pictures(session, seller_id)
         outcome_word = "in_review" if in_review else "completed"
         await sync_state.upload_finished(session, seller_id, outcome_word, now)
         await hold_lease(session, writer.lease, now)
@@ -113,7 +118,12 @@ async def _end_run(
     )
 
 
-def _ended(upload: Upload, outcome: Outcome, in_review: bool, reprice: bool) -> Ended:
+def _ended(
+    upload: Upload,
+    outcome: Outcome,
+    in_review: bool,
+    reprice: bool,
+) -> Ended:
     """Return the findings of the upload's pricing; a run after it leaves the agent's task."""
     changed = bool(outcome.report["changed"])
     return Ended(
@@ -170,7 +180,12 @@ COUNTS = (
 )
 
 
-async def _settled(session: AsyncSession, upload: Upload, state: State, now: datetime) -> Upload:
+async def _settled(
+    session: AsyncSession,
+    upload: Upload,
+    state: State,
+    now: datetime,
+) -> Upload:
     statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
     row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
     row.state = state
@@ -265,15 +280,7 @@ def _note(
     now: datetime,
 ) -> None:
     summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
-    session.add(
-        Activity(
-            seller_id=upload.seller_id,
-            actor="sync",
-            action="inventory.imported",
-            summary=summary,
-            created_at=now,
-        )
-    )
+    note_by(session, upload.seller_id, "sync", "inventory.imported", summary, now)
 
 
 async def fail(

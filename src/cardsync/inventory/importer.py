@@ -96,7 +96,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         del parsed, stored, rows, changes, prices, make_outcome
         _, outcome = await at_once(written, outcome_task)
         reprice = run.asks_database and not verdict.review
-        await finish(writer, upload, verdict, outcome, gone, reprice=reprice)
+        pictures = bool(work.settings.picture_hosts)
+        await finish(writer, upload, verdict, outcome, gone, reprice=reprice, pictures=pictures)
 
 
 async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataFrame]:

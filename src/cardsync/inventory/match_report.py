@@ -21,10 +21,10 @@ from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.web import bodies
 
 REASONS = {
-    "several_products": "several products fit, and nothing in the row tells them apart",
-    "set_unknown": "the catalog has no set of this name",
-    "name_unknown": "the set has no product of this name",
-    "number_differs": "the set has this name with another number",
+    "several_products": "several products fit, and the row does not say which",
+    "set_unknown": "the catalog has no set with this name",
+    "name_unknown": "the set has no product with this name",
+    "number_differs": "the set has this name with a different number",
     "variant_unknown": "the set has this card, but not this variant of it",
     "language_unknown": "the set has this card, but not in this language",
     "printing_unknown": "the set has this card, but not in this printing",
@@ -41,7 +41,7 @@ async def examine(
     """Match the file's rows and return the sentence of the result. Raises CommandError."""
     parsed = await asyncio.to_thread(_parsed, path)
     rows = parsed.frame.with_row_index("row")
-    say(f"{rows.height:,} rows read, {parsed.rejected_count:,} of them rejected")
+    say(f"{rows.height:,} rows read, {parsed.rejected_count:,} rejected")
     described = condition_columns(rows["condition_label"])
     keyed = rows.hstack(described.select("condition", "printing", "language"))
     catalog = await offered(database, rows.select("product_line", "set_name"))
@@ -72,7 +72,7 @@ def _parsed(path: Path) -> Parsed:
     except bodies.BadGzip as e:
         raise errors.CommandError(f"{path.name} is damaged gzip: {e}") from e
     except errors.Problem as e:
-        raise errors.CommandError(f"{path.name} is no pricing export: {e}") from e
+        raise errors.CommandError(f"{path.name} is not a pricing export: {e}") from e
     except OSError as e:
         raise errors.CommandError(f"{path.name} cannot be read: {e.strerror}") from e
 

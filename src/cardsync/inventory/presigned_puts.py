@@ -14,7 +14,7 @@ from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 def local(store: Store) -> LocalStore:
     """Return the local store. Raises NotFound where the object store takes uploads itself."""
     if not isinstance(store, LocalStore):
-        raise errors.NotFound("uploads go to the object store directly")
+        raise errors.NotFound("uploads go directly to the object store")
     return store
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import httpx
+import msgspec
 
 from cardsync import clock, errors
 from cardsync.access.models import Account
@@ -30,6 +31,7 @@ from cardsync.pricing.inputs.rule_file import RuleSet, rule_set_text
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts import terminal
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.shown import Explanation
 from cardsync.processes.command_line import ROW_ID, say, settings_with, with_database
 from cardsync.storage import open_store
 
@@ -185,7 +187,7 @@ def price_explain(
 def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
     settings = settings_with()
 
-    async def explain(database: Database) -> dict[str, Any]:
+    async def explain(database: Database) -> Explanation:
         async with database.tenant(seller_id, snapshot=True) as session:
             await _known(session, seller_id)
             return await explain_card(
@@ -196,7 +198,7 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
                 clock.now(),
             )
 
-    printed: dict[str, Any] = with_database(explain, settings)
+    printed: dict[str, Any] = msgspec.to_builtins(with_database(explain, settings))
     return printed
 
 

@@ -7,29 +7,31 @@ search language.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from cardsync import clock, limits
 from cardsync.catalog.condition import condition_columns
+from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.database.session import Database
 from cardsync.errors import CommandError, InvalidCsv, InvalidRule
-from cardsync.inventory.csv_format import price_updates_csv
 from cardsync.inventory.diff import current_price
 from cardsync.inventory.parse import Parsed, ProductLines, parse
-from cardsync.money import dollars
+from cardsync.money import dollars, dollars_or_none
 from cardsync.pricing.engine import breaker, engine, rules
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
 from cardsync.pricing.inputs.rule_file import RuleSet, read_rule_set
 from cardsync.pricing.receipts.explain import considered_rules
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown
 from cardsync.pricing.rules.file_queries import resolve, unanswerable
 from cardsync.web import bodies
 
@@ -57,7 +59,7 @@ def rule_set(path: Path | None, preset: str) -> RuleSet:
     except InvalidRule as e:
         raise CommandError(f"{path}: {e}") from e
     except UnicodeDecodeError as e:
-        raise CommandError(f"{path}: is no text in UTF-8") from e
+        raise CommandError(f"{path}: is not UTF-8 text") from e
 
 
 @dataclass(frozen=True)
@@ -128,18 +130,18 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     live = done.run.live
     by = live[0].name if len(live) == 1 else f"{len(live)} rules"
     yield f"{totals.priced:,} priced by {by}, {changed.height:,} changed" + (
-        f"; kept as they are: {blocked}" if blocked else ""
+        f"; left as they are: {blocked}" if blocked else ""
     )
     if totals.reviewed:
-        yield f"{totals.reviewed:,} move further than your review limits, so they stay as they are"
+        yield f"{totals.reviewed:,} move beyond your review limits, so they stay as they are"
     if not shared.is_empty():
         ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
-        yield f"left out, because a custom listing has the same id and the marketplace would refuse the file: {ids}"
+        yield f"left out, because a custom listing has the same ID and the marketplace would refuse the file: {ids}"
     for row in changed.head(10).iter_rows(named=True):
         old = dollars(row["price"]) if row["price"] is not None else "-"
         yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"
     if breaker.stops(done.out, breaker.leaps(done.out)):
-        yield "Look before you import: more than a fifth of the prices would move by more than half."
+        yield "Check before you import: more than a fifth of the prices would move by more than half."
     yield f"price updates: {out}"
 
 
@@ -166,27 +168,32 @@ def left_out(run: Run) -> Iterator[str]:
             yield f"  rule “{rule.name}” is {why} and prices nothing"
     for sale in run.sales:
         if sale not in run.active_sales:
-            yield f"  sale “{sale.name}” is not on now"
+            yield f"  promotion “{sale.name}” is not active now"
     for kind, thing in [("rule", rule) for rule in run.live] + [
         ("sale", sale) for sale in run.active_sales
     ]:
         asked = unanswerable(thing.query)
         if asked:
-            yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not have: no card has it here"
+            yield f"  {kind} “{thing.name}” uses {', '.join(asked)}, which a file does not have: it matches no card here"
     if run.stale:
-        yield "  a file does not say since when a card is listed: no stale card is reduced"
+        yield "  a file does not say how long a card has been listed: no stale card is lowered"
     if run.gated or "sales_anchor" in run.sources:
-        yield "  a file has no sales and listings: gates stay shut and sales are no source"
+        yield "  a file has no sales or listings: gates stay closed and sales cannot be a source"
 
 
-def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -> dict[str, Any]:
+def explain_in_file(
+    path: Path,
+    marketplace_id: int,
+    given: RuleSet,
+    ask: Ask,
+) -> dict[str, Any]:
     """Return the same fields for a row as `GET /api/v1/pricing/explain/{marketplace_id}`.
 
     Raises CommandError.
     """
     done = priced(path, given, ask, marketplace_id)
     if not done.rows.height:
-        raise CommandError(f"{path} has no usable row with the id {marketplace_id}")
+        raise CommandError(f"{path} has no usable row with the ID {marketplace_id}")
     row = done.out.row(-1, named=True)
     card = done.rows.row(-1, named=True)
     # Without queries every live rule selects every card.
@@ -205,13 +212,13 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
             for name in ("product_name", "set_name", "number", "condition", "printing")
         },
         "currency": "USD",
-        "current_price": money(row["current_price"]),
-        "target_price": money(row["target"]),
+        "current_price": dollars_or_none(row["current_price"]),
+        "target_price": dollars_or_none(row["target"]),
         "computed_at": clock.rfc3339(done.run.now),
         "blockers": [
             {"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])
         ],
-        "matching_rules": considered_rules(selecting, sales, row),
+        "matching_rules": msgspec.to_builtins(considered_rules(selecting, sales, row)),
         "governing_rule": governing
         and {
             "id": governing.id,
@@ -222,3 +229,35 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
         "inputs": {name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,
     }
+
+
+def price_updates_csv(rows: pl.DataFrame) -> bytes:
+    """Return the marketplace's import file of rows as `parse` gives them, with a `target_price`, in
+    the order given.
+    """
+    cells = {
+        **{field: pl.col(field) for field in COLUMNS},
+        **{
+            field: _in_dollars(field)
+            for field in ("market", "direct_low", "low_with_shipping", "low")
+        },
+        "listing_id": pl.col("listing_id").cast(pl.String),
+        "quantity": pl.col("quantity").cast(pl.String),
+        "add_to_quantity": pl.lit("0"),
+        "price": _in_dollars("target_price"),
+    }
+    out = io.BytesIO()
+    rows.select(**cells).write_csv(
+        out,
+        include_header=False,
+        quote_style="always",
+        line_terminator="\r\n",
+    )
+    return HEADER_ONLY + out.getvalue()
+
+
+def _in_dollars(column: str) -> pl.Expr:
+    """Write ten-thousandths as dollars with four decimals; no price is blank."""
+    units = pl.col(column)
+    fraction = (units % 10_000).cast(pl.String).str.zfill(4)
+    return ((units // 10_000).cast(pl.String) + "." + fraction).fill_null("")

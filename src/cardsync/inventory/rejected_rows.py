@@ -15,13 +15,9 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import (
-    MAX_RECORD_LINES,
-    Header,
-    decode_line,
-    split_header,
-)
+from cardsync.inventory.csv_header import Header, decode_line, split_header
 from cardsync.inventory.parse import Rejected
+from cardsync.inventory.uncertain_records import MAX_RECORD_LINES
 from cardsync.web.as_csv import PART
 from cardsync.web.safe_texts import as_it_was, encoded
 
@@ -89,7 +85,7 @@ def merged(data: bytes, rejected: Iterable[Rejected], mended: bytes) -> bytes:
     if strange := [row for line, row in rows.items() if line not in known]:
         row = min(strange)
         raise InvalidCsv(
-            f"row {row.number} of the mended file: {row.given[:20]!r} is no rejected line"
+            f"row {row.number} of the corrected file: {row.given[:20]!r} is not a rejected line"
         )
     lines = _Lines(data)
     parts: list[bytes] = []
@@ -123,17 +119,19 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as e:
-        raise InvalidCsv(f"the mended file cannot be read: {e}") from e
+        raise InvalidCsv(f"the corrected file cannot be read: {e}") from e
     names = [as_it_was(name).strip() for name in rows[0]] if rows else []
     if missing := [name for name in (*header.names, LINE) if name not in names]:
-        raise InvalidCsv(f"line 1 of the mended file lacks the columns {', '.join(missing)[:200]}")
+        raise InvalidCsv(
+            f"line 1 of the corrected file lacks the columns {', '.join(missing)[:200]}"
+        )
     # Columns may have the same name; the first ones of a name match the first of the file.
     left = list(enumerate(names))
     places = []
     for name in header.names:
         place = next((place for place in left if place[1] == name), None)
         if place is None:
-            raise InvalidCsv(f"line 1 of the mended file has {name[:60]!r} too rarely")
+            raise InvalidCsv(f"line 1 of the corrected file has too few {name[:60]!r} columns")
         left.remove(place)
         places.append(place[0])
     at = next(place for place, name in reversed(list(enumerate(names))) if name == LINE)
@@ -146,7 +144,9 @@ def _mended_rows(mended: bytes, header: Header) -> dict[int, _Mended]:
         own = [as_it_was(cells[place]) if place < len(cells) else "" for place in places]
         found[line] = _Mended(number, given, own)
     if not found:
-        raise InvalidCsv("line 2 of the mended file is missing: there is no row after the header")
+        raise InvalidCsv(
+            "line 2 of the corrected file is missing: there is no row after the header"
+        )
     return found
 
 

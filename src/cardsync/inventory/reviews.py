@@ -21,7 +21,7 @@ from cardsync.inventory.drain import drain_inventory
 from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.writer import Waiting, Writer, write
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs import reprice, run_reads
 from cardsync.seller_state import state as sync_state
 from cardsync.sync import cancel
 from cardsync.work.jobs import enqueue, mark_due
@@ -74,7 +74,7 @@ async def _settle_run(
 ) -> PriceRun:
     """Settle the run, or the upload that it belongs to. Raises NotFound, NotAwaitingReview."""
     caller.must_be_owner()
-    run = await reprice.run_of(session, caller, run_id)
+    run = await run_reads.run_of(session, caller, run_id)
     if run.upload_id is None:
         return await reprice.settle_review(session, caller, run_id, word, now)
     await _SETTLE[word](session, caller, run.upload_id, now)
@@ -82,7 +82,12 @@ async def _settle_run(
     return run
 
 
-async def _confirm(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
+async def _confirm(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    now: datetime,
+) -> Upload:
     """Accept the surprising upload: it runs again and holds nothing back."""
     await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
@@ -130,5 +135,7 @@ _SETTLE = {"confirmed": _confirm, "discarded": _discard}
 async def _in_review(session: AsyncSession, seller_id: int, upload_id: int) -> Upload:
     upload = await upload_of(session, seller_id, upload_id, lock=True)
     if upload.state != "awaiting_review":
-        raise errors.NotAwaitingReview(f"upload {upload_id} is {upload.state}, not awaiting review")
+        raise errors.NotAwaitingReview(
+            f"upload {upload_id} is {upload.state}, not waiting for review"
+        )
     return upload

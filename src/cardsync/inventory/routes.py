@@ -15,7 +15,7 @@ from litestar.params import HeaderParameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits, read_json
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
@@ -201,14 +201,13 @@ async def read_upload(
     """Show the progress of an upload, and every skipped row with its reason."""
     now = clock.now()
     return await report_on(
-        session, await accept_inventory.watched(session, caller, upload_id, now), now
+        session, caller, await accept_inventory.watched(session, caller, upload_id, now), now
     )
 
 
 @get(
     "/uploads",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_uploads(
@@ -228,8 +227,7 @@ async def list_uploads(
 @get(
     "/uploads/{upload_id:int}/rejected.csv",
     media_type="text/csv",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def rejected_rows(
@@ -300,7 +298,7 @@ async def confirm_upload(
     """Confirm the surprising upload: the server tombstones absent cards and reprices."""
     now = clock.now()
     upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", now)
-    return await report_on(session, upload, now)
+    return await report_on(session, caller, upload, now)
 
 
 @post(
@@ -320,7 +318,7 @@ async def discard_upload(
     """
     now = clock.now()
     upload = await reviews.settle_upload(session, caller, upload_id, "discarded", now)
-    return await report_on(session, upload, now)
+    return await report_on(session, caller, upload, now)
 
 
 @put(

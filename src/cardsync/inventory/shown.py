@@ -72,7 +72,7 @@ class UploadReport(msgspec.Struct, kw_only=True):
 
 class InventoryReport(UploadReport, kw_only=True):
     """`blocked` counts why cards got no price. Without a catalog (`catalog_loaded`) no card is matched
-    to a product; prices need none.
+    to a product; prices need none. `cycle_cancelled`: the seller cancelled the sync that brought it.
     """
 
     catalog_loaded: bool | msgspec.UnsetType = msgspec.UNSET
@@ -86,6 +86,7 @@ class InventoryReport(UploadReport, kw_only=True):
     noted: list[Rejected]
     blocked: dict[str, int]
     review: list[str]
+    cycle_cancelled: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class ListedUpload(msgspec.Struct):
@@ -123,7 +124,7 @@ def report_of(upload: Upload) -> UploadReport:
         "stream": upload.stream,
         "state": upload.state,
         "received_at": clock.rfc3339(upload.received_at),
-        "finished_at": clock.rfc3339(upload.finished_at) if upload.finished_at else None,
+        "finished_at": clock.rfc3339_or_none(upload.finished_at),
         "rejected": [Rejected(**row) for row in report.get("rejected", [])],
         "error": Failure(upload.error_code, upload.error_message or "")
         if upload.error_code

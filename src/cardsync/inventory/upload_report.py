@@ -15,6 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.access.caller import Caller
 from cardsync.catalog.models import CatalogImport
 from cardsync.inventory.shown import (
     InventoryReport,
@@ -26,6 +27,7 @@ from cardsync.inventory.shown import (
 )
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs import reprice
+from cardsync.sync.cancel import is_cycle_cancelled
 from cardsync.work.models import Upload
 from cardsync.work.streams import queue_of
 
@@ -35,12 +37,20 @@ _CATALOG: Final = select(select(CatalogImport.id).exists())
 
 async def report_on(
     session: AsyncSession,
+    caller: Caller,
     upload: Upload,
     now: datetime,
 ) -> Report:
     report = report_of(upload)
+    if upload.stream != "inventory" and not caller.sees_buyers:
+        # A cell of a row whose columns have shifted may hold a buyer's name or address.
+        for row in report.rejected:
+            row.message = f"{row.column} cannot be read"
     if isinstance(report, InventoryReport):
         report.catalog_loaded = bool(await session.scalar(_CATALOG))
+        cycle = upload.sync_cycle_id
+        if report.state == "done" and await is_cycle_cancelled(session, caller.seller_id, cycle):
+            report.cycle_cancelled = True
     if report.state == "queued":
         queue = await queue_of(session, upload, now)
         return msgspec.structs.replace(report, queue=QueueBody(*queue))

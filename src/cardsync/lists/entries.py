@@ -82,9 +82,7 @@ async def add_cards(
     )
     added = len(cards)
     if fresh and not added:
-        raise errors.ListFull(
-            f"the list has {limits.CARDS_PER_LIST:,} cards, and no room for another"
-        )
+        raise errors.ListFull(f"the list already has {limits.CARDS_PER_LIST:,} cards and is full")
     if added:
         activity.note(
             session,

@@ -6,6 +6,8 @@ number of lists hold; every change of a list locks its row.
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Container
 from datetime import datetime
 from typing import Any
 
@@ -19,9 +21,9 @@ from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
-from cardsync.lists.list_slugs import free_slug, is_one_line
 from cardsync.lists.shown import CardListBody
-from cardsync.search.list_names import name_key, seen_name
+from cardsync.search.folding import folded, words
+from cardsync.search.known_names import name_key, seen_name
 
 _LISTS = f"""
     SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count,
@@ -146,7 +148,7 @@ async def create_list(
     _refuse_taken(name, [row.name_key for row in live])
     if len(live) >= limits.LISTS_PER_SELLER:
         raise errors.ListLimitReached(
-            f"there are {limits.LISTS_PER_SELLER} lists already: delete one first"
+            f"there are already {limits.LISTS_PER_SELLER} lists: delete one first"
         )
     values = {
         "seller": caller.seller_id,
@@ -231,20 +233,20 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
 def readable_name(name: Any) -> str:
     """Return the name in the form that is stored. Raises InvalidName."""
     if not isinstance(name, str):
-        raise errors.InvalidName("name: a list's name is a text")
+        raise errors.InvalidName("name: a list's name must be text")
     kept = seen_name(name)
     if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
         raise errors.InvalidName(
-            f"name: a list's name has 1 to {limits.LIST_NAME_CHARACTERS} characters"
+            f"name: a list's name must have 1 to {limits.LIST_NAME_CHARACTERS} characters"
         )
     if not is_one_line(kept):
-        raise errors.InvalidName("name: a list's name is one line without control characters")
+        raise errors.InvalidName("name: a list's name must be one line without control characters")
     return kept
 
 
 def _refuse_taken(name: str, keys: list[str]) -> None:
     if name_key(name) in keys:
-        raise errors.NameTaken(f"name: there is a list {name!r} already")
+        raise errors.NameTaken(f"name: there is already a list {name!r}")
 
 
 async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
@@ -256,3 +258,25 @@ async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
     """Return every list that exists or existed, locked as by `alone_with_lists`."""
     await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())
+
+
+FALLBACK = "list"
+
+
+def is_one_line(name: str) -> bool:
+    """Return whether the name has no control character and no end of a line."""
+    return not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name)
+
+
+def slug_of(name: str) -> str:
+    """Return the name's lower ASCII words, joined by `-`."""
+    return "-".join(word for word in words(folded(name)) if word.isascii()) or FALLBACK
+
+
+def free_slug(name: str, used: Container[str]) -> str:
+    """Return the name's slug, with a number from 2 on if the slug is used or ever was."""
+    slug = slug_of(name)
+    number = 2
+    while (found := slug if number == 2 else f"{slug}-{number - 1}") in used:
+        number += 1
+    return found

@@ -17,7 +17,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.lists.seller_lists import alone_with_lists, locked_list
-from cardsync.search.list_names import name_key
+from cardsync.search.known_names import name_key
 
 MADE: Final = "list.made"
 RENAMED: Final = "list.renamed"
@@ -33,7 +33,7 @@ async def unmake(session: AsyncSession, caller: Caller, undo: Undo, now: datetim
     await _need_name(session, named, undo["name"])
     on_it = await session.scalar(text(_COUNT), named)
     if on_it:
-        raise errors.ChangedSince(f"list {undo['list']} has {on_it} cards by now")
+        raise errors.ChangedSince(f"list {undo['list']} now has {on_it} cards")
     await run(session, _DELETE, named | {"now": now})
 
 
@@ -52,9 +52,9 @@ async def undelete(session: AsyncSession, caller: Caller, undo: Undo, now: datet
     named = {"seller": caller.seller_id, "list": undo["list"]}
     await _need_free(session, named, undo["name"])
     if (await session.scalar(text(_LISTS), named) or 0) >= limits.LISTS_PER_SELLER:
-        raise errors.ChangedSince(f"there are {limits.LISTS_PER_SELLER} lists by now")
+        raise errors.ChangedSince(f"there are now {limits.LISTS_PER_SELLER} lists")
     if not await run(session, _REVIVE, named):
-        raise errors.ChangedSince(f"list {undo['list']} is there again")
+        raise errors.ChangedSince(f"list {undo['list']} exists again")
     await run(session, _PUT, named | {"cards": undo["cards"], "now": now})
 
 
@@ -64,7 +64,7 @@ async def take_off(session: AsyncSession, caller: Caller, undo: Undo, now: datet
     missing = len(undo["cards"]) - await run(session, _TAKE, named)
     if missing:
         raise errors.ChangedSince(
-            f"{missing} of the {len(undo['cards'])} cards are not on list {undo['list']} any more"
+            f"{missing} of the {len(undo['cards'])} cards are no longer on list {undo['list']}"
         )
 
 
@@ -77,7 +77,7 @@ async def put_on(session: AsyncSession, caller: Caller, undo: Undo, now: datetim
     if (await session.scalar(text(_COUNT), named) or 0) + len(undo["cards"]) > (
         limits.CARDS_PER_LIST
     ):
-        raise errors.ChangedSince(f"list {undo['list']} has no room for the cards by now")
+        raise errors.ChangedSince(f"list {undo['list']} no longer has room for the cards")
     await run(session, _PUT, named | {"now": now})
 
 
@@ -86,19 +86,19 @@ async def _held(session: AsyncSession, caller: Caller, undo: Undo) -> dict[str, 
     try:
         await locked_list(session, caller.seller_id, undo["list"])
     except errors.NotFound as e:
-        raise errors.ChangedSince(f"list {undo['list']} was deleted since") from e
+        raise errors.ChangedSince(f"list {undo['list']} was deleted in the meantime") from e
     return {"seller": caller.seller_id, "list": undo["list"]}
 
 
 async def _need_name(session: AsyncSession, named: Undo, name: str) -> None:
     present = await session.scalar(text(_NAME), named)
     if present != name:
-        raise errors.ChangedSince(f"list {named['list']} is named {present!r} by now")
+        raise errors.ChangedSince(f"list {named['list']} is now named {present!r}")
 
 
 async def _need_free(session: AsyncSession, named: Undo, name: str) -> None:
     if await session.scalar(text(_TAKEN), {**named, "key": name_key(name)}):
-        raise errors.ChangedSince(f"there is another list {name!r} by now")
+        raise errors.ChangedSince(f"there is now another list {name!r}")
 
 
 _NAME = "SELECT name FROM card_list WHERE seller_id = :seller AND id = :list"

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -30,15 +31,19 @@ _CARDS: Final = """
 """
 
 
-class Covered(NamedTuple):
-    """`sales_30d` is None where sales are unknown or stale. Zero does not prove that there is no
-    demand.
+class CoveredCard(msgspec.Struct):
+    """`sales_30d` is null where sales are unknown or older than a day; zero does not prove that
+    there is no demand. `fetched_at` is the time at which the sales were observed.
     """
 
-    card_id: int
     marketplace_id: int
+    card_id: int
     sales_30d: int | None
     fetched_at: datetime | None
+
+
+class ClearingCoverage(msgspec.Struct):
+    cards: list[CoveredCard]
 
 
 async def clearing_coverage(
@@ -47,7 +52,7 @@ async def clearing_coverage(
     marketplace_ids: Collection[int],
     card_ids: Collection[int],
     now: datetime,
-) -> list[Covered]:
+) -> ClearingCoverage:
     """Return the coverage of the asked cards that are the caller's. Raises InvalidPayload."""
     if len(marketplace_ids) + len(card_ids) > limits.CARDS_PER_PAGE_MOST:
         raise errors.InvalidPayload(
@@ -64,10 +69,10 @@ async def clearing_coverage(
     cards: Sequence[Any] = found.all()
     products = {card.product_id for card in cards if card.product_id is not None}
     sold = await latest_sales(session, products, now)
-    return [_covered(card, sold, now) for card in cards]
+    return ClearingCoverage([_covered(card, sold, now) for card in cards])
 
 
-def _covered(card: Any, sold: dict[int, Any], now: datetime) -> Covered:
+def _covered(card: Any, sold: dict[int, Any], now: datetime) -> CoveredCard:
     of = sold.get(card.product_id)
     fetched_at = of.fetched_at if of else None
     if age_of(fetched_at, now, SALES_FETCHED) == "future":
@@ -76,4 +81,4 @@ def _covered(card: Any, sold: dict[int, Any], now: datetime) -> Covered:
     if of is not None and card.condition is not None:
         cell = Cell(card.condition, card.printing, card.language)
         units = clearing(of.sales, cell, fetched_at, now).units
-    return Covered(card.id, card.marketplace_id, units, fetched_at)
+    return CoveredCard(card.marketplace_id, card.id, units, fetched_at)

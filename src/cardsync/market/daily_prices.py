@@ -103,8 +103,7 @@ def _day_in(path: Path) -> datetime:
         if found and (day := clock.read_moment(found[1])) is not None:
             return day
     raise MarketFileError(
-        f"the day of {path.name} is unknown: neither its name nor its folders have it, so give it"
-        " with --observed-at"
+        f"the day of {path.name} is unknown: it is not in the file name or folder names, so give it with --observed-at"
     )
 
 
@@ -116,15 +115,15 @@ def _tcgcsv(path: Path, observed_at: datetime) -> Iterator[Row | Broken]:
         records = json_file.items(path, "item", "results.item")
     for at, record in enumerate(records, 1):
         if not isinstance(record, Mapping):
-            yield Broken(f"record {at:,}", "it is no object")
+            yield Broken(f"record {at:,}", "it is not an object")
             continue
         product_id = id_or_none(record.get("productId"))
         printing = _PRINTINGS.get(str(record.get("subTypeName") or "Normal").lower())
         if not product_id:
-            yield Broken(f"record {at:,}", "productId is no number")
+            yield Broken(f"record {at:,}", "productId is not a number")
         elif printing is None:
             yield Broken(
-                f"record {at:,}", f"{str(record['subTypeName'])[:80]} is no known printing"
+                f"record {at:,}", f"{str(record['subTypeName'])[:80]} is not a known printing"
             )
         else:
             market, low = units_of(record.get("marketPrice")), units_of(record.get("lowPrice"))
@@ -135,7 +134,7 @@ def _tcgcsv(path: Path, observed_at: datetime) -> Iterator[Row | Broken]:
 def _mtgjson(path: Path, printings: Path | None) -> Iterator[Row | Broken]:
     if printings is None:
         raise MarketFileError(
-            f"{path.name} names cards by MTGJSON's own ids; name AllPrintings with --printings"
+            f"{path.name} names cards by MTGJSON's own IDs; name AllPrintings with --printings"
         )
     ids = _mtgjson_ids(printings)
     for uuid, found in json_file.pairs(path, "data"):
@@ -144,7 +143,7 @@ def _mtgjson(path: Path, printings: Path | None) -> Iterator[Row | Broken]:
         if not isinstance(retail, dict) or not retail:
             continue
         if products is None:
-            yield Broken(f"card {uuid[:80]}", f"{printings.name} names no product of it")
+            yield Broken(f"card {uuid[:80]}", f"{printings.name} does not name its product")
             continue
         for finish, by_day in retail.items():
             product_id, printing = (

@@ -83,7 +83,7 @@ async def load(
         if not report.new and report.broken and len(report.broken) == report.rows:
             first = report.broken[0]
             raise MarketFileError(
-                f"{path.name} holds no record that can be used; {first.where}: {first.reason}"
+                f"{path.name} holds no usable record; {first.where}: {first.reason}"
             )
     if report.new:
         async with database.shared() as session:

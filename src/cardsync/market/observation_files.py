@@ -197,12 +197,12 @@ def _reason(said: pl.DataFrame) -> pl.Expr:
     """Return why a row cannot be used, null where it can."""
     sale = pl.col("kind") == "sale"
     checks: list[tuple[pl.Expr, pl.Expr]] = [
-        (~(pl.col("product_id") > 0).fill_null(False), pl.lit("product_id is no number")),
+        (~(pl.col("product_id") > 0).fill_null(False), pl.lit("product_id is not a number")),
         *(
             (
                 pl.col(name).is_null(),
                 pl.format(
-                    f"{{}} is no known {name}",
+                    f"{{}} is not a known {name}",
                     said[name].cast(pl.String).fill_null("(nothing)").str.head(80),
                 ),
             )
@@ -210,16 +210,16 @@ def _reason(said: pl.DataFrame) -> pl.Expr:
         ),
         (
             ~pl.col("price").is_between(1, MAX_UNITS).fill_null(False),
-            pl.lit("price is no amount above zero"),
+            pl.lit("price is not an amount above zero"),
         ),
         (
             ~pl.col("quantity").is_between(1, _MOST_COPIES).fill_null(False),
-            pl.lit("quantity is no whole number above zero"),
+            pl.lit("quantity is not a whole number above zero"),
         ),
         (~pl.col("kind").is_in(["sale", "listing"]), pl.lit("kind is neither sale nor listing")),
-        (sale & _no_time("sold_at"), pl.lit("sold_at is no time")),
-        (sale & _no_time("fetched_at"), pl.lit("fetched_at is no time")),
-        (~sale & _no_time("observed_at"), pl.lit("observed_at is no time")),
+        (sale & _no_time("sold_at"), pl.lit("sold_at is not a time")),
+        (sale & _no_time("fetched_at"), pl.lit("fetched_at is not a time")),
+        (~sale & _no_time("observed_at"), pl.lit("observed_at is not a time")),
     ]
     return pl.coalesce(pl.when(fails).then(why) for fails, why in checks)
 

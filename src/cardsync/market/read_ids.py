@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from litestar.params import QueryParameter
+
 from cardsync import errors
 
-Ids = list[str] | None
+MarketplaceIds = Annotated[
+    list[str] | None, QueryParameter(description="Cards by the marketplace's id; repeatable")
+]
+CardIds = Annotated[list[str] | None, QueryParameter(description="Cards by our id; repeatable")]
 
 
-def read_ids(name: str, given: Ids) -> list[int]:
+def read_ids(name: str, given: list[str] | None) -> list[int]:
     """Return ids that are repeated or separated by commas. Raises InvalidPayload."""
     found: list[int] = []
     for said in ",".join(given or []).split(","):

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from litestar import Router, get
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.market.coverage import clearing_coverage
-from cardsync.market.read_ids import Ids, read_ids
-from cardsync.market.shown import ClearingCoverage, coverage_body
+from cardsync.market.coverage import ClearingCoverage, clearing_coverage
+from cardsync.market.read_ids import CardIds, MarketplaceIds, read_ids
 from cardsync.web.request import BEHIND_A_KEY, problems
 
 
 async def clearing_coverage_of(
     caller: Caller,
     database: Database,
-    marketplace_id: Annotated[
-        Ids, QueryParameter(description="Cards by the marketplace's id; repeatable")
-    ] = None,
-    card_id: Annotated[Ids, QueryParameter(description="Cards by our id; repeatable")] = None,
+    marketplace_id: MarketplaceIds = None,
+    card_id: CardIds = None,
 ) -> ClearingCoverage:
     """Units of the asked cards in a sample of their products' latest 25 sales, of the own
     condition, printing and language and of thirty days. At most 200 cards; without any the answer
@@ -32,15 +26,7 @@ async def clearing_coverage_of(
     by_marketplace = read_ids("marketplace_id", marketplace_id)
     by_card = read_ids("card_id", card_id)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        return coverage_body(
-            await clearing_coverage(
-                session,
-                caller,
-                by_marketplace,
-                by_card,
-                clock.now(),
-            )
-        )
+        return await clearing_coverage(session, caller, by_marketplace, by_card, clock.now())
 
 
 def _coverage_at(path: str, name: str) -> HTTPRouteHandler:

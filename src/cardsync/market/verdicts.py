@@ -132,7 +132,7 @@ def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> B
     """
     seen = sorted(one for one in supply if one.observed_at <= now)
     if len(seen) < 2:
-        return BuyOut(None, "unknown", "Supply was observed fewer than two times.")
+        return BuyOut(None, "unknown", "Supply was observed less than twice.")
     sold = sorted(sale.sold_at for sale in sales if sale.sold_at <= now and sale.quantity > 0)
     detected: Supply | None = None
     from_copies = 0
@@ -160,7 +160,7 @@ def buy_out(supply: Iterable[Supply], sales: Iterable[Sale], now: datetime) -> B
         return BuyOut(True, "bought_out", said, detected.observed_at)
     if unsold:
         return BuyOut(False, "no_sales", "Supply fell within a day, but no sale was observed.")
-    return BuyOut(False, "no_fall", "Supply did not fall by four fifths, or it has returned.")
+    return BuyOut(False, "no_fall", "Supply did not fall by four fifths, or it has recovered.")
 
 
 def in_buy_out_window(detected_at: datetime | None, now: datetime) -> bool:
@@ -187,15 +187,17 @@ def spike(prices: Iterable[Price], now: datetime) -> Spike:
     base = [price for day, price in days.items() if day <= since]
     last = [price for day, price in days.items() if day > since]
     if len(base) < SPIKE_BASE_DAYS:
-        return Spike(None, "too_few_days", f"Prices of {len(base)} days are no base.")
+        return Spike(
+            None, "too_few_days", f"Prices for {len(base)} days are not enough for a base."
+        )
     middle = median(base)
     if spread(base, middle) * _WHOLE_BP > middle * SPIKE_SPREAD_BP:
-        return Spike(None, "unstable", "The price of sixty days is not stable.", middle)
+        return Spike(None, "unstable", "The price over sixty days is not stable.", middle)
     if len(last) < SPIKE_LASTS_DAYS:
-        return Spike(None, "unknown", "A price of one of the last days is missing.", middle)
+        return Spike(None, "unknown", "A price for one of the last few days is missing.", middle)
     rise = (min(last) - middle) * _WHOLE_BP // middle
     if rise >= SPIKE_RISE_BP:
-        said = f"The price has been {rise / 100:g} % above its median for {len(last)} days."
+        said = f"The price has been {rise / 100:g}% above its median for {len(last)} days."
         return Spike(True, "spike", said, middle, rise)
     return Spike(False, "no_spike", "The price is near its median.", middle, rise)
 
@@ -219,7 +221,7 @@ def clearing(
 
     Zero does not prove that there is no demand, because the sample is small.
     """
-    clock = freshness("The newest look at sales", fetched_at, now, SALES_FETCHED)
+    clock = freshness("The latest check of sales", fetched_at, now, SALES_FETCHED)
     if not clock.holds:
         return Clearing(None, clock.code, clock.reason)
     past = sorted((sale for sale in sales if sale.sold_at <= now), reverse=True)

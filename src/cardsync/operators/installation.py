@@ -18,6 +18,7 @@ from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import LINES
 from cardsync.clock import rfc3339
+from cardsync.operations.backup_reports import read_state
 from cardsync.operators.shown import (
     CatalogImportShown,
     InstallationShown,
@@ -27,6 +28,7 @@ from cardsync.operators.shown import (
     ReleaseShown,
     StatementShown,
 )
+from cardsync.settings import Settings
 
 _PRODUCTS: Final = "SELECT game, sum(printings) FROM catalog_name GROUP BY game"
 _QUEUES: Final = """
@@ -78,8 +80,7 @@ async def read_installation(
     session: AsyncSession,
     caller: Caller,
     now: datetime,
-    *,
-    unknown_lines: bool,
+    settings: Settings,
 ) -> InstallationShown:
     """Raises OperatorRequired."""
     caller.must_be_operator()
@@ -91,7 +92,7 @@ async def read_installation(
     imports = await session.execute(text(_IMPORTS), most)
     return InstallationShown(
         [LineShown(*line, int(counted.get(line.name, 0))) for line in LINES],
-        unknown_lines,
+        settings.allow_unknown_lines,
         [
             QueueShown(stream, waiting, _waited(oldest, now), resting, put_back)
             for stream, waiting, oldest, resting, put_back in queues
@@ -100,6 +101,7 @@ async def read_installation(
         await _statements(session),
         [ReleaseShown(*_with_moments(row)) for row in releases],
         [CatalogImportShown(*_with_moments(row)) for row in imports],
+        await read_state(session, now, daily=bool(settings.daily_backups)),
     )
 
 

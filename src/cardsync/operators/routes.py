@@ -81,12 +81,9 @@ async def read_installation(
     settings: Settings,
 ) -> InstallationShown:
     """Show product lines, queues with their age, slow statements without their values, releases of
-    the agent, and imports of the catalog.
+    the agent, imports of the catalog, and backups.
     """
-    unknown_lines = settings.allow_unknown_lines
-    return await installation.read_installation(
-        session, caller, clock.now(), unknown_lines=unknown_lines
-    )
+    return await installation.read_installation(session, caller, clock.now(), settings)
 
 
 router = Router(

@@ -120,7 +120,7 @@ async def change_shop(
     caller.must_be_operator()
     if values.get("suspended") and seller_id == caller.seller_id:
         raise errors.InvalidPayload(
-            "suspended: an operator cannot suspend the account that they sign in with"
+            "suspended: an operator cannot suspend the account they sign in with"
         )
     before = await one_shop(session, caller, seller_id)
     await enter_tenant(session, seller_id)

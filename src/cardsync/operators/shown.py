@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from cardsync.operations.backup_reports import BackupState
+
 
 class SellerShown(msgspec.Struct):
     """`leaves_at` is when an account is removed whose owner asked to delete it."""
@@ -99,3 +101,4 @@ class InstallationShown(msgspec.Struct):
     statements: list[StatementShown]
     releases: list[ReleaseShown]
     catalog_imports: list[CatalogImportShown]
+    backups: BackupState

@@ -13,19 +13,13 @@ from psycopg.errors import QueryCanceled
 
 from cardsync import errors
 from cardsync.access.caller import Caller
+from cardsync.clock import rfc3339_or_none
 from cardsync.database.session import Database
 from cardsync.orders.customer_list import Customer, customers
 from cardsync.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, unknown_session
 from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.pullable import TO_SHIP_STATUSES
-from cardsync.orders.shown import (
-    ORDER_COLUMNS,
-    OrderRow,
-    customer_bodies,
-    moment,
-    order_body,
-    order_row,
-)
+from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, order_body, order_row
 from cardsync.web.as_csv import PART, streamed
 
 COLUMNS: Final = (
@@ -60,7 +54,7 @@ async def orders_as_csv(
         return await streamed(turn, COLUMNS, read, _order, PART)
     except QueryCanceled as e:
         raise errors.InvalidPayload(
-            f"search: it takes longer than {seconds:g} s: ask for less"
+            f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
 
 
@@ -92,7 +86,7 @@ async def _orders(
 def _order(row: OrderRow) -> Sequence[Any]:
     body = order_body(row, ())
     texts = {name: getattr(body, name) for name in COLUMNS}
-    return [moment(texts[name]) if name in _MOMENTS else texts[name] for name in COLUMNS]
+    return [rfc3339_or_none(texts[name]) if name in _MOMENTS else texts[name] for name in COLUMNS]
 
 
 async def customers_as_csv(

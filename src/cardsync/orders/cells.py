@@ -51,7 +51,7 @@ def texts(longest: int | None = None) -> Column:
             series = pl.select(pl.when(long.not_()).then(series)).to_series()
         return series, bad
 
-    says = "no text" if longest is None else f"no text of at most {longest} characters"
+    says = "not text" if longest is None else f"not text of at most {longest} characters"
     return Column("text", read, "bad_text", says)
 
 
@@ -59,7 +59,7 @@ def amounts() -> Column:
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
         return _numbers(values, kinds, _AMOUNT, read_amount)
 
-    return Column("numeric", read, "bad_number", "no number of at most 8 digits and 4 decimals")
+    return Column("numeric", read, "bad_number", "not a number of at most 8 digits and 4 decimals")
 
 
 def amounts_from_zero() -> Column:
@@ -72,7 +72,7 @@ def amounts_from_zero() -> Column:
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
         return _numbers(values, kinds, plain, one)
 
-    says = "no number from zero of at most 8 digits and 4 decimals"
+    says = "not a number from zero of at most 8 digits and 4 decimals"
     return Column("numeric", read, "bad_number", says)
 
 
@@ -94,7 +94,7 @@ def whole(sql: str, smallest: int, largest: int) -> Column:
         series, bad = _numbers(values, kinds, plain, one)
         return series.cast(pl.Int64), bad
 
-    return Column(sql, read, "bad_number", f"no whole number from {smallest} to {largest}")
+    return Column(sql, read, "bad_number", f"not a whole number from {smallest} to {largest}")
 
 
 def each(

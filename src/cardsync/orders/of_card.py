@@ -4,36 +4,40 @@ page costs as much as the first.
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from decimal import Decimal
-from typing import NamedTuple
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
 
 import msgspec
 
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
+from cardsync.clock import rfc3339_or_none
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.snapshot_reads import Reading
-from cardsync.orders.shown import line_total, moment, money
+from cardsync.orders.shown import line_total, money
 
 
-class Sold(NamedTuple):
+class SoldBody(msgspec.Struct):
+    """`buyer_name` is null also for a caller who may not see buyers."""
+
     order_id: int
     order_number: str
-    buyer_name: str | None  # None also for a caller who may not see buyers
+    buyer_name: str | None
     order_date: date | None
-    order_placed_at: datetime | None
+    order_placed_at: str | None
     status: str
-    refund_amt: Decimal | None
+    refund_amt: str | None
     quantity: int | None
-    unit_price: Decimal | None
+    unit_price: str | None
+    line_total: str | None
 
 
-class SoldOrders(NamedTuple):
-    """`after` is the order behind which the next page begins; None on the last page."""
+class SoldPage(msgspec.Struct):
+    """`after` begins the next page; it is null on the last one."""
 
-    orders: list[Sold]
+    orders: list[SoldBody]
     after: int | None
 
 
@@ -63,7 +67,7 @@ async def orders_of_card(
     card_id: int,
     after: int | None,
     limit: int,
-) -> SoldOrders:
+) -> SoldPage:
     """Raises NotFound."""
     values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}
     found = await reading.rows(_SKU, values)
@@ -77,45 +81,21 @@ async def orders_of_card(
         "limit": limit + 1,
     }
     found = await reading.rows(statement, values)
-    sold = [Sold._make([*row[:2], caller.buyer(row[2]), *row[3:]]) for row in found]
-    more = len(sold) > limit
-    return SoldOrders(sold[:limit], sold[limit - 1].order_id if more else None)
+    sold = [_sold(row, caller) for row in found[:limit]]
+    return SoldPage(sold, sold[-1].order_id if len(found) > limit else None)
 
 
-class SoldBody(msgspec.Struct):
-    order_id: int
-    order_number: str
-    buyer_name: str | None
-    order_date: date | None
-    order_placed_at: str | None
-    status: str
-    refund_amt: str | None
-    quantity: int | None
-    unit_price: str | None
-    line_total: str | None
-
-
-class SoldPage(msgspec.Struct):
-    """`after` begins the next page; it is null on the last one."""
-
-    orders: list[SoldBody]
-    after: int | None
-
-
-def sold_page(found: SoldOrders) -> SoldPage:
-    return SoldPage([_body(row) for row in found.orders], found.after)
-
-
-def _body(row: Sold) -> SoldBody:
+def _sold(row: Sequence[Any], caller: Caller) -> SoldBody:
+    order_id, number, buyer, day, placed_at, status, refund, quantity, price = row
     return SoldBody(
-        row.order_id,
-        row.order_number,
-        row.buyer_name,
-        row.order_date,
-        moment(row.order_placed_at),
-        row.status,
-        money(row.refund_amt),
-        row.quantity,
-        money(row.unit_price),
-        line_total(row.quantity, row.unit_price),
+        order_id,
+        number,
+        caller.buyer(buyer),
+        day,
+        rfc3339_or_none(placed_at),
+        status,
+        money(refund),
+        quantity,
+        money(price),
+        line_total(quantity, price),
     )

@@ -20,6 +20,7 @@ from cardsync import errors, limits
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.clock import rfc3339_or_none
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
@@ -27,7 +28,7 @@ from cardsync.orders.customer_list import key_of
 from cardsync.orders.customer_sums import REFUNDS, STALE
 from cardsync.orders.models import BUYER_HASH, BUYER_KEY
 from cardsync.orders.returns_shown import CustomerInFull, OrderOfCustomerShown, RefunderShown
-from cardsync.orders.shown import moment, money
+from cardsync.orders.shown import money
 
 KIND: Final = "customer.note"
 # A customer with so many refunded orders is shown as a repeat refunder.
@@ -84,15 +85,15 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         key=key,
         buyer_name=caller.buyer(next(row[6] for row in found if row[0] == newest)) or "",
         order_count=count,
-        first_order_at=moment(first),
-        last_order_at=moment(last),
+        first_order_at=rfc3339_or_none(first),
+        last_order_at=rfc3339_or_none(last),
         lifetime_total=money(caller.revenue(total)) or UNSET,
         returning=count > 1,
         refunded_orders=len(refunds),
         refunded_total=money(caller.revenue(sum(refunds, Decimal(0)))) or UNSET,
         repeat_refunder=len(refunds) >= REPEAT_REFUNDS,
         note=caller.buyer(noted) or "",
-        note_updated_at=moment(caller.buyer(noted_at)),
+        note_updated_at=rfc3339_or_none(caller.buyer(noted_at)),
         orders=[
             OrderOfCustomerShown(id, number, day, status, money(total), money(refund))
             for id, number, day, status, total, refund, _ in found[: limits.ORDERS_OF_CUSTOMER]
@@ -154,7 +155,7 @@ async def put_back(
     await one_at_a_time(session, caller.seller_id)
     key = bytes.fromhex(undo["key"])
     if await _note_of(session, caller, key) != undo["became"]:
-        raise errors.ChangedSince("the note on this customer changed since")
+        raise errors.ChangedSince("the note on this customer changed in the meantime")
     await _store(session, caller, key, undo["was"], now)
 
 
@@ -215,7 +216,7 @@ async def _store(
 
 def _read_note(value: Any) -> str:
     if not isinstance(value, str):
-        raise errors.InvalidPayload("note: must be a text")
+        raise errors.InvalidPayload("note: must be text")
     kept = value.strip()
     if len(kept) > limits.CUSTOMER_NOTE_CHARACTERS:
         raise errors.InvalidPayload(

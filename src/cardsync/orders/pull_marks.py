@@ -18,9 +18,10 @@ from cardsync import errors
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.clock import rfc3339_or_none
 from cardsync.database.session import run
 from cardsync.orders.pull_sessions import order_number, take_out
-from cardsync.orders.pull_shown import OrderMarks, moment
+from cardsync.orders.pull_shown import OrderMarks
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
 
 # Undoing a dismissal takes the order back (`activity/undo_kinds.py`).
@@ -54,7 +55,7 @@ async def undismiss(
         "pull_dismissed_at",
         None,
         "order.undismissed",
-        "taken back",
+        "returned to pulls",
         now,
     )
 
@@ -66,7 +67,7 @@ async def undo_dismissal(
     await one_at_a_time(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": undo["order"]}
     if not await _set(session, named, "pull_dismissed_at", None):
-        raise errors.ChangedSince(f"order {undo['number']} is not set aside any more")
+        raise errors.ChangedSince(f"order {undo['number']} is no longer set aside")
 
 
 async def mark_shipped(
@@ -101,7 +102,7 @@ async def unmark_shipped(
         "shipped_marked_at",
         None,
         "order.unmarked_shipped",
-        "not shipped after all",
+        "marked not shipped",
         now,
     )
 
@@ -132,9 +133,9 @@ async def _mark(
     marked = row.one()
     return OrderMarks(
         marked.id,
-        moment(marked.shipped_marked_at),
+        rfc3339_or_none(marked.shipped_marked_at),
         marked.pending,
-        moment(marked.pull_dismissed_at),
+        rfc3339_or_none(marked.pull_dismissed_at),
     )
 
 

@@ -15,16 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
-from cardsync.clock import rfc3339
-from cardsync.orders.models import PullState
+from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.orders.pull_changes import CHANGED
-from cardsync.orders.pull_shown import (
-    PullItem,
-    PullOrder,
-    PullSession,
-    PullSessionOrders,
-    moment,
-)
+from cardsync.orders.pull_models import PullState
+from cardsync.orders.pull_shown import PullItem, PullOrder, PullSession, PullSessionOrders
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
 from cardsync.shelving.places import places_of_items
@@ -94,7 +88,7 @@ def session_of(
     id: int, status: PullState, opened_at: datetime, completed_at: datetime | None, *counts: int
 ) -> PullSession:
     """Return a row of SUMMARIES. Pure."""
-    return PullSession(id, status, rfc3339(opened_at), moment(completed_at), *counts)
+    return PullSession(id, status, rfc3339(opened_at), rfc3339_or_none(completed_at), *counts)
 
 
 async def in_full(session: AsyncSession, caller: Caller, session_id: int) -> PullSessionOrders:
@@ -126,9 +120,9 @@ async def _orders_of(session: AsyncSession, caller: Caller, session_id: int) -> 
             row.status,
             row.shipping_type,
             row.item_count,
-            moment(row.shipped_marked_at),
-            moment(row.pulled_at),
-            moment(row.missing_at),
+            rfc3339_or_none(row.shipped_marked_at),
+            rfc3339_or_none(row.pulled_at),
+            rfc3339_or_none(row.missing_at),
             deferred=row.deferred_turn is not None,
             in_review=row.in_review,
             changed=row.changed,

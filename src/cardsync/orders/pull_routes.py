@@ -4,7 +4,7 @@ single orders.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, get, post
@@ -96,15 +96,13 @@ async def read_pull_session(
         return await pull_reads.in_full(session, caller, session_id)
 
 
-IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
+ACT: dict[str, Any] = {"status_code": 200, "opt": WRITES}
+IN_A_SESSION = ACT | {
+    "responses": problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
+}
 
 
-@post(
-    "/pull_sessions/{session_id:int}/orders/{order_id:int}/pulled",
-    status_code=200,
-    opt=WRITES,
-    responses=IN_A_SESSION,
-)
+@post("/pull_sessions/{session_id:int}/orders/{order_id:int}/pulled", **IN_A_SESSION)
 async def mark_order_pulled(
     caller: Caller,
     session: AsyncSession,
@@ -116,12 +114,7 @@ async def mark_order_pulled(
     return await pull_reads.summary(session, caller, session_id)
 
 
-@post(
-    "/pull_sessions/{session_id:int}/orders/{order_id:int}/defer",
-    status_code=200,
-    opt=WRITES,
-    responses=IN_A_SESSION,
-)
+@post("/pull_sessions/{session_id:int}/orders/{order_id:int}/defer", **IN_A_SESSION)
 async def defer_order(
     caller: Caller,
     session: AsyncSession,
@@ -133,12 +126,7 @@ async def defer_order(
     return await pull_reads.summary(session, caller, session_id)
 
 
-@post(
-    "/pull_sessions/{session_id:int}/orders/{order_id:int}/unassign",
-    status_code=200,
-    opt=WRITES,
-    responses=IN_A_SESSION,
-)
+@post("/pull_sessions/{session_id:int}/orders/{order_id:int}/unassign", **IN_A_SESSION)
 async def unassign_order(
     caller: Caller,
     session: AsyncSession,
@@ -150,12 +138,7 @@ async def unassign_order(
     return await pull_reads.summary(session, caller, session_id)
 
 
-@post(
-    "/pull_sessions/{session_id:int}/complete",
-    status_code=200,
-    opt=WRITES,
-    responses=IN_A_SESSION,
-)
+@post("/pull_sessions/{session_id:int}/complete", **IN_A_SESSION)
 async def complete_pull_session(
     caller: Caller,
     session: AsyncSession,
@@ -166,7 +149,7 @@ async def complete_pull_session(
     return await pull_reads.summary(session, caller, session_id)
 
 
-@post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
+@post("/pull_sessions/{session_id:int}/cancel", **IN_A_SESSION)
 async def cancel_pull_session(
     caller: Caller,
     session: AsyncSession,
@@ -177,28 +160,28 @@ async def cancel_pull_session(
     return await pull_reads.summary(session, caller, session_id)
 
 
-OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)
+OF_AN_ORDER = ACT | {"responses": problems(*FOR_EITHER, errors.NotFound)}
 
 
-@post("/orders/{order_id:int}/dismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+@post("/orders/{order_id:int}/dismiss", **OF_AN_ORDER)
 async def dismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Set the order aside: it leaves the open session, and no other takes it."""
     return await pull_marks.dismiss(session, caller, order_id, clock.now())
 
 
-@post("/orders/{order_id:int}/undismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+@post("/orders/{order_id:int}/undismiss", **OF_AN_ORDER)
 async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back a dismissal; the order can be pulled again."""
     return await pull_marks.undismiss(session, caller, order_id, clock.now())
 
 
-@post("/orders/{order_id:int}/mark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+@post("/orders/{order_id:int}/mark_shipped", **OF_AN_ORDER)
 async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Shipped, as its seller says; the mark is pending until an upload says so too."""
     return await pull_marks.mark_shipped(session, caller, order_id, clock.now())
 
 
-@post("/orders/{order_id:int}/unmark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+@post("/orders/{order_id:int}/unmark_shipped", **OF_AN_ORDER)
 async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back the mark; the order can be pulled again."""
     return await pull_marks.unmark_shipped(session, caller, order_id, clock.now())

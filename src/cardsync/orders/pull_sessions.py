@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -127,81 +127,59 @@ _AT_THE_DESK = f"""
 """
 
 
-async def _mark_for_phones(
-    session: AsyncSession,
-    seller_id: int,
-    session_id: int,
-    order_id: int,
-    kind: Literal["pulled", "defer"],
-    now: datetime,
-) -> None:
-    named = {
-        "seller": seller_id,
-        "session": session_id,
-        "id": order_id,
-        "kind": kind,
-        "stamp": round(now.timestamp() * 1_000_000),
-        "now": now,
-    }
-    await run(session, _AT_THE_DESK, named)
+class _InSession(NamedTuple):
+    """An order in a pull session that a caller changes."""
+
+    session: AsyncSession
+    caller: Caller
+    session_id: int
+    order_id: int
+    now: datetime
+
+    @property
+    def named(self) -> dict[str, int]:
+        return {
+            "seller": self.caller.seller_id,
+            "session": self.session_id,
+            "id": self.order_id,
+        }
+
+
+async def _mark_for_phones(place: _InSession, kind: Literal["pulled", "defer"]) -> None:
+    stamp = round(place.now.timestamp() * 1_000_000)
+    named = place.named | {"kind": kind, "stamp": stamp, "now": place.now}
+    await run(place.session, _AT_THE_DESK, named)
 
 
 async def mark_pulled(
-    session: AsyncSession,
-    caller: Caller,
-    session_id: int,
-    order_id: int,
-    now: datetime,
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
     """Mark an order as pulled. The first time stays, so the call is idempotent. Raises NotFound,
     PullSessionNotOpen.
     """
-    seller_id = caller.seller_id
-    await _open_one(session, seller_id, session_id)
-    number = await _change(
-        session,
-        seller_id,
-        session_id,
-        order_id,
-        "pulled_at = :now",
-        "p.pulled_at IS NULL",
-        now,
-    )
-    if number is not None:
-        await _mark_for_phones(session, seller_id, session_id, order_id, "pulled", now)
-        note(
-            session,
-            caller,
-            "pull_session.pulled",
-            f"order {number} pulled in pull session {session_id}",
-            now,
-        )
+    place = _InSession(session, caller, session_id, order_id, now)
+    said = "order {} pulled in pull session {}"
+    if await _change(place, "pulled_at = :now", "p.pulled_at IS NULL", "pulled", said):
+        await _mark_for_phones(place, "pulled")
 
 
 async def defer(
-    session: AsyncSession,
-    caller: Caller,
-    session_id: int,
-    order_id: int,
-    now: datetime,
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
     """Push an order to the end; one that is there already stays.
 
     Raises NotFound, PullSessionNotOpen.
     """
-    seller_id = caller.seller_id
-    await _open_one(session, seller_id, session_id)
+    place = _InSession(session, caller, session_id, order_id, now)
     last = (
         "(SELECT max(deferred_turn) FROM pull_session_order"
         " WHERE seller_id = :seller AND session_id = :session)"
     )
     change = f"deferred_turn = coalesce({last}, 0) + 1"
     unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
-    number = await _change(session, seller_id, session_id, order_id, change, unless_there, now)
-    if number is not None:
-        await _mark_for_phones(session, seller_id, session_id, order_id, "defer", now)
-        summary = f"order {number} pushed to the end of pull session {session_id}"
-        note(session, caller, "pull_session.deferred", summary, now)
+    said = "order {} pushed to the end of pull session {}"
+    if await _change(place, change, unless_there, "deferred", said):
+        await _mark_for_phones(place, "defer")
 
 
 async def unassign(
@@ -219,7 +197,7 @@ async def unassign(
     await _open_one(session, seller_id, session_id)
     number = await order_number(session, seller_id, order_id)
     if await take_out(session, seller_id, order_id):
-        summary = f"order {number} taken out of pull session {session_id}"
+        summary = f"order {number} removed from pull session {session_id}"
         note(session, caller, "pull_session.unassigned", summary, now)
 
 
@@ -235,40 +213,21 @@ async def keep_missing(
 
     Raises NotFound, PullSessionNotOpen.
     """
-    seller_id = caller.seller_id
-    await _open_one(session, seller_id, session_id)
+    place = _InSession(session, caller, session_id, order_id, now)
     change = "missing_at = :now" if missing else "missing_at = NULL"
     unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
-    number = await _change(session, seller_id, session_id, order_id, change, unless_so, now)
-    if number is not None:
-        outcome = "is missing" if missing else "was found"
-        summary = f"a card of order {number} {outcome} in pull session {session_id}"
-        action = "pull_session.missing" if missing else "pull_session.found"
-        note(session, caller, action, summary, now)
+    outcome = "is missing" if missing else "was found"
+    said = f"a card of order {{}} {outcome} in pull session {{}}"
+    await _change(place, change, unless_so, "missing" if missing else "found", said)
 
 
 async def keep_unpulled(
-    session: AsyncSession,
-    caller: Caller,
-    session_id: int,
-    order_id: int,
-    now: datetime,
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
     """Take back that an order was pulled. Raises NotFound, PullSessionNotOpen."""
-    seller_id = caller.seller_id
-    await _open_one(session, seller_id, session_id)
-    number = await _change(
-        session,
-        seller_id,
-        session_id,
-        order_id,
-        "pulled_at = NULL",
-        "p.pulled_at IS NOT NULL",
-        now,
-    )
-    if number is not None:
-        summary = f"order {number} not pulled after all in pull session {session_id}"
-        note(session, caller, "pull_session.unpulled", summary, now)
+    place = _InSession(session, caller, session_id, order_id, now)
+    said = "order {} not pulled after all in pull session {}"
+    await _change(place, "pulled_at = NULL", "p.pulled_at IS NOT NULL", "unpulled", said)
 
 
 async def end_session(
@@ -343,20 +302,14 @@ async def _state(session: AsyncSession, seller_id: int, session_id: int) -> str:
     return state
 
 
-async def _change(
-    session: AsyncSession,
-    seller_id: int,
-    session_id: int,
-    order_id: int,
-    change: str,
-    condition: str,
-    now: datetime,
-) -> str | None:
-    """Return the order's number if there was something to change.
+async def _change(place: _InSession, change: str, condition: str, action: str, said: str) -> bool:
+    """Change the order of an open session and note it; return whether there was something to
+    change. `said` has places for the order's number and the session.
 
-    Raises NotFound for an order that is not in the session.
+    Raises NotFound for an order that is not in the session, PullSessionNotOpen.
     """
-    named = {"seller": seller_id, "session": session_id, "id": order_id}
+    session, caller, session_id, order_id, now = place
+    await _open_one(session, caller.seller_id, session_id)
     here = "p.seller_id = :seller AND p.session_id = :session AND p.order_id = :id"
     number: str | None = await session.scalar(
         text(f"""
@@ -364,15 +317,17 @@ async def _change(
              WHERE {here} AND {condition} AND orders.seller_id = :seller AND orders.id = p.order_id
             RETURNING orders.order_number
         """),
-        named | {"now": now},
+        place.named | {"now": now},
     )
-    if number is None and not await session.scalar(
-        text(f"SELECT count(*) FROM pull_session_order p WHERE {here}"), named
+    if number is not None:
+        await notify(session, PULLS, f"{caller.seller_id}:{session_id}")
+        summary = said.format(number, session_id)
+        note(session, caller, f"pull_session.{action}", summary, now)
+    elif not await session.scalar(
+        text(f"SELECT count(*) FROM pull_session_order p WHERE {here}"), place.named
     ):
         raise errors.NotFound(f"there is no order {order_id} in pull session {session_id}")
-    if number is not None:
-        await notify(session, PULLS, f"{seller_id}:{session_id}")
-    return number
+    return number is not None
 
 
 async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) -> None:

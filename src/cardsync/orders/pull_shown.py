@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 
 import msgspec
 
-from cardsync.clock import rfc3339
-from cardsync.orders.models import PullState
+from cardsync.orders.pull_models import PullState
 
 
 class PullSession(msgspec.Struct):
@@ -68,7 +67,3 @@ class OrderMarks(msgspec.Struct):
     shipped_marked_at: str | None
     marked_shipped_pending: bool
     pull_dismissed_at: str | None
-
-
-def moment(value: datetime | None) -> str | None:
-    return rfc3339(value) if value else None

@@ -156,23 +156,8 @@ async def _scanned(
         and order.nulls_apart is None
         and reach * REACHED_BY <= PROBED
     ):
-        values["probed"] = min(PROBED, PROBED_FOR_EACH * reach)
-        # The probe does not pay among few orders, and the tally has their number: reading the tally
-        # comes first and ends the probe.
-        number, counted, more = tally_conditions(wanted)
-        many = (
-            f"(SELECT coalesce(sum({number}), 0) FROM order_tally"
-            f" WHERE seller_id = :seller AND {counted}) > :probed"
-        )
-        values |= more
-        first = (
-            f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)}"
-            f" ORDER BY {order.by} LIMIT :probed"
-        )
-        probe = (
-            f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
-            f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
-        )
+        probe, more = _probe(wanted, order, [*tallied, *status], others)
+        values |= more | {"probed": min(PROBED, PROBED_FOR_EACH * reach)}
         ids = await _column(reading, probe, values)
         if len(ids) == wanted.per_page:
             count = (
@@ -193,6 +178,29 @@ async def _scanned(
     return await _shown(
         reading, caller, values, wanted, ids, dict(zip(statuses, numbers, strict=True))
     )
+
+
+def _probe(
+    wanted: OrderFilter, order: PageOrder, tallied: list[str], others: list[str]
+) -> tuple[str, Values]:
+    """Return the statement that looks for a page among the first orders, and its values. It does
+    not pay among few orders, and the tally has their number: reading the tally comes first and ends
+    the probe.
+    """
+    number, counted, values = tally_conditions(wanted)
+    many = (
+        f"(SELECT coalesce(sum({number}), 0) FROM order_tally"
+        f" WHERE seller_id = :seller AND {counted}) > :probed"
+    )
+    first = (
+        f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied)}"
+        f" ORDER BY {order.by} LIMIT :probed"
+    )
+    probe = (
+        f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
+        f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+    )
+    return probe, values
 
 
 def _is_rare(wanted: OrderFilter) -> bool:

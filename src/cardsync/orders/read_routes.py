@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from litestar import Request, Response, Router, get
 from litestar.datastructures import State
-from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 
 from cardsync import errors, limits
@@ -18,7 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
 from cardsync.orders.customer_list import customers
-from cardsync.orders.of_card import SoldPage, orders_of_card, sold_page
+from cardsync.orders.of_card import SoldPage, orders_of_card
 from cardsync.orders.one_order import read_order
 from cardsync.orders.order_filter import Given, read_filter, read_page
 from cardsync.orders.queries import Found, find_orders
@@ -33,6 +33,7 @@ from cardsync.orders.shown import (
 )
 from cardsync.settings import Settings
 from cardsync.web import as_csv
+from cardsync.web.own_queries import described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
     Polled,
@@ -47,10 +48,6 @@ from cardsync.web.request import (
 _AT_ONCE = 2_000
 
 
-def _words(*words: str) -> Schema:
-    return Schema(type=OpenAPIType.STRING, enum=list(words))
-
-
 def _number(default: int, least: int, most: int) -> Schema:
     # Clamped, not refused: the description names the bounds.
     return Schema(
@@ -62,7 +59,7 @@ def _number(default: int, least: int, most: int) -> Schema:
 
 _TEXT = Schema(type=OpenAPIType.STRING)
 _DATE = Schema(type=OpenAPIType.STRING, description="YYYY-MM-DD, included")
-_SWITCH = _words("true", "false", "1", "0")
+_SWITCH = words("true", "false", "1", "0")
 _PAGE = {
     "page": ("Beyond the last page there is nothing", _number(1, 1, limits.PAGE_MOST)),
     "per_page": (
@@ -72,10 +69,10 @@ _PAGE = {
 }
 _ORDERS = {
     **_PAGE,
-    "sort": ("By date by default", _words("date", "total", "buyer", "status", "number")),
+    "sort": ("By date by default", words("date", "total", "buyer", "status", "number")),
     "direction": (
         "desc by default; orders without the value come last both ways",
-        _words("asc", "desc"),
+        words("asc", "desc"),
     ),
     "status": ("One status as in status_counts, or `all`", _TEXT),
     "status[]": ("Several statuses: repeat it", Schema(type=OpenAPIType.ARRAY, items=_TEXT)),
@@ -85,14 +82,14 @@ _ORDERS = {
     "product_line": ("Orders with an item of this game", _TEXT),
     "refund": ("true: refunded orders only", _SWITCH),
     "unfeedbacked": ("true: orders without feedback only", _SWITCH),
-    "shipping_type": ("How they are shipped", _words("pwe", "tracked", "expedited")),
-    "ship_mark": ("Marked as shipped and not synced back yet", _words("pending")),
+    "shipping_type": ("How they are shipped", words("pwe", "tracked", "expedited")),
+    "ship_mark": ("Marked as shipped and not synced back yet", words("pending")),
     "pull_session": ("A session's id, `active`, `none` (can be pulled) or `dismissed`", _TEXT),
     "items_per_order": (
         "So many items of each order; 0 leaves them out",
         _number(limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST),
     ),
-    "items": ("Every item of every order", _words("full")),
+    "items": ("Every item of every order", words("full")),
 }
 
 
@@ -103,31 +100,18 @@ _OF_EXPORT = [
 ]
 
 
-def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
-    return [
-        Parameter(
-            name=name,
-            param_in="query",
-            required=False,
-            description=description,
-            schema=schema,
-        )
-        for name, (description, schema) in parameters.items()
-    ]
-
-
 @dataclass
 class _OrdersQuery(Operation):
     """GET /orders reads its query itself: what can't be read there is refused in our words."""
 
     def __post_init__(self) -> None:
-        self.parameters = _described(_ORDERS)
+        self.parameters = described(_ORDERS)
 
 
 @dataclass
 class _CustomersQuery(Operation):
     def __post_init__(self) -> None:
-        self.parameters = _described(_PAGE)
+        self.parameters = described(_PAGE)
 
 
 def _given(request: Request[Any, Any, Any]) -> Given:
@@ -173,7 +157,7 @@ class _ExportQuery(Operation):
     """The export takes the same filter, and no page."""
 
     def __post_init__(self) -> None:
-        self.parameters = _described({name: _ORDERS[name] for name in _OF_EXPORT})
+        self.parameters = described({name: _ORDERS[name] for name in _OF_EXPORT})
 
 
 @get(
@@ -227,7 +211,7 @@ async def sold_orders(
 ) -> SoldPage:
     """The orders that sold the card, newest first."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
-        return sold_page(await orders_of_card(reads, caller, card_id, after, limit))
+        return await orders_of_card(reads, caller, card_id, after, limit)
 
 
 @get("/orders/{order_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))

@@ -19,6 +19,7 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
+from cardsync.clock import rfc3339_or_none
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
 from cardsync.orders.returns_shown import (
@@ -28,7 +29,7 @@ from cardsync.orders.returns_shown import (
     ReturnShown,
     ReturnsPage,
 )
-from cardsync.orders.shown import moment, money, readable
+from cardsync.orders.shown import money, readable
 from cardsync.shelving import places
 from cardsync.shelving.place import Place
 
@@ -72,7 +73,7 @@ _BACK: Final = """
      WHERE r.seller_id = :seller
      ORDER BY o.order_date DESC NULLS LAST, o.id DESC LIMIT :limit OFFSET :offset
 """
-_NUMBERS: Final = """
+NUMBERS: Final = """
     SELECT (SELECT count(*) FROM orders o
              WHERE o.seller_id = :seller AND o.refund_amt IS NOT NULL),
            (SELECT count(*) FROM order_restock r
@@ -109,7 +110,7 @@ async def desk(
         "offset": (page - 1) * per_page,
     }
     found, [[refunded, back]] = await reading.together(
-        [_BACK if restocked else _WAITING, _NUMBERS],
+        [_BACK if restocked else _WAITING, NUMBERS],
         values,
     )
     bound = {
@@ -127,7 +128,7 @@ async def desk(
             kind,
             money(refund),
             readable(reason),
-            moment(restocked_at),
+            rfc3339_or_none(restocked_at),
             _shown(copies.get(order_id, [])),
         )
         for order_id, number, day, kind, refund, reason, restocked_at in found
@@ -263,4 +264,4 @@ async def take_back(
             raise errors.ChangedSince(str(e)) from e
     gone = await run(session, _UNDONE, {"seller": caller.seller_id, "order": undo["order"]})
     if not gone:
-        raise errors.ChangedSince(f"order {undo['order']} is on the desk already")
+        raise errors.ChangedSince(f"order {undo['order']} is already on the returns desk")

@@ -32,7 +32,7 @@ _BUYER = cells.texts(limits.BUYER_NAME_CHARACTERS)
 _WORD = cells.texts(limits.STATUS_CHARACTERS)
 _ORDER = {
     "buyer_name": _BUYER,
-    "order_date": cells.each("date", "bad_date", "no date", cells.read_date),
+    "order_date": cells.each("date", "bad_date", "not a date", cells.read_date),
     "status": _WORD,
     "product_amt": _AMOUNT, "shipping_amt": _AMOUNT, "total_amt": _AMOUNT,
 }  # fmt: skip
@@ -42,7 +42,7 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
         "order_placed_at": cells.each(
             "timestamptz",
             "bad_date",
-            "no moment like 2026-07-03T12:00:00Z",
+            "not a time like 2026-07-03T12:00:00Z",
             cells.read_moment,
         ),
     },
@@ -103,7 +103,7 @@ def check(body: bytes) -> int:
         raise errors.EmptyPayload
     if len(rows) > limits.UPLOAD_ROWS:
         raise errors.TooManyRows(
-            f"{len(rows):,} rows; at most {limits.UPLOAD_ROWS:,} fit one upload"
+            f"{len(rows):,} rows; an upload can have at most {limits.UPLOAD_ROWS:,}"
         )
     numbers = list(map(attrgetter("order_number"), rows))
     if any(map(str.isspace, numbers)):

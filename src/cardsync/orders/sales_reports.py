@@ -151,7 +151,9 @@ async def receive(database: Database, caller: Caller, body: bytes, now: datetime
         if caller.state.lock_kind is not None:
             await sync_state.refresh_lock(session, caller.seller_id, now)
         await store(session, caller, report, now)
-        note(session, caller, "sales_report.received", f"sales report of {report.month:%Y-%m}", now)
+        note(
+            session, caller, "sales_report.received", f"sales report for {report.month:%Y-%m}", now
+        )
     return report
 
 

@@ -84,9 +84,9 @@ def span_of(
 def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) -> None:
     """Raises InvalidPayload for a span that ends before it begins, or is too long."""
     if first > last:
-        raise errors.InvalidPayload("from: is after to")
+        raise errors.InvalidPayload("from: is later than to")
     if (last - first).days >= most:
-        raise errors.InvalidPayload(f"from, to: at most {most} days at once: ask for fewer")
+        raise errors.InvalidPayload(f"from, to: at most {most} days at once: choose fewer")
 
 
 async def summary(

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cardsync import clock, limits
+from cardsync import limits
 from cardsync.access.caller import Caller
-from cardsync.cards.shown import usd
+from cardsync.clock import rfc3339_or_none
 from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.money import usd
 from cardsync.orders.customer_list import Customer
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import marked_shipped_pending
@@ -184,10 +185,6 @@ def readable(text: str | None) -> str | None:
     return text[: limits.REFUND_TEXT_CHARACTERS]
 
 
-def moment(value: datetime | None) -> str | None:
-    return clock.rfc3339(value) if value else None
-
-
 def item_body(item: ItemRow) -> ItemBody:
     _, id, product_name, product_line, condition, quantity, unit_price = item
     price = money(unit_price)
@@ -325,8 +322,8 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
             key=customer.key,
             buyer_name=customer.buyer_name,
             order_count=customer.order_count,
-            first_order_at=moment(customer.first_order_at),
-            last_order_at=moment(customer.last_order_at),
+            first_order_at=rfc3339_or_none(customer.first_order_at),
+            last_order_at=rfc3339_or_none(customer.last_order_at),
             lifetime_total=money(customer.lifetime_total) or UNSET,
         )
         for customer in found

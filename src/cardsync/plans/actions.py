@@ -160,7 +160,7 @@ class _RuleGiven(msgspec.Struct):
         elif op == "create" and self.scope is not None:
             values = {"query": self.scope} | values
         elif op != "create" and self.rule_id is None:
-            raise _refuse(f"{place}.rule_id", "is missing; it must be an id")
+            raise _refuse(f"{place}.rule_id", "is missing; it must be an ID")
         rule_id = None if op in ("create", "reorder") else self.rule_id
         return RuleChange(place, op, rule_id, values, self.scope)
 
@@ -259,8 +259,7 @@ def read_actions(actions: Any) -> Actions:
     whole = Actions(tuple(changes), frozenset(types))
     if priced > limits.TRANSITION_ACTIONS and any(change.is_transition for change in whole.rules):
         raise errors.TransitionMatrixTooLarge(
-            f"the plan enables or disables a rule and has {priced} pricing actions: send at most"
-            f" {limits.TRANSITION_ACTIONS}, and the others in another plan"
+            f"the plan enables or disables a rule and has {priced} pricing actions: send at most {limits.TRANSITION_ACTIONS}, and put the others in another plan"
         )
     return whole
 

@@ -1,5 +1,5 @@
-"""Takes down the rules, pins and lists that a plan names, and later lists in sentences how they
-have changed since the proposal.
+"""Takes down the rules, sales, settings, pins and lists that a plan names, and later lists in
+sentences how they have changed since the proposal.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access.models import Account
 from cardsync.money import dollars
 from cardsync.plans.actions import Actions
 from cardsync.plans.risk import Size, signed
 from cardsync.pricing.inputs import rule_json
-from cardsync.pricing.inputs.rule_rows import all_rows, rule_of
+from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, sales_of
 from cardsync.pricing.models import PricingRule
+from cardsync.pricing.rules.undo_sales import plain_settings
 from cardsync.pricing.standing import pins_of
-from cardsync.search.list_names import name_key
+from cardsync.search.known_names import name_key
 
 Basis = dict[str, Any]
 # The listed values of two moments count as the same while they differ by at most this part.
@@ -40,7 +42,8 @@ async def basis_of(
     actions: Actions,
     now: datetime,
 ) -> Basis:
-    """Return the rules that the plan names and the order of all, its cards' pins, its lists.
+    """Return the rules that the plan names and the order of all, its cards' pins, its lists, and
+    the sales and settings of a write outside plans.
 
     Ids are texts, as they are in stored JSON.
     """
@@ -57,7 +60,27 @@ async def basis_of(
             for pin in actions.pins
         },
         "lists": await _lists(session, seller_id, actions),
+        "sales": await _sales(session, seller_id, actions),
+        "settings": await _settings(session, seller_id, actions),
     }
+
+
+async def _sales(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
+    named = {
+        own.body["id"] for own in actions.own if own.type == "pricing.sales" and "id" in own.body
+    }
+    sales = await sales_of(session, seller_id) if named else []
+    return {str(sale.id): rule_json.to_json(sale) for sale in sales if sale.id in named}
+
+
+async def _settings(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
+    changes = (own.body["set"] for own in actions.own if own.type == "pricing.settings")
+    named = [name for values in changes for name in values]
+    if not named:
+        return {}
+    account = await session.get_one(Account, seller_id)
+    # A setting that there is none of is refused when the plan is tried.
+    return plain_settings(account, [name for name in named if hasattr(account, name)])
 
 
 async def _lists(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
@@ -77,6 +100,9 @@ def drifted(was: Basis, now: Basis, size_was: Size, size_now: Size) -> list[str]
     """Return a sentence for each thing that is not as it was when the plan was judged."""
     return [
         *_rules_differ(was, now),
+        # Plans of earlier versions hold no sales and settings.
+        *_fields_differ("Sale", was.get("sales", {}), now.get("sales", {})),
+        *_settings_differ(was, now),
         *_pins_differ(was, now),
         *_lists_differ(was, now),
         *_sizes_differ(size_was, size_now),
@@ -84,26 +110,41 @@ def drifted(was: Basis, now: Basis, size_was: Size, size_now: Size) -> list[str]
 
 
 def _rules_differ(was: Basis, now: Basis) -> list[str]:
-    found = []
-    for id, rule in was["rules"].items():
-        present: Mapping[str, Any] | None = now["rules"].get(id)
-        if present is None:
-            found.append(f"Rule {id} “{rule['name']}” is gone.")
-            continue
-        found += [
-            f"Rule {id} “{present['name']}”: {name} was {_as_text(value)} and is"
-            f" {_as_text(present.get(name))}."
-            for name, value in rule.items()
-            if present.get(name) != value
-        ]
+    found = _fields_differ("Rule", was["rules"], now["rules"])
     if not found and was["order"] != now["order"]:
         found.append("The rules or their order have changed.")
     return found
 
 
+def _fields_differ(
+    kind: str, was: Mapping[str, dict[str, Any]], now: Mapping[str, dict[str, Any]]
+) -> list[str]:
+    found = []
+    for id, fields in was.items():
+        present = now.get(id)
+        if present is None:
+            found.append(f"{kind} {id} “{fields['name']}” is gone.")
+            continue
+        found += [
+            f"{kind} {id} “{present['name']}”: {name} was {_as_text(value)} and is now {_as_text(present.get(name))}."
+            for name, value in fields.items()
+            if present.get(name) != value
+        ]
+    return found
+
+
+def _settings_differ(was: Basis, now: Basis) -> list[str]:
+    present = now.get("settings", {})
+    return [
+        f"The setting {name} was {_as_text(value)} and is now {_as_text(present.get(name))}."
+        for name, value in was.get("settings", {}).items()
+        if present.get(name) != value
+    ]
+
+
 def _pins_differ(was: Basis, now: Basis) -> list[str]:
     return [
-        f"Card {id} was {_pinned(price)} and is {_pinned(now['pins'].get(id))}."
+        f"Card {id} was {_pinned(price)} and is now {_pinned(now['pins'].get(id))}."
         for id, price in was["pins"].items()
         if now["pins"].get(id) != price
     ]
@@ -120,11 +161,10 @@ def _lists_differ(was: Basis, now: Basis) -> list[str]:
         if after is None:
             found.append(f"List {id} “{before['name']}” is gone.")
         elif before is None:
-            found.append(f"List {id} “{after['name']}” was made meanwhile.")
+            found.append(f"List {id} “{after['name']}” was created in the meantime.")
         elif before != after:
             found.append(
-                f"List {id} was “{before['name']}” with {before['cards']} cards and is"
-                f" “{after['name']}” with {after['cards']}."
+                f"List {id} was “{before['name']}” with {before['cards']} cards and is now “{after['name']}” with {after['cards']}."
             )
     return found
 
@@ -132,15 +172,16 @@ def _lists_differ(was: Basis, now: Basis) -> list[str]:
 def _sizes_differ(was: Size, now: Size) -> list[str]:
     found = []
     if was.cards != now.cards:
-        found.append(f"The prices of {now.cards} cards would change; they were {was.cards}.")
+        found.append(
+            f"The prices of {now.cards} cards would change now; it was {was.cards} before."
+        )
     moved = abs((now.after - now.before) - (was.after - was.before))
     if moved * _SAME_PARTS > max(was.before, now.before):
         found.append(
-            f"The listed value would change by {signed(now.after - now.before)}; it was"
-            f" {signed(was.after - was.before)}."
+            f"The listed value would change by {signed(now.after - now.before)} now; it was {signed(was.after - was.before)} before."
         )
     if now.under_market > was.under_market:
-        found.append(f"{now.under_market} cards would be priced under 1 % of their market price.")
+        found.append(f"{now.under_market} cards would be priced under 1% of their market price.")
     return found
 
 

@@ -31,7 +31,7 @@ from cardsync.pricing.rollback.scope import diff_of
 from cardsync.pricing.rules import pin_many, rule_sets, sale_sets
 from cardsync.pricing.runs import reprice
 from cardsync.quick_add.publish_drafts import publish
-from cardsync.search.list_names import name_key
+from cardsync.search.known_names import name_key
 from cardsync.settings import Settings
 
 
@@ -92,16 +92,16 @@ async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: 
 
     if change.op == "create":
         row, _ = await rule_sets.create(session, caller, change.values, now)
-        return done_with(row.id, f"Rule “{row.name}” is made.")
+        return done_with(row.id, f"Rule “{row.name}” created.")
     if change.op == "reorder":
         rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
-        return done_with(None, f"The {len(rows)} rules have a new order.")
+        return done_with(None, f"The {len(rows)} rules are in a new order.")
     assert change.rule_id is not None
     if change.op == "delete":
         row = await rule_sets.read_one(session, caller, change.rule_id)
         await rule_sets.remove(session, caller, change.rule_id, now)
         await session.flush()
-        return done_with(change.rule_id, f"Rule “{row.name}” is deleted.")
+        return done_with(change.rule_id, f"Rule “{row.name}” deleted.")
     switched = {"enable": {"enabled": True}, "disable": {"enabled": False}}
     values = switched.get(change.op, change.values)
     row, _ = await rule_sets.change(session, caller, change.rule_id, values, now)
@@ -113,10 +113,10 @@ async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: da
     id = change.marketplace_id
     if change.op == "set":
         price = await sale_sets.pin(session, caller, id, {"price": change.price}, now)
-        summary = f"Card {id} is pinned at {dollars(price)}."
+        summary = f"Card {id} pinned at {dollars(price)}."
     else:
         await sale_sets.unpin(session, caller, id, now)
-        summary = f"Card {id} is pinned no more."
+        summary = f"Card {id} unpinned."
     return Done(change.place, change.type, change.op, id, summary)
 
 
@@ -133,13 +133,13 @@ async def _sale(
     id = change.body.get("id", 0)
     if change.op == "delete":
         await sale_sets.remove_sale(session, caller, id, now)
-        return id, f"Sale {id} is deleted."
+        return id, f"Promotion {id} deleted."
     values = change.body["set"]
     if change.op == "create":
         row = await sale_sets.create_sale(session, caller, values, now)
-        return row.id, f"Sale “{row.name}” is made."
+        return row.id, f"Promotion “{row.name}” created."
     row = await sale_sets.change_sale(session, caller, id, values, now)
-    return id, f"Sale “{row.name}” is changed: {', '.join(values)}."
+    return id, f"Promotion “{row.name}” changed: {', '.join(values)}."
 
 
 async def _preset(
@@ -150,7 +150,7 @@ async def _preset(
     _: Settings,
 ) -> OwnDone:
     saved = await rule_sets.apply_preset(session, caller, change.body["preset"], now)
-    return saved.row.id, f"The preset {change.body['preset']} is the default rule."
+    return saved.row.id, f"Preset {change.body['preset']} is now the default rule."
 
 
 async def _settings(
@@ -162,7 +162,7 @@ async def _settings(
 ) -> OwnDone:
     values = change.body["set"]
     await sale_sets.change_settings(session, caller, values, now)
-    return None, f"Pricing settings are changed: {', '.join(values)}."
+    return None, f"Pricing settings changed: {', '.join(values)}."
 
 
 async def _pin_many(
@@ -186,7 +186,7 @@ async def _reprice(
     __: Settings,
 ) -> OwnDone:
     run_id = await reprice.request(session, caller, now)
-    return run_id, f"Pricing run {run_id} begins."
+    return run_id, f"Pricing run {run_id} starts."
 
 
 async def _rollback(
@@ -200,7 +200,7 @@ async def _rollback(
     cards, _ = await diff_of(session, caller.seller_id, scope)
     lasts = timedelta(seconds=settings.rollback_seconds)
     rollback, _ = await prepare.request(session, caller, scope, cards, now, lasts)
-    return rollback.id, f"Rollback {rollback.id} of {cards} cards is prepared."
+    return rollback.id, f"Rollback {rollback.id} of {cards} cards is being prepared."
 
 
 async def _publish(
@@ -211,7 +211,7 @@ async def _publish(
     _: Settings,
 ) -> OwnDone:
     entries, task_id = await publish(session, caller, change.body["ids"], now)
-    return task_id, f"{len(entries)} listings are published."
+    return task_id, f"{len(entries)} listings published."
 
 
 _OWN: Final[
@@ -257,7 +257,7 @@ async def _create_list(
     *_: Any,
 ) -> ListDone:
     made = await seller_lists.create_list(session, caller, change.name, now)
-    return made.id, f"List “{made.name}” is made.", 0
+    return made.id, f"List “{made.name}” created.", 0
 
 
 async def _rename_list(
@@ -269,7 +269,7 @@ async def _rename_list(
 ) -> ListDone:
     id = change.list_id or 0
     named = await seller_lists.rename_list(session, caller, id, change.name, now)
-    return id, f"List {id} is named “{named.name}”.", 0
+    return id, f"List {id} renamed “{named.name}”.", 0
 
 
 async def _delete_list(
@@ -281,7 +281,7 @@ async def _delete_list(
 ) -> ListDone:
     id = change.list_id or 0
     await seller_lists.delete_list(session, caller, id, now)
-    return id, f"List {id} is deleted.", 0
+    return id, f"List {id} deleted.", 0
 
 
 async def _add_cards(
@@ -294,8 +294,12 @@ async def _add_cards(
     id = await _list_of(session, caller, change)
     assert change.selection is not None
     added = await entries.add_cards(session, caller, id, change.selection, now, seconds)
-    rest = ", then it is full" if added.truncated else ""
-    return id, f"{added.added} of {added.requested} cards come to list {id}{rest}.", added.added
+    rest = ", which is then full" if added.truncated else ""
+    return (
+        id,
+        f"{added.added} of {added.requested} cards are added to list {id}{rest}.",
+        added.added,
+    )
 
 
 async def _remove_cards(
@@ -308,7 +312,7 @@ async def _remove_cards(
     id = await _list_of(session, caller, change)
     assert change.selection is not None
     removed = await entries.remove_cards(session, caller, id, change.selection, now, seconds)
-    return id, f"{removed} cards leave list {id}.", removed
+    return id, f"{removed} cards are removed from list {id}.", removed
 
 
 async def _list_of(session: AsyncSession, caller: Caller, change: ListChange) -> int:

@@ -19,7 +19,7 @@ from cardsync.plans.actions import kept_actions
 from cardsync.plans.basis import drifted
 from cardsync.plans.feed_entries import note_plan
 from cardsync.plans.models import AgentPlan
-from cardsync.plans.new_plans import apply_clicked, results_of
+from cardsync.plans.new_plans import apply_clicked, take_over
 from cardsync.plans.risk import Size
 from cardsync.plans.try_plan import judge
 from cardsync.seller_state import state as sync_state
@@ -63,7 +63,7 @@ async def decline(session: AsyncSession, caller: Caller, plan_id: int, now: date
     if plan.status in ("declined", "expired"):
         return plan
     if plan.status not in WAITING:
-        raise errors.PlanNotWaiting(f"plan {plan_id} is {plan.status}: it can't be declined")
+        raise errors.PlanNotWaiting(f"plan {plan_id} is {plan.status}: it cannot be declined")
     plan.status, plan.decided_at, plan.decided_by = "declined", now, caller.actor
     await session.flush()
     note_plan(session, caller, plan, now)
@@ -111,7 +111,7 @@ async def _look_again(
         raise
     except errors.Problem as e:
         await session.refresh(plan)
-        found = [f"The plan can't be applied as things are: {e}."]
+        found = [f"The plan cannot be applied as things are now: {e}."]
         if plan.drift != found:
             plan.revision += 1
         plan.status, plan.drift, plan.error = "drifted", found, str(e)
@@ -124,6 +124,5 @@ async def _look_again(
         plan.status, plan.drift, plan.error, plan.limit_name = "pending_review", [], None, None
         return
     plan.status, plan.drift, plan.revision = "drifted", found, plan.revision + 1
-    plan.risk, plan.basis, plan.size = judged.risk, judged.basis, msgspec.to_builtins(judged.size)
-    plan.results, plan.cards = results_of(judged.results), judged.cards
+    take_over(plan, judged)
     plan.error = None

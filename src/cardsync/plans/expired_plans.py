@@ -4,6 +4,7 @@ each, and deletes those that were decided long ago. It goes seller by seller, fe
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final
 
@@ -34,15 +35,7 @@ _ANY_OVER = """
 
 async def expire(database: Database, now: datetime) -> int:
     """Write down what has expired; return how many plans that were."""
-    expired = 0
-    for seller_id in await _sellers(database):
-        more = True
-        while more:
-            async with database.tenant(seller_id) as session:
-                found = await _expire_some(session, seller_id, now)
-            expired += found
-            more = found == AT_ONCE
-    return expired
+    return await _in_parts(database, lambda session, id: _expire_some(session, id, now))
 
 
 async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> int:
@@ -71,18 +64,21 @@ async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> 
 
 async def drop_old(database: Database, before: datetime) -> int:
     """Delete every seller's plans that were decided before that moment; return how many."""
-    dropped = 0
-    for seller_id in await _sellers(database):
-        values = {"seller": seller_id, "before": before, "most": AT_ONCE, "waiting": list(WAITING)}
-        more = True
-        while more:
-            async with database.tenant(seller_id) as session:
-                gone = await run(session, _DROP, values)
-            dropped += gone
-            more = gone == AT_ONCE
-    return dropped
+    values = {"before": before, "most": AT_ONCE, "waiting": list(WAITING)}
+    return await _in_parts(
+        database, lambda session, id: run(session, _DROP, values | {"seller": id})
+    )
 
 
-async def _sellers(database: Database) -> list[int]:
+async def _in_parts(database: Database, some: Callable[[AsyncSession, int], Awaitable[int]]) -> int:
+    """Do `some` for seller after seller, few plans in a transaction; return how many that were."""
     async with database.shared() as session:
-        return list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+    done = 0
+    for seller_id in sellers:
+        part = AT_ONCE
+        while part == AT_ONCE:
+            async with database.tenant(seller_id) as session:
+                part = await some(session, seller_id)
+            done += part
+    return done

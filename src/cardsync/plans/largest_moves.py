@@ -12,11 +12,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.limits import PLAN_CARDS_SHOWN
+from cardsync.money import dollars_or_none
 from cardsync.plans.measure_write import Weighed
 from cardsync.pricing.engine import engine
 from cardsync.pricing.inputs.cards_to_price import Stock
 from cardsync.pricing.preview.preview import reason_of
-from cardsync.pricing.receipts.sentences import money
 
 _CARDS = """
     SELECT id, product_name, set_name, condition_label FROM card
@@ -46,9 +46,9 @@ async def largest_moves(
             "set_name": named[row["id"]].set_name,
             "condition": named[row["id"]].condition_label,
             "quantity": row["quantity"],
-            "price_before": money(row["today"]),
-            "price_after": money(row["today_after"]),
-            "price_in_the_end": money(row["worst_after"]),
+            "price_before": dollars_or_none(row["today"]),
+            "price_after": dollars_or_none(row["today_after"]),
+            "price_in_the_end": dollars_or_none(row["worst_after"]),
             "reason": reasons.get(row["id"]),
         }
         for row in rows

@@ -110,7 +110,7 @@ async def propose_write(
     actions = kept_actions(given)
     basis = await basis_of(session, caller.seller_id, actions, now)
     results = await tried(session, caller, actions, now, settings)
-    _take_over(plan, Judged(size, risk_of(size), basis, results, None, cards))
+    take_over(plan, Judged(size, risk_of(size), basis, results, None, cards))
     plan.status, broken = "pending_review", broken_limit(size)
     if broken is not None:
         plan.limit_name, plan.error = broken
@@ -156,7 +156,7 @@ async def propose(
         asks = credential is None and settings.price_write_limits and not asked.dry_run
         if asks and body.get("confirm") is not True and needs_confirmation(judged.size):
             raise confirmation_of(judged.size)
-        _take_over(plan, judged)
+        take_over(plan, judged)
         _decide(plan, judged, permitted, by_member=credential is None)
         if asked.dry_run:
             plan.expected_status, plan.status = plan.status, "previewed"
@@ -187,7 +187,7 @@ async def _of_key(session: AsyncSession, seller_id: int, asked: Asked) -> AgentP
     return earlier
 
 
-def _take_over(plan: AgentPlan, judged: Judged) -> None:
+def take_over(plan: AgentPlan, judged: Judged) -> None:
     plan.risk, plan.basis = judged.risk, judged.basis
     plan.size = msgspec.to_builtins(judged.size)
     plan.results, plan.cards = results_of(judged.results), judged.cards

@@ -93,10 +93,7 @@ async def mode_of_write(session: AsyncSession, caller: Caller, kind: ActionType)
 
 def denied_by_owner(credential: Credential | None, denied: Sequence[str]) -> str:
     who = "an assistant" if credential == "token" else "a key"
-    return (
-        f"the owner does not let {who} do {', '.join(denied)}: ask the owner to change that in the"
-        " settings of assistants, or to do it themselves"
-    )
+    return f"the owner does not let {who} do {', '.join(denied)}: ask the owner to change that in the assistant settings, or to do it themselves"
 
 
 def _of_grant(grant_id: int) -> str:

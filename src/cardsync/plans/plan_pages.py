@@ -34,14 +34,14 @@ from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
 SAID: Final[dict[Outcome, str]] = {
-    "applied": "This plan is done.",
+    "applied": "This plan has been applied.",
     "previewed": "This was a dry run; nothing was changed.",
-    "pending_review": "An assistant asks for your permission. Nothing is changed yet.",
-    "refused_by_grant": "This plan was refused: the assistant may not do that.",
-    "refused_by_limit": "This plan was refused because it goes beyond a limit. You can lift it.",
-    "drifted": "Something changed since the plan was made. Look again before you apply it.",
+    "pending_review": "An assistant asks for your approval. Nothing has changed yet.",
+    "refused_by_grant": "This plan was blocked: the assistant does not have permission.",
+    "refused_by_limit": "This plan was blocked because it exceeds a limit. You can override the limit.",
+    "drifted": "Something changed since the plan was made. Check it again before you apply it.",
     "declined": "This plan was declined; nothing was changed.",
-    "expired": "This plan waited too long and has expired; nothing was changed.",
+    "expired": "This plan waited too long and expired; nothing was changed.",
 }
 
 
@@ -94,7 +94,7 @@ async def decide_on_plan(
         raise errors.AccountSuspended
     word, revision = form.get("word"), form.get("revision", "")
     if word not in ("confirm", "decline") or not (revision.isascii() and revision.isdecimal()):
-        raise errors.BadRequest("the form is not whole; go back and load the page again")
+        raise errors.BadRequest("the form is not complete; go back and reload the page")
     now = clock.now()
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         if word == "confirm":

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, cast
 import msgspec
 
 from cardsync import errors
-from cardsync.money import dollars
+from cardsync.money import dollars, percent
 from cardsync.pricing.loss.loss_limits import BUDGET_BP, HOUR_TOUCHED_BP, WHOLE_BP, Sums
 
 Risk = Literal["low", "medium", "high", "critical"]
@@ -83,13 +83,13 @@ def broken_limit(size: Size) -> Broken | None:
     if size.under_market:
         return _broken(
             "price_of_market",
-            f"{size.under_market} cards would be priced under 1 % of their market price, card"
+            f"{size.under_market} cards would be priced under 1% of their market price, card"
             f" {size.first_under_market} among them: raise these prices",
         )
     sums = size.sums
     for limit, cards, first, limit_words in (
-        ("card_hour", sums.hour_cards, sums.hour_first, "20 % within an hour"),
-        ("card_day", sums.day_cards, sums.day_first, "30 % within a day"),
+        ("card_hour", sums.hour_cards, sums.hour_first, "20% within an hour"),
+        ("card_day", sums.day_cards, sums.day_first, "30% within a day"),
     ):
         if cards:
             return _broken(
@@ -102,7 +102,7 @@ def broken_limit(size: Size) -> Broken | None:
         return _broken(
             "hour_listed_value",
             f"the listed value of these cards would have fallen from {dollars(sums.hour_before)} by"
-            f" {dollars(sums.hour_fallen)}, by more than 20 %, within an hour: lower the prices by"
+            f" {dollars(sums.hour_fallen)}, by more than 20%, within an hour: lower the prices by"
             " less",
         )
     budget = size.loss_budget
@@ -139,15 +139,8 @@ def signed(units: int) -> str:
 def confirmation_of(size: Size) -> errors.ConfirmationNeeded:
     """Return the refusal that asks a member to confirm, with the figures."""
     return errors.ConfirmationNeeded(
-        f"{size.cards} cards would change their price, one of them by -{_percent(size.deepest_bp)},"
-        f" and the listed value would fall by {dollars(size.lowered)} of"
-        f" {dollars(size.shop_value)}: confirm this change if you mean it",
+        f"{size.cards} cards would change price, one of them by -{percent(size.deepest_bp)}, and the listed value would fall by {dollars(size.lowered)} of {dollars(size.shop_value)}: confirm this change if you mean it",
         cards_affected=size.cards,
         listed_value_change=signed(size.after - size.before),
         deepest_fall_bp=size.deepest_bp,
     )
-
-
-def _percent(bp: int) -> str:
-    whole, rest = divmod(bp, 100)
-    return f"{whole} %" if not rest else f"{whole}.{rest:02} %"

@@ -13,7 +13,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.plans import decide_plan, new_plans, permissions, reads
@@ -97,8 +97,7 @@ async def propose_plan(
 
 @get(
     "/agent/plans",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_plans(
@@ -128,8 +127,7 @@ def _number(request: Request[Any, Any, Any], name: str, default: int, most: int)
 
 @get(
     "/agent/plans/{plan_id:int}",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_plan(

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from cardsync import limits
-from cardsync.clock import rfc3339
+from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.plans.actions import ActionType, OwnType
 from cardsync.plans.models import AgentPlan, Outcome
 from cardsync.plans.modes import Mode
@@ -146,8 +146,8 @@ def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
         actor=plan.actor,
         created_at=rfc3339(plan.created_at),
         expires_at=rfc3339(plan.expires_at),
-        decided_at=rfc3339(plan.decided_at) if plan.decided_at else None,
+        decided_at=rfc3339_or_none(plan.decided_at),
         decided_by=plan.decided_by,
-        applied_at=rfc3339(plan.applied_at) if plan.applied_at else None,
+        applied_at=rfc3339_or_none(plan.applied_at),
         actions=plan.actions,
     )

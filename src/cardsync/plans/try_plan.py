@@ -8,22 +8,27 @@ The caller holds the seller's state row: rules, pins and prices do not change me
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.plans.actions import Actions
+from cardsync.plans.actions import Actions, RuleChange
 from cardsync.plans.basis import Basis, basis_of
 from cardsync.plans.carry_out import Done, carry_out
 from cardsync.plans.largest_moves import largest_moves
 from cardsync.plans.measure_write import weigh
-from cardsync.plans.overlap import refuse_overlaps
-from cardsync.plans.price_effect import reach_of
+from cardsync.plans.price_effect import queries_of, reach_of
 from cardsync.plans.risk import Risk, Size, risk_of
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.rule_queries import need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.settings import Settings
 
@@ -95,3 +100,59 @@ def _not_made(results: list[Done]) -> list[Done]:
     """Return the results without the ids of new things, which differ when the plan is applied."""
     making = ("create", "request", "start")
     return [done._replace(id=None) if done.op in making else done for done in results]
+
+
+async def refuse_overlaps(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
+) -> None:
+    """Raises OverlappingRuleTransitions, and InvalidQuery for a scope that can't be read."""
+    for change in actions.rules:
+        if change.scope:
+            await need_readable(session, seller_id, change.scope, f"{change.place}.scope")
+    if not any(change.is_transition for change in actions.rules):
+        return
+    bound: dict[str, Any] = {"seller": seller_id, "now": run.now}
+    scopes = await _scopes(session, seller_id, run, actions, bound)
+    pairs = [(one, other) for one, other in combinations(scopes, 2) if one[1] or other[1]]
+    if not pairs:
+        return
+    counted = ", ".join(f"count(*) FILTER (WHERE {one[2]} AND {other[2]})" for one, other in pairs)
+    statement = f"SELECT {counted} FROM card c WHERE c.seller_id = :seller AND {ON_SALE}"
+    named = {name: value for name, value in bound.items() if f":{name}" in statement}
+    counts = (await session.execute(text(statement), named)).one()
+    for (one, other), cards in zip(pairs, counts, strict=True):
+        if cards:
+            raise errors.OverlappingRuleTransitions(
+                f"{one[0]} and {other[0]} both match {cards} cards, and one of them enables or disables a rule: send them in separate plans"
+            )
+
+
+async def _scopes(
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
+    bound: dict[str, Any],
+) -> list[tuple[str, bool, str]]:
+    """Return each pricing action's place, whether it enables or disables a rule, and the condition
+    of its cards.
+    """
+    of_rules = {rule.id: rule.query for rule in run.rules}
+    found = []
+    for place, change in enumerate(actions.rules):
+        queries = _scope(change, of_rules)
+        selected = await selections(session, seller_id, queries)
+        conditions = [condition_of(one, bound, f"o{place}x{n}") for n, one in enumerate(selected)]
+        found.append((change.place, change.is_transition, f"({' OR '.join(conditions)})"))
+    if actions.pins:
+        bound["plan_pins"] = [pin.marketplace_id for pin in actions.pins]
+        where = actions.pins[0].place.partition(".")[0]
+        found.append((where, False, "(c.marketplace_id = ANY (CAST(:plan_pins AS bigint[])))"))
+    return found
+
+
+def _scope(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
+    return [change.scope] if change.scope is not None else queries_of(change, of_rules)

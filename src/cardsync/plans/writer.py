@@ -44,7 +44,7 @@ from cardsync.settings import Settings
 T = TypeVar("T")
 _NOTHING: Final = Actions((), frozenset())
 _ASKS: Final = Broken(
-    "permission", "the owner wants to approve what this assistant changes: ask them to"
+    "permission", "the owner wants to approve what this assistant changes: ask them to do so"
 )
 _RUN: Final = kept_actions([{"type": "pricing.reprice", "op": "start"}])
 

@@ -202,9 +202,13 @@ async def decide_reviews(
     writer: Writer,
     asked: Sequence[Asked],
     answer: Answer,
+    *,
+    seen: bool = True,
 ) -> Decided:
+    """Decide prices; a member who has not seen them confirms a large change."""
     numbers = [one.key for one in asked]
     reach = Reach("c.marketplace_id = ANY (CAST(:reviewed AS bigint[]))", {"reviewed": numbers})
     session, caller, _, now, _ = writer
     do = partial(decide, session, caller, REVIEWS, asked, answer, now)
-    return await write(_seen(writer), Waiting(numbers[0], "/pricing/reviews", reach), do)
+    waiting = Waiting(numbers[0], "/pricing/reviews", reach)
+    return await write(_seen(writer) if seen else writer, waiting, do)

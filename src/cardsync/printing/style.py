@@ -33,6 +33,7 @@ def style_of(sheet: Sheet) -> str:
             ".page:last-child { break-after: auto }",
             f".label {{ width: {label.width}mm; height: {label.height}mm; padding: {_INSIDE}mm }}",
             f".label img {{ flex: none; width: {code}mm; height: {code}mm }}",
+            f".label .card {{ width: {code * 63 / 88:.2f}mm; object-fit: contain }}",
             *(_place(sheet, number) for number in range(1, sheet.labels + 1)),
             "",
         )

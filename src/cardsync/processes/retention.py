@@ -1,25 +1,28 @@
 """Deletes old data: unclaimed objects, raw uploads, screenshots, receipts, price history, market
-observations, activity, plans, ended sessions, past access of assistants, unmet demand and full rate
-limits. Any worker may run it at any moment.
+observations, activity, notices, plans, ended sessions, past access of assistants, unmet demand and full rate
+limits; and accounts that are to be removed. Any worker may run it at any moment.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+import procrastinate
 import structlog
 
 from cardsync import clock
 from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
-from cardsync.accounts import challenges
+from cardsync.accounts import challenges, deletion
 from cardsync.assistant.oauth import grants
 from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load_observations as market
+from cardsync.notices import old_notices
 from cardsync.plans import expired_plans
 from cardsync.pricing.loss import moves
-from cardsync.work.jobs import Work
+from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
+from cardsync.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +54,9 @@ async def tidy(work: Work) -> dict[str, int]:
         "activity": await activity.drop_old(
             work.database, now - timedelta(days=settings.activity_retention_days)
         ),
+        "notices": await old_notices.drop_old(
+            work.database, now - timedelta(days=settings.notice_retention_days)
+        ),
         "plans_expired": await expired_plans.expire(work.database, now),
         "plans": await expired_plans.drop_old(
             work.database, now - timedelta(days=settings.plan_retention_days)
@@ -65,3 +71,8 @@ async def tidy(work: Work) -> dict[str, int]:
     if any(removed.values()):
         log.info("tidied", **removed)
     return removed
+
+
+@jobs.task(name="accounts.remove", queue="housekeeping", pass_context=True)
+async def remove_account(context: procrastinate.JobContext, seller_id: int) -> None:
+    await deletion.remove(work_of(context), seller_id, tenant_tables(), GLOBAL_BY_SELLER)

@@ -26,6 +26,8 @@ from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 from cardsync import clock
 from cardsync.database.migrate import keep_seal, migrate
 from cardsync.database.urls import libpq_url
+from cardsync.operations.backup_folder import newest
+from cardsync.operations.backup_schedule import is_due
 from cardsync.processes import bind_address, embedded, first_browser
 from cardsync.processes.worker_memory import frugal
 from cardsync.secret import seal
@@ -38,6 +40,8 @@ STOP_SECONDS = 25
 # add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
+# A due backup is looked for this long after the start, and then as often.
+BACKUP_SECONDS = 300
 WEB = "web"
 # A process that a person or a system ended on purpose ends in one of these ways.
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
@@ -68,7 +72,10 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
         if migrated:
             migrate(owner)
             stack.enter_context(_sealed(settings, owner))
-        yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
+        daily = settings.daily_backups
+        known: dict[str, object] = {"database_url": url, "migration_database_url": owner}
+        known["daily_backups"] = settings.database_url is None if daily is None else daily
+        yield settings.model_copy(update=known)
 
 
 @contextmanager
@@ -177,6 +184,7 @@ def child_env(settings: Settings) -> dict[str, str]:
         "DATA_DIR": str(settings.data_dir),
         "BIND": settings.bind,
         "WEB_WORKERS": str(settings.web_workers),
+        "DAILY_BACKUPS": str(bool(settings.daily_backups)).lower(),
         "PARENT": str(os.getpid()),
     }
     return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
@@ -321,7 +329,38 @@ def _serve(settings: Settings, say: Say, *, browser: bool) -> None:
                 say(f"set it up at {link}")
                 if browser:
                     first_browser.show(link)
-        supervise(children)
+        with _daily_backups(ready):
+            supervise(children)
+
+
+@contextmanager
+def _daily_backups(ready: Settings) -> Iterator[None]:
+    """Make the backup of a day, in a process of its own, once it is due."""
+    if not ready.daily_backups:
+        yield
+        return
+    over = threading.Event()
+    folder = ready.backups_folder
+    command = [sys.executable, "-m", "cardsync", "backup", "daily"]
+    owner = {f"{PREFIX}MIGRATION_DATABASE_URL": str(ready.migration_database_url)}
+
+    def watch() -> None:
+        while not over.wait(BACKUP_SECONDS):
+            if not is_due(clock.now(), newest(folder)):
+                continue
+            child = Child("backup", command, {**child_env(ready), **owner})
+            child.start()
+            while child.runs() and not over.wait(0.5):
+                pass
+            stop([child])
+
+    thread = threading.Thread(target=watch, daemon=True, name="daily-backups")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def has_no_seller(settings: Settings) -> bool:

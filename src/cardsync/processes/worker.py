@@ -28,15 +28,18 @@ from cardsync.derived.stock import STOCK
 from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
 from cardsync.market.network_cells import CELLS
+from cardsync.notices import look, send_mail, send_webhooks
+from cardsync.notices.record_notices import MAIL, WEBHOOKS
 from cardsync.orders.ingest import drain_orders
 from cardsync.orders.sales_sums import SALES_SUMS
+from cardsync.pictures import ask
+from cardsync.pictures.fetch_pictures import fetch_pictures
 from cardsync.pricing.rollback.apply_imported_prices import move_prices
 from cardsync.pricing.rollback.prepare import prepare_rollback
 from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
-from cardsync.processes.removal import remove_account
-from cardsync.processes.retention import tidy
+from cardsync.processes.retention import remove_account, tidy
 from cardsync.recommendations.generate import RECOMMENDATIONS
 from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
@@ -64,10 +67,21 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
     "repricing": move_prices,
     SALES: begin_sale_runs,
     deletion.STREAM: remove_account,
+    ask.ASK: ask.note_addresses,
+    ask.FILES: fetch_pictures,
+    look.LOOK: look.look_for_news,
+    MAIL: send_mail.send_mail,
+    WEBHOOKS: send_webhooks.send_webhooks,
     **TASKS,
 }
 # The declarations of all kept figures (docs/derived.md).
 KEPT: tuple[Kept[Any], ...] = (STOCK, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
+# A worker works off one job at a time. Beside it pictures are fetched, one at a time, and notices
+# are sent, for a few sellers at a time, so that no import waits for another machine.
+QUEUES = ["imports", "housekeeping"]
+PICTURE_QUEUES = ["pictures"]
+NOTICE_QUEUES = ["notices"]
+NOTICES_AT_ONCE = 3
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600
 
@@ -94,16 +108,26 @@ def worker_options(work: Work) -> dict[str, Any]:
 
 async def run_worker(work: Work) -> None:
     """Work jobs off until the process gets a signal to end."""
-    async with opened(work.database) as app, beside(_sweep_forever(work)):
-        await app.run_worker_async(**worker_options(work))
+    async with opened(work.database, 8) as app, beside(_sweep_forever(work)):
+        options = worker_options(work)
+        quietly: dict[str, Any] = options | {"install_signal_handlers": False}
+        pictures = app.run_worker_async(queues=PICTURE_QUEUES, **quietly)
+        several = quietly | {"concurrency": NOTICES_AT_ONCE}
+        notices = app.run_worker_async(queues=NOTICE_QUEUES, **several)
+        async with beside(pictures), beside(notices):
+            await app.run_worker_async(queues=QUEUES, **options)
 
 
 async def _sweep_forever(work: Work) -> None:
     tidied_at = clock.monotonic() - TIDY_SECONDS
+    watched_at = clock.monotonic() - work.settings.notice_seconds
     while True:
         await asyncio.sleep(work.settings.sweep_seconds)
         try:
             await sweep(work)
+            if clock.monotonic() - watched_at >= work.settings.notice_seconds:
+                watched_at = clock.monotonic()
+                await look.watch_all(work)
             if clock.monotonic() - tidied_at >= TIDY_SECONDS:
                 tidied_at = clock.monotonic()
                 await tidy(work)
@@ -126,14 +150,13 @@ async def sweep(work: Work) -> int:
                 "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'"
             )
         )
-        due = (
-            await session.scalars(
-                select(WorkDue)
-                .where(WorkDue.due_at < before, rested)
-                .order_by(WorkDue.due_at)
-                .limit(1000)
-            )
-        ).all()
+        late = select(WorkDue).where(WorkDue.due_at < before, rested)
+        late = late.order_by(WorkDue.due_at).limit(1000)
+        # Looks come to each shop again and again: however many wait, other work is found first.
+        due = [
+            *await session.scalars(late.where(WorkDue.stream != look.LOOK)),
+            *await session.scalars(late.where(WorkDue.stream == look.LOOK)),
+        ]
     for row in due:
         task = STREAMS[row.stream]
         with contextlib.suppress(AlreadyEnqueued):

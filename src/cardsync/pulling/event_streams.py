@@ -70,7 +70,7 @@ class PullStreams:
             )
         if full:
             raise errors.RateLimited(
-                "as many pages listen already as may listen at once; ask again instead",
+                "too many pages are already listening; poll instead",
                 headers={"Retry-After": "5"},
             )
         page = _Page(link_id)

@@ -71,7 +71,7 @@ async def record(
         await _release(session, seller_id, link, [m for m, _ in marks if m.id in new])
         await _carry_on(session, caller, link, queue, [m for m, _ in marks if m.id in new], now)
         count = f"{len(new)} mark{'s' if len(new) > 1 else ''}"
-        summary = f"{count} of a phone on {link.product_line or 'other'} in pull session"
+        summary = f"{count} from a phone on {link.product_line or 'other'} in pull session"
         action_summary = f"{summary} {link.session_id}"
         note(session, caller, "pull_queue.marked", action_summary, now, after={"marks": len(new)})
         await notify(session, pull_sessions.PULLS, f"{seller_id}:{link.session_id}")
@@ -157,7 +157,7 @@ async def _leave_room(session: AsyncSession, seller_id: int, link: PhoneLink) ->
         )
     if together > limits.PULL_MARKS:
         raise errors.InvalidPayload(
-            f"marks: a pull session takes at most {limits.PULL_MARKS} marks; end it and open another"
+            f"marks: a pull session can have at most {limits.PULL_MARKS} marks; end it and open another"
         )
 
 
@@ -274,7 +274,7 @@ async def claim(
     }
     await _link_is_open(session, caller.seller_id, link)
     if not await session.scalar(text(_IN_QUEUE), named):
-        raise errors.NotFound(f"there is no card {item_id} in this queue any more")
+        raise errors.NotFound(f"card {item_id} is no longer in this queue")
     freed = await run(session, _FREE, named)
     taken = await run(session, _CLAIM, named)
     if taken or freed:

@@ -57,7 +57,7 @@ def marks_of(sent: SentMarks) -> list[tuple[Mark, int]]:
     for mark in sent.marks:
         if (mark.kind == "undo") != bool(mark.undoes):
             raise errors.InvalidPayload(
-                f"undoes: mark {mark.id} has to name a mark if it is an undo, and only then"
+                f"undoes: mark {mark.id} must name a mark if it is an undo, and only then"
             )
     return [
         (

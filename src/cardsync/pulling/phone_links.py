@@ -20,7 +20,7 @@ from cardsync.access import tokens
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
-from cardsync.clock import rfc3339
+from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.database.notify import notify
 from cardsync.database.session import Database
 from cardsync.orders.pull_sessions import PULLS
@@ -93,7 +93,7 @@ async def make_links(
         if product_line in (None, line)
     ]
     games = ", ".join(link.product_line or "other" for link in links)
-    summary = f"phone links made for pull session {session_id}: {games or 'none'}"
+    summary = f"phone links created for pull session {session_id}: {games or 'none'}"
     note(session, caller, "pull_link.made", summary, now, after={"links": [x.id for x in links]})
     return links
 
@@ -174,7 +174,7 @@ async def _links(
             row.product_line,
             row.made_by,
             rfc3339(row.created_at),
-            rfc3339(row.revoked_at) if row.revoked_at else None,
+            rfc3339_or_none(row.revoked_at),
             row.ended,
         )
         for row in await session.execute(text(_LINKS), named)

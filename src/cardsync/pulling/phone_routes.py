@@ -13,7 +13,10 @@ from litestar.response import Stream
 
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import PICTURES
 from cardsync.database.session import Database
+from cardsync.pictures.answer import A_DAY, answer
+from cardsync.pictures.read_pictures import of_sku
 from cardsync.pulling import marks
 from cardsync.pulling.event_streams import PullStreams
 from cardsync.pulling.phone import (
@@ -26,8 +29,9 @@ from cardsync.pulling.phone import (
     marks_of,
 )
 from cardsync.pulling.phone_links import caller_with_link
-from cardsync.pulling.queue import read_queue
+from cardsync.pulling.queue import read_queue, sku_of
 from cardsync.pulling.shown import MarkOutcome, PullMarks, PullQueue, pull_marks, pull_queue
+from cardsync.storage import Store
 
 PhoneRequest = Request[Any, Any, State]
 
@@ -46,6 +50,23 @@ async def phone_queue(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         queue = await read_queue(session, caller, link.session_id, clock.now())
     return Response(pull_queue(queue, link, device), headers=NOT_KEPT)
+
+
+@get("/{token:str}/img/{item_id:int}/{size:str}", opt=PICTURES)
+async def phone_picture(
+    request: PhoneRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    item_id: int,
+    size: str,
+) -> Response[bytes]:
+    """The picture of a card of the pull. It is of our own origin: no other one learns the token."""
+    link = link_of(request.scope)
+    async with database.tenant(caller.seller_id) as session:
+        sku = await sku_of(session, caller, link, item_id)
+    shown = await of_sku(database, caller, store, sku, size)
+    return answer(shown, request.headers.get("if-none-match"), A_DAY)
 
 
 @post("/{token:str}/marks", status_code=200)
@@ -89,7 +110,7 @@ async def phone_changes(
 
 router = Router(
     path="/p",
-    route_handlers=[phone_queue, phone_marks, phone_claim, phone_changes],
+    route_handlers=[phone_queue, phone_picture, phone_marks, phone_claim, phone_changes],
     middleware=[admitting_phones],
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,

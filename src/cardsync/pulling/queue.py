@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
@@ -46,6 +47,13 @@ SELECT id, kind, item_id, device, person, quantity, undoes FROM pull_mark
 CLAIMS = """
 SELECT item_id, device FROM pull_claim
  WHERE seller_id = :seller AND session_id = :session AND until > :now
+"""
+
+
+_SKU = """
+SELECT sku_id FROM pull_session_item
+ WHERE seller_id = :seller AND session_id = :session AND item_id = :item
+   AND coalesce(product_line, '') = :line LIMIT 1
 """
 
 
@@ -173,3 +181,19 @@ def _number(number: str) -> tuple[int, str]:
     """Return a collector's number so that 9 comes before 10."""
     digits = "".join(sign for sign in number.partition("/")[0] if sign in "0123456789")
     return (int(digits) if digits else 0, number)
+
+
+async def sku_of(session: AsyncSession, caller: Caller, link: PhoneLink, item_id: int) -> int:
+    """Return the SKU of a line that the link opens; 0, which no card has, where it names none.
+    Raises NotFound.
+    """
+    values = {
+        "seller": caller.seller_id,
+        "session": link.session_id,
+        "line": link.product_line,
+        "item": item_id,
+    }
+    found = (await session.execute(text(_SKU), values)).one_or_none()
+    if found is None:
+        raise errors.NotFound("there is no such card in this pull")
+    return found.sku_id or 0

@@ -142,9 +142,9 @@ def checked(row: dict[str, Any], at: str = "") -> dict[str, Any]:
         "photo_url": row["photo_url"].strip(),
     }
     if (row["box"] is None) != (row["slot"] is None):
-        raise errors.InvalidPayload(f"{at}slot: a place is a box and a slot")
+        raise errors.InvalidPayload(f"{at}slot: a place needs a box and a slot")
     if row["contribution_id"] is not None and row["box"] is not None:
-        raise errors.InvalidPayload(f"{at}box: a contribution keeps the places that it has")
+        raise errors.InvalidPayload(f"{at}box: a contribution keeps its current places")
     if bool(row["title"]) != bool(row["photo_url"]):
         raise errors.InvalidPayload(f"{at}photo_url: a custom listing has a title and a photo")
     return row | {"condition_label": _label(row)}
@@ -155,7 +155,7 @@ def needs_before_listing(row: Any) -> str | None:
     if row.price is None:
         return "price: it is missing"
     if row.price < Decimal("0.01"):
-        return "price: at least 0.01"
+        return "price: must be at least 0.01"
     return None
 
 
@@ -169,7 +169,7 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
     found = known.get(" ".join(given.lower().split()))
     if found is None:
         listed = ", ".join(dict.fromkeys(known.values()))
-        raise errors.InvalidPayload(f"{field}: {given[:60]!r} is none of {listed}")
+        raise errors.InvalidPayload(f"{field}: {given[:60]!r} is not one of {listed}")
     return found
 
 

@@ -69,7 +69,7 @@ async def draft(
         product = _product_of(entry, known, theirs, texts.get(place), at)
         if product.product_line not in caller.account.product_lines:
             raise errors.InvalidPayload(
-                f"{at}game: {product.product_line[:60]!r} is none of this account's product lines"
+                f"{at}game: {product.product_line[:60]!r} is not one of this account's product lines"
             )
         rows.append(columns_of(entry, product, at))
     try:
@@ -218,7 +218,7 @@ async def _described(
         game = entry.game or next(iter(caller.account.product_lines), "")
         if game not in caller.account.product_lines:
             raise errors.InvalidPayload(
-                f"{at}game: {game[:60]!r} is none of this account's product lines"
+                f"{at}game: {game[:60]!r} is not one of this account's product lines"
             )
         product = Described(0, game, entry.name, entry.set_name, entry.number or "", "")
         columns = columns_of(entry, product, at)

@@ -17,11 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
+from cardsync.clock import rfc3339_or_none
+from cardsync.money import usd
 from cardsync.quick_add.drafts import held
 from cardsync.quick_add.models import QuickAdd, Status
 from cardsync.quick_add.note_changes import IN_HAND, note_waiting
 from cardsync.quick_add.served_entries import SAME_CARD
-from cardsync.quick_add.shown import PendingEntry, amount, entry_body, moment
+from cardsync.quick_add.shown import PendingEntry, entry_body
 from cardsync.seller_state.state import locked
 
 _AGENT = "agent"
@@ -73,7 +75,7 @@ async def reject(
     done = [entry for entry in entries if _was_served(entry)]
     for entry in done:
         end(entry, "rejected", _AGENT, now)
-        entry.reason = reasons[entry.id][: limits.QUICK_ADD_REASON] or "no reason was given"
+        entry.reason = reasons[entry.id][: limits.QUICK_ADD_REASON] or "no reason given"
     return await _note_settled(
         session, seller_id, done, "rejected", "rejected by the marketplace", now
     )
@@ -95,7 +97,7 @@ async def not_sent(
         entry.status, entry.updated_at = "published", now
         entry.reason = why[: limits.QUICK_ADD_REASON]
     return await _note_settled(
-        session, seller_id, done, "returned", "not sent, and served again", now
+        session, seller_id, done, "returned", "not sent, and queued again", now
     )
 
 
@@ -184,9 +186,9 @@ async def pending(session: AsyncSession, caller: Caller, now: datetime) -> list[
             entry.quantity,
             entry.quantity_before or 0,
             card.quantity if card else None,
-            amount(card.price) if card else None,
-            moment(card.observed_at) if card else None,
-            moment(synced),
+            usd(card.price) if card else None,
+            rfc3339_or_none(card.observed_at) if card else None,
+            rfc3339_or_none(synced),
             is_retryable(entry, now),
         )
         for entry, card in ((row, cards.get(row.id)) for row in rows)
@@ -214,7 +216,7 @@ async def settle(
         raise errors.NotPending
     if not listed:
         if quantity is not None:
-            raise errors.InvalidPayload("quantity: it says how many are listed, and none is")
+            raise errors.InvalidPayload("quantity: this says how many are listed, and none are")
         if not is_retryable(entry, now):
             raise errors.ListingInHand
         entry.status, entry.updated_at, entry.settled_by = "published", now, caller.actor
@@ -222,7 +224,7 @@ async def settle(
     else:
         _split(session, caller, entry, quantity, now)
         end(entry, "listed", caller.actor, now)
-    what = f"{entry.quantity} listed" if listed else "not listed, served again"
+    what = f"{entry.quantity} listed" if listed else "not listed, queued again"
     note(session, caller, "quick_add.settled", f"listing {entry.id}: {what}", now)
     await note_waiting(session, caller.seller_id, now, at_once=True)
     return entry
@@ -246,7 +248,7 @@ def _split(
         return
     if not 1 <= quantity < entry.quantity:
         raise errors.InvalidPayload(
-            f"quantity: {entry.quantity} were sent, so 1 to {entry.quantity} of them are listed"
+            f"quantity: {entry.quantity} were sent, so 1 to {entry.quantity} of them can be listed"
         )
     rest = QuickAdd(
         seller_id=caller.seller_id, created_by=caller.actor, status="draft", served=0,

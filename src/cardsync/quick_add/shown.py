@@ -4,14 +4,12 @@ text.
 
 from __future__ import annotations
 
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from cardsync import clock
-from cardsync.money import dollars, to_units
+from cardsync.clock import rfc3339_or_none
+from cardsync.money import usd
 from cardsync.quick_add.models import QuickAdd
 
 
@@ -117,17 +115,9 @@ def entry_body(row: QuickAdd) -> Entry:
         "marketplace_id": row.listing_id,
         "game": row.product_line,
         "custom": bool(row.title),
-        "price": amount(row.price),
-        "cost": amount(row.cost),
-        **{name: moment(getattr(row, name)) for name in moments},
+        "price": usd(row.price),
+        "cost": usd(row.cost),
+        **{name: rfc3339_or_none(getattr(row, name)) for name in moments},
     }
     same = {name: getattr(row, name) for name in Entry.__struct_fields__ if name not in own}
     return Entry(**own, **same)
-
-
-def amount(value: Decimal | None) -> str | None:
-    return None if value is None else dollars(to_units(value))
-
-
-def moment(value: datetime | None) -> str | None:
-    return clock.rfc3339(value) if value else None

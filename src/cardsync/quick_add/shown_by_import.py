@@ -70,6 +70,6 @@ async def note_shown(session: AsyncSession, seller_id: int, now: datetime) -> No
                 named = {"seller": seller_id, "card": row.card, "most": limits.SHELVED_QUANTITY}
                 await session.execute(text(_PLACE), place | named)
     if listed:
-        summary = f"{listed} listings shown by the import"
+        summary = f"{listed} listings confirmed by the import"
         note_by(session, seller_id, "sync", "quick_add.listed", summary, now)
         await note_waiting(session, seller_id, now)

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
-from cardsync.money import dollars, from_units, to_units
+from cardsync.money import dollars, from_units, to_units, usd
 from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
@@ -61,12 +61,12 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
     session, caller, state, now = deciding
     [row] = rows.values()
     if row.family != "price" or row.card_id is None or row.proposed_price is None:
-        raise errors.NotEligible("only a price review can be accepted; this one is advice")
+        raise errors.NotEligible("only a price review can be approved; this is a rule suggestion")
     account = await must_take_targets(session, state, now)
     able, found = await review_of(session, account, row.card_id, now)
     if not able:
         raise errors.NotEligible(
-            "the card is pinned, blocked, on sale, held out by its rule or not in stock"
+            "the card is pinned, blocked, in a promotion, held out by its rule or out of stock"
         )
     if found is None or found["evidence_key"] != row.evidence_key:
         return Accepted({}, revised=await _revise(session, row, found, now))
@@ -87,7 +87,7 @@ def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
     if answer != "accepted":
         return FeedEntry(
             f"recommendations.{answer}",
-            f"recommendation {row.id} {answer}",
+            f"suggestion {row.id} {answer}",
             {"kind": SETTLED, "recommendation": row.id, "became": answer},
             before={"state": "pending"},
             after={"state": answer},
@@ -95,7 +95,7 @@ def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
     was, became = done.known
     return FeedEntry(
         ACCEPTED,
-        f"recommendation {row.id} accepted: card {row.card_id} asks {became}",
+        f"suggestion {row.id} approved: card {row.card_id} is set to {became}",
         {
             "kind": ACCEPTED,
             "card": row.card_id,
@@ -152,7 +152,7 @@ _SUPERSEDED: Final = """
 
 async def _target(session: AsyncSession, seller_id: int, card_id: int) -> str | None:
     target = await session.scalar(text(_TARGET), {"seller": seller_id, "card": card_id})
-    return None if target is None else dollars(to_units(target))
+    return usd(target)
 
 
 async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
@@ -171,9 +171,9 @@ async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     }
     named = {name: values[name] for name in ("seller", "id")}
     if await session.scalar(text(_SUPERSEDED), named):
-        raise errors.ChangedSince(f"a later recommendation of card {undo['card']} was applied")
+        raise errors.ChangedSince(f"a later suggestion for card {undo['card']} was applied")
     if not await run(session, _PUT_BACK, values):
-        raise errors.ChangedSince(f"the target of card {undo['card']} was changed since")
+        raise errors.ChangedSince(f"the target of card {undo['card']} was changed in the meantime")
     await run(session, _UNPIN, values)
     await targets_changed(session, state, now)
 

@@ -23,8 +23,8 @@ from cardsync.market.verdicts import (
     Cell,
     buy_out,
 )
+from cardsync.money import dollars_or_none
 from cardsync.pricing.engine.holdout_draw import begin_of, window
-from cardsync.pricing.receipts.sentences import money
 from cardsync.recommendations.shown import CardBadges, HeldShown
 from cardsync.recommendations.why_held import Held
 
@@ -109,7 +109,9 @@ async def _held(
     for row in await session.execute(text(_HELD), values):
         until = begin_of(part + 1) if row.reason == "holdout" else None
         held = Held(row.reason, row.price, until, row.verdict)
-        found.setdefault(row.marketplace_id, HeldShown(row.reason, held.sentence, money(row.price)))
+        found.setdefault(
+            row.marketplace_id, HeldShown(row.reason, held.sentence, dollars_or_none(row.price))
+        )
     return found
 
 

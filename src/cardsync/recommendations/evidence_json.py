@@ -60,11 +60,11 @@ _SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "demand_pulse": (
         "{sales_7d} of the {sales_30d} sales in thirty days were in the last seven.",
-        "A week with fewer sales than the weeks before it would end this.",
+        "This ends after a week with fewer sales than the weeks before it.",
     ),
     "stale_stock": (
-        "No copy was sold in the last ninety days.",
-        "A sale of one copy would end this.",
+        "No copies sold in the last 90 days.",
+        "This ends when one copy sells.",
     ),
 }
 

@@ -259,39 +259,51 @@ def _within(row: Proposal, limits: Mapping[int | None, int | None]) -> bool:
     return (proposed - current) * WHOLE_BP <= current * limit
 
 
+async def _may_apply(session: AsyncSession, state: SyncState, asked: Run, now: datetime) -> bool:
+    """A run that holds the lease, one that waits for the seller, and a change of the rules that the
+    reviews were `asked` of go first: the next generation applies them.
+    """
+    account = await session.get_one(Account, state.seller_id, populate_existing=True)
+    if account.recommendations != "automatic" or account.entitlements(now).holds:
+        return False
+    if lease_is_live(state, now) or await review_waits(session, state):
+        return False
+    return await run_of(session, account, now) == asked
+
+
+async def _sure_reviews(
+    session: AsyncSession, seller_id: int, asked: Run, now: datetime
+) -> list[Proposal]:
+    """Return the reviews of high confidence whose rise is within the seller's review limits."""
+    rows = await session.scalars(
+        select(Proposal)
+        .where(
+            Proposal.seller_id == seller_id,
+            Proposal.state == "pending",
+            Proposal.family == "price",
+            Proposal.confidence == "high",
+            Proposal.expires_at > now,
+        )
+        .order_by(Proposal.id)
+    )
+    limits = _rise_limits(asked)
+    return [row for row in rows if _within(row, limits)]
+
+
 async def _apply_by_itself(
     session: AsyncSession,
     seller_id: int,
     asked: Run,
     now: datetime,
 ) -> None:
-    """In automatic mode, apply the reviews of high confidence whose rise is within the seller's
-    review limits and within the loss limits; the others wait for the seller. A run that holds the lease, one that waits for the seller, and a change of the
-    rules that the reviews were `asked` of go first: the next generation applies them.
+    """In automatic mode, apply the sure reviews that are within the loss limits; the others wait
+    for the seller.
     """
     state = await session.get_one(SyncState, seller_id)
-    account = await session.get_one(Account, seller_id, populate_existing=True)
-    allowed = account.entitlements(now)
-    if account.recommendations != "automatic" or allowed.holds or lease_is_live(state, now):
+    if not await _may_apply(session, state, asked, now):
         return
-    if await review_waits(session, state) or await run_of(session, account, now) != asked:
-        return
-    sure = (
-        await session.scalars(
-            select(Proposal)
-            .where(
-                Proposal.seller_id == state.seller_id,
-                Proposal.state == "pending",
-                Proposal.family == "price",
-                Proposal.confidence == "high",
-                Proposal.expires_at > now,
-            )
-            .order_by(Proposal.id)
-        )
-    ).all()
-    limits = _rise_limits(asked)
-    sure = [row for row in sure if _within(row, limits)]
-    moved = await _moves_within_limits(session, state.seller_id, sure, now)
+    sure = await _sure_reviews(session, seller_id, asked, now)
+    moved = await _moves_within_limits(session, seller_id, sure, now)
     able = set(moved["id"])
     sure = [row for row in sure if row.card_id in able]
     if not sure:
@@ -308,20 +320,14 @@ async def _apply_by_itself(
         ACTOR,
         now,
     )
-    await record(session, state.seller_id, moved, now)
+    await record(session, seller_id, moved, now)
     for row in sure:
         row.state, row.settled_at, row.settled_by = "auto_applied", now, ACTOR
     await session.flush()
     ids = [row.id for row in sure]
-    await note_events(session, state.seller_id, ids, "auto_applied", ACTOR, now)
-    note_by(
-        session,
-        state.seller_id,
-        ACTOR,
-        "recommendations.auto_applied",
-        f"{len(sure):,} recommended prices applied in automatic mode, pricing run {run_id}",
-        now,
-    )
+    await note_events(session, seller_id, ids, "auto_applied", ACTOR, now)
+    said = f"{len(sure):,} suggested prices applied automatically, pricing run {run_id}"
+    note_by(session, seller_id, ACTOR, "recommendations.auto_applied", said, now)
 
 
 async def _moves_within_limits(

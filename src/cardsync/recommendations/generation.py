@@ -341,16 +341,16 @@ class AccountSignal:
 
 _ADVICE: Final = {
     "never_matching_rule": (
-        "The rule governs no card.",
-        "A query that selects cards, or an earlier rule that leaves some to it, would end this.",
+        "The rule prices no cards.",
+        "This ends when its query matches cards, or an earlier rule leaves some to it.",
     ),
     "rule_scope_drift": (
         "The rule governs {cards} cards, and governed {cards_before} at the last look.",
-        "The next sync ends this if the rule governs as many cards as now.",
+        "The next sync ends this if the rule prices as many cards as now.",
     ),
     "missing_floor": (
         "The rule asks less than {below} for {cards_below} cards, and has no floor.",
-        "A floor of the rule, or a hard floor for the whole shop, would end this.",
+        "This ends when the rule gets a floor, or the whole shop gets a hard floor.",
     ),
 }
 DRIFT_FROM_CARDS: Final = 20

@@ -18,9 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.market.verdicts import BUY_OUT_WINDOW, age_of, in_buy_out_window
+from cardsync.money import dollars_or_none
 from cardsync.pricing.engine import engine
 from cardsync.pricing.receipts import parquet_file
-from cardsync.pricing.receipts.sentences import money
 from cardsync.recommendations.shown import (
     GateVerdict,
     HoldShown,
@@ -126,9 +126,9 @@ def hold_of(
     # A buy-out that was seen more than four hours ago holds nothing any more.
     fresh = all(age == "fresh" for age in ages) and (bought_out or receipt["verdict"] != "buy_out")
     options = OptionsShown(
-        money(receipt["formula_price"]),
-        money(receipt["aggressive_price"]),
-        money(receipt["listings_low"]),
+        dollars_or_none(receipt["formula_price"]),
+        dollars_or_none(receipt["aggressive_price"]),
+        dollars_or_none(receipt["listings_low"]),
     )
     if age_of(bought_out_at, now, BUY_OUT_WINDOW) == "future":
         bought_out_at = None

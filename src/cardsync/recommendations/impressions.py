@@ -31,7 +31,7 @@ _SHOWN: Final = """
 
 
 class Observation(msgspec.Struct, frozen=True):
-    id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID, extra={"is": "an id"})]
+    id: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID, extra={"is": "an ID"})]
     revision: Revision
 
 

@@ -6,19 +6,17 @@ A recommendation whose evidence has expired is not shown, even before the next g
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, limits
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
-from cardsync.money import dollars, to_units
+from cardsync.money import dollars, to_units, usd
+from cardsync.proposals.decide_proposals import Asked
 from cardsync.recommendations.shown import RecommendationShown, RecommendationsShown, card_body
 
 
@@ -80,10 +78,11 @@ _APART: Final = Planned(
     """,
     {"seller": "bigint", "now": "timestamptz", "apart": "bigint"},
 )
-_CHOSEN: Final = f"""
-    SELECT {_COLUMNS} FROM proposal r {_OF_CARD}
-     WHERE {_PENDING} AND r.family = 'price' AND r.id = ANY (CAST(:ids AS bigint[]))
-     ORDER BY r.worth DESC, r.id
+_UNDER: Final = f"""
+    SELECT r.id, r.revision FROM proposal r
+     WHERE {_PENDING} AND r.family = 'price'
+       AND greatest(r.current_price, r.proposed_price) < :price
+     ORDER BY r.worth DESC, r.id LIMIT :most
 """
 # The index alone answers this one.
 _COUNTED: Final = Planned(
@@ -131,21 +130,21 @@ async def recommendations(
     )
 
 
-async def chosen(
-    session: AsyncSession,
+async def suggestions_under(
+    reading: Reading,
     caller: Caller,
-    ids: Collection[int],
+    price: Decimal,
+    most: int,
     now: datetime,
-) -> list[RecommendationShown]:
-    """Return those of some price reviews that are pending, wherever the list has them by now."""
-    values = {"seller": caller.seller_id, "now": now, "ids": list(ids)}
-    return [_shown(_Row._make(row)) for row in await session.execute(text(_CHOSEN), values)]
+) -> list[Asked]:
+    """Return the pending prices below an amount, as they are now."""
+    values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
+    return [Asked(*row) for row in await reading.rows(_UNDER, values)]
 
 
 def _shown(row: _Row) -> RecommendationShown:
     current, proposed, expected = (
-        None if price is None else dollars(to_units(price))
-        for price in (row.current_price, row.proposed_price, row.expected_value)
+        usd(price) for price in (row.current_price, row.proposed_price, row.expected_value)
     )
     return RecommendationShown(
         row.id,

@@ -20,11 +20,11 @@ LEAST_CARDS: Final = 10
 LEAST_SOLD: Final = 10
 _Z: Final = Decimal("1.96")
 _REASONS: Final[dict[Verdict, str]] = {
-    "more": "Cards with the recommended price brought more than the cards left alone.",
-    "less": "Cards with the recommended price brought less than the cards left alone.",
-    "no_difference": "The interval holds zero: no difference is shown.",
+    "more": "Cards with the suggested price earned more than the cards left alone.",
+    "less": "Cards with the suggested price earned less than the cards left alone.",
+    "no_difference": "The range includes zero: there is no clear difference.",
     "not_enough_sales": (
-        "There are not enough sales to say: ten cards, ten matched ones and ten that sold are needed."
+        "Not enough sales to tell: ten cards, ten matched cards and ten that sold are needed."
     ),
 }
 
@@ -117,11 +117,11 @@ def _spread(values: Sequence[Decimal]) -> Decimal:
 
 
 _HELD_REASONS: Final[dict[Verdict, str]] = {
-    "more": "Cards that followed the rule brought more than the cards that were held out.",
-    "less": "Cards that followed the rule brought less than the cards that were held out.",
-    "no_difference": "The interval holds zero: no difference is shown.",
+    "more": "Cards that followed the rule earned more than the cards that were held out.",
+    "less": "Cards that followed the rule earned less than the cards that were held out.",
+    "no_difference": "The range includes zero: there is no clear difference.",
     "not_enough_sales": (
-        "There are not enough sales to say: ten cards in each group and ten that sold are needed."
+        "Not enough sales to tell: ten cards in each group and ten that sold are needed."
     ),
 }
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any, Literal
 
 import msgspec
 from litestar import Response, Router, get, post
-from litestar.params import QueryParameter
 
-from cardsync import clock, errors, limits
+from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.cards.card_filter import CardPage, read_page
+from cardsync.cards.card_filter import page_of
 from cardsync.database.session import Database
-from cardsync.market.read_ids import read_ids
+from cardsync.market.read_ids import CardIds, MarketplaceIds, read_ids
 from cardsync.plans.writer import Writer
 from cardsync.proposals.decide_proposals import Revision
 from cardsync.read_json import read
@@ -34,6 +33,7 @@ from cardsync.recommendations.shown import (
 )
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -43,24 +43,6 @@ from cardsync.web.request import (
     Polled,
     problems,
 )
-
-PageNumber = Annotated[
-    str | None,
-    QueryParameter(name="page", description="Beyond the last page there is nothing"),
-]
-PerPage = Annotated[
-    str | None,
-    QueryParameter(
-        name="per_page",
-        description=f"{limits.CARDS_PER_PAGE} by default, at most {limits.CARDS_PER_PAGE_MOST}",
-    ),
-]
-
-
-def _page(number: str | None, size: str | None) -> CardPage:
-    """Read the page of a query; a number that is none counts as not given."""
-    given = {"page": number, "per_page": size}
-    return read_page({name: [said] for name, said in given.items() if said is not None})
 
 
 @get("/market_depth/holds", responses=problems(*BEHIND_A_KEY))
@@ -75,7 +57,7 @@ async def read_holds(
     offered only while the evidence in the receipt is fresh: with unknown, future or expired clocks,
     or a buy-out of more than four hours ago, `price_options` is null.
     """
-    page = _page(page_number, page_size)
+    page = page_of(page_number, page_size)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         return await market_depth_holds(
             session,
@@ -87,17 +69,12 @@ async def read_holds(
         )
 
 
-Ids = list[str] | None
-
-
 @get("/market_depth/badges", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
 async def read_badges(
     caller: Caller,
     database: Database,
-    marketplace_id: Annotated[
-        Ids, QueryParameter(description="Cards by the marketplace's id; repeatable")
-    ] = None,
-    card_id: Annotated[Ids, QueryParameter(description="Cards by our id; repeatable")] = None,
+    marketplace_id: MarketplaceIds = None,
+    card_id: CardIds = None,
 ) -> BadgesShown:
     """A buy-out within four hours, fresh listings in the own condition, and why the price is held.
     At most 200 cards; a card that is not the caller's, or not in stock, is left out.
@@ -119,7 +96,7 @@ async def read_recommendations(
     """The pending price reviews, those first that may bring the most money; stale stock and advice
     on rules are separate, and are not paged.
     """
-    page = _page(page_number, page_size)
+    page = page_of(page_number, page_size)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
         found = await recommendations(reads, caller, page.page, page.per_page, clock.now())
     return Polled(found)
@@ -140,6 +117,11 @@ class OfRevision(msgspec.Struct):
 
 
 DECIDING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.RevisionConflict)
+SETTLING: dict[str, Any] = {
+    "status_code": 200,
+    "opt": WRITES,
+    "responses": problems(*DECIDING, errors.RefusedByGrant),
+}
 
 
 @post(
@@ -166,7 +148,7 @@ async def accept_recommendation(
     the review stays pending with a new revision: a `generic_raise` is previewed again (202), every
     other kind is refused.
     """
-    revision = _revision(data.revision, "revision")
+    revision: datetime = read(data.revision, Revision, "revision")
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = Writer(session, caller, settings, clock.now())
         decided = await accept(writer, recommendation_id, revision)
@@ -177,12 +159,7 @@ async def accept_recommendation(
     return Response(decided, status_code=202 if queued else 200)
 
 
-@post(
-    "/recommendations/{recommendation_id:int}/dismiss",
-    status_code=200,
-    opt=WRITES,
-    responses=problems(*DECIDING, errors.RefusedByGrant),
-)
+@post("/recommendations/{recommendation_id:int}/dismiss", **SETTLING)
 async def dismiss_recommendation(
     caller: Caller,
     database: Database,
@@ -190,24 +167,10 @@ async def dismiss_recommendation(
     data: OfRevision,
 ) -> DecisionShown:
     """Dismiss a recommendation; nothing of its kind comes back within thirty days."""
-    revision = _revision(data.revision, "revision")
-    async with database.tenant(caller.seller_id) as session:
-        return await settle(
-            session,
-            caller,
-            recommendation_id,
-            revision,
-            "dismissed",
-            clock.now(),
-        )
+    return await _settled(database, caller, recommendation_id, data, "dismissed")
 
 
-@post(
-    "/recommendations/{recommendation_id:int}/snooze",
-    status_code=200,
-    opt=WRITES,
-    responses=problems(*DECIDING, errors.RefusedByGrant),
-)
+@post("/recommendations/{recommendation_id:int}/snooze", **SETTLING)
 async def snooze_recommendation(
     caller: Caller,
     database: Database,
@@ -215,16 +178,19 @@ async def snooze_recommendation(
     data: OfRevision,
 ) -> DecisionShown:
     """Put a recommendation aside until its evidence changes."""
-    revision = _revision(data.revision, "revision")
+    return await _settled(database, caller, recommendation_id, data, "snoozed")
+
+
+async def _settled(
+    database: Database,
+    caller: Caller,
+    recommendation_id: int,
+    data: OfRevision,
+    answer: Literal["dismissed", "snoozed"],
+) -> DecisionShown:
+    seen: datetime = read(data.revision, Revision, "revision")
     async with database.tenant(caller.seller_id) as session:
-        return await settle(
-            session,
-            caller,
-            recommendation_id,
-            revision,
-            "snoozed",
-            clock.now(),
-        )
+        return await settle(session, caller, recommendation_id, seen, answer, clock.now())
 
 
 class Observations(msgspec.Struct):
@@ -247,12 +213,6 @@ async def shown_recommendations(
     observed = read(data.observations, list[Observation], "observations")
     async with database.tenant(caller.seller_id) as session:
         return RecordedShown(await record_shown(session, caller, observed, clock.now()))
-
-
-def _revision(given: Any, name: str) -> datetime:
-    """Raises InvalidPayload."""
-    revision: datetime = read(given, Revision, name)
-    return revision
 
 
 router = Router(

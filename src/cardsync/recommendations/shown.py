@@ -160,7 +160,7 @@ class HeldShown(msgspec.Struct):
 
     @property
     def word(self) -> str:
-        return WORDS.get(self.reason, "held for review")
+        return WORDS.get(self.reason, "needs review")
 
 
 class CardBadges(msgspec.Struct):

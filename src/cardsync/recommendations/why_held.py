@@ -16,7 +16,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "drop": "A drop to {price} is beyond your limit and waits for your review.",
     "first_price": "Its first price, {price}, waits for your review.",
     "holdout": "It is in its rule's hold-out until {until}; the rule would ask {price}.",
-    "cap": "Its rule holds moves beyond the cap, so the price stays as it is.",
+    "cap": "Its rule holds moves beyond the cap, so the price stays the same.",
     "gate": "Its market gate keeps the rule's price. {why}",
 }
 # A price that is held waits for a person, a cap or a gate; one in a hold-out waits for nothing.
@@ -27,11 +27,11 @@ WORDS: Final[Mapping[str, str]] = {
 }
 GATES: Final[Mapping[str, str]] = {
     "market_stale": "The market price was unknown or too old.",
-    "no_listing": "No listing of the own condition was observed.",
+    "no_listing": "No listing in the same condition was observed.",
     "listings_stale": "The listings were unknown or too old.",
-    "too_few_listings": "Fewer listings were observed than the rule asks for.",
+    "too_few_listings": "Fewer listings were observed than the rule requires.",
     "sales_stale": "The sales were unknown or too old.",
-    "too_few_sales": "Fewer sales were observed than the rule asks for.",
+    "too_few_sales": "Fewer sales were observed than the rule requires.",
     "buy_out": "The card was bought out within the last four hours.",
 }
 

@@ -153,7 +153,7 @@ def list_releases(as_json: bool) -> None:
         until = row["expires_at"][:10]
         click.echo(
             f"{row['product']:<8} {row['version']:<12} {row['platform']:<16}"
-            f" {row['channel']:<8} {row['percentage']:>3} %  until {until}"
+            f" {row['channel']:<8} {row['percentage']:>3}%  until {until}"
         )
     for row in kills:
         click.echo(f"{row['product']:<8} {row['version']:<12} killed {row['killed_at'][:10]}")

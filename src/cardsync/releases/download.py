@@ -89,4 +89,4 @@ async def check_stored(store: Store, release: Published) -> None:
         await store.size(release.storage_key)
     except ObjectMissing:
         log.warning("release_object_missing", product=release.product, version=str(release.version))
-        raise errors.NotFound("the bytes of this release are gone") from None
+        raise errors.NotFound("this release's file is gone") from None

@@ -27,7 +27,7 @@ from cardsync.database.session import Database
 from cardsync.releases.known_releases import TOPIC
 from cardsync.releases.models import Release, ReleaseKill
 from cardsync.releases.offer import LONGEST_VERSION, read_version, same_platform
-from cardsync.releases.signing import canonical, sign
+from cardsync.releases.signing import PACK_DOMAIN, canonical, sign
 from cardsync.storage import ObjectExists, Store
 
 _PLATFORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){0,3}")
@@ -74,10 +74,10 @@ def read_draft(
 ) -> Draft:
     if not _PLATFORM.fullmatch(platform) or len(platform) > limits.RELEASE_NAME_CHARACTERS:
         raise errors.CommandError(
-            f"platform {platform!r} is not of the form os/arch, like linux/amd64"
+            f"platform {platform!r} is not in the form os/arch, like linux/amd64"
         )
     if not _CHANNEL.fullmatch(channel):
-        raise errors.CommandError(f"channel {channel!r} is not one word of letters and digits")
+        raise errors.CommandError(f"channel {channel!r} must be one word of letters and digits")
     return Draft(
         product=product,
         version=_version("version", version),
@@ -92,7 +92,7 @@ def read_draft(
 def _version(name: str, value: str) -> Version:
     version = read_version(value)
     if version is None:
-        raise errors.CommandError(f"{name} {value!r} is no version by PEP 440, like 1.4.0")
+        raise errors.CommandError(f"{name} {value!r} is not a PEP 440 version like 1.4.0")
     return version
 
 
@@ -103,6 +103,8 @@ def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
     content = path.read_bytes()
     if not content:
         raise errors.CommandError(f"{path} is empty")
+    if content.startswith(PACK_DOMAIN):
+        raise errors.CommandError(f"{path} is not a release: its signature would be that of a pack")
     plain = re.sub(r"[^A-Za-z0-9._+-]", "_", path.name)
     name = plain[-limits.RELEASE_NAME_CHARACTERS :].lstrip(".") or "release"
     return Artifact(
@@ -186,8 +188,7 @@ async def _refuse_other_bytes(session: AsyncSession, draft: Draft, sha256: str) 
             draft.platform
         ):
             raise errors.CommandError(
-                f"{draft.product} {version} for {platform} is published with other bytes;"
-                " give these a new version"
+                f"{draft.product} {version} for {platform} is already published with different contents; give this one a new version"
             )
 
 
@@ -232,7 +233,7 @@ async def kill(session: AsyncSession, product: str, version: str) -> bool:
     """
     named = version.strip()
     if not 0 < len(named) <= LONGEST_VERSION:
-        raise errors.CommandError(f"a version has 1 to {LONGEST_VERSION} characters")
+        raise errors.CommandError(f"a version must have 1 to {LONGEST_VERSION} characters")
     await session.execute(
         insert(ReleaseKill).values(product=product, version=named).on_conflict_do_nothing()
     )

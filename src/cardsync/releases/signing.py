@@ -23,6 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
 from cardsync import errors
 
 KEY_FILE = "release-key.pem"
+# The beginning of what is signed of a workflow pack. Nothing that is signed of a release begins
+# with it, so neither signature passes for the other.
+PACK_DOMAIN = b"cardsync workflow pack v1\n"
 
 
 def canonical(record: dict[str, Any]) -> bytes:
@@ -70,8 +73,7 @@ def load_key(path: Path) -> Ed25519PrivateKey:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise errors.CommandError(
-            f"{path} is no unencrypted private key in PEM;"
-            " `cardsync admin release keygen` makes one"
+            f"{path} is not an unencrypted private key in PEM format; `cardsync admin release keygen` creates one"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise errors.CommandError(f"{path} is not an Ed25519 key")

@@ -20,6 +20,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.repairs.models import WorkflowCorrection, WorkflowHeal
 from cardsync.repairs.shared_repairs import digest_of, lookup_of, shared_for, vote
+from cardsync.repairs.shown import FailedRepair
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ async def fail(
     correction_id: int,
     error: str | None,
     now: datetime,
-) -> WorkflowCorrection:
+) -> FailedRepair:
     """Count a failure; the third one disables the correction for good.
 
     Raises NotFound.
@@ -218,7 +219,7 @@ async def fail(
     await session.flush()
     if failed.state == "disabled":
         await vote(session, failed, "failed", now)
-    return failed
+    return FailedRepair(failed.id, failed.state, failed.failures)
 
 
 def _named(step: Step) -> str:

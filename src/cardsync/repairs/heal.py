@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -23,15 +22,21 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.repairs.corrections import Step, keep, known
-from cardsync.repairs.models import WorkflowCorrection, WorkflowHeal
+from cardsync.repairs.models import WorkflowHeal
 from cardsync.repairs.propose_selector import Gone, Lost, Proposal, propose
+from cardsync.repairs.shown import (
+    CachedRepair,
+    Healed,
+    NoRepair,
+    ProposedRepair,
+    RepairedSelector,
+)
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.screenshots import BadScreenshot, read_screenshot
 from cardsync.work.jobs import jobs, mark_due_by, work_of
 
 STREAM = "repairs"
-
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.STEP_NAME_CHARACTERS)]
 Selector = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.SELECTOR_CHARACTERS)]
 
@@ -43,12 +48,6 @@ class HealRequest(msgspec.Struct, kw_only=True):
     page_url: Annotated[str, msgspec.Meta(max_length=8_000)]
     dom_snippet: str
     screenshot: str | None = None
-
-
-@dataclass(frozen=True)
-class Healed:
-    heal: WorkflowHeal
-    correction: WorkflowCorrection | None
 
 
 async def heal(
@@ -72,7 +71,10 @@ async def heal(
         before = await known(session, caller.seller_id, step, now)
     found: Proposal | Gone | None = None
     if before.cached is None:
-        lost = Lost(step.selector, step.step_name, before.seen, before.refused, step.workflow)
+        lost = Lost(
+            step.selector, step.step_name, before.seen, before.refused, step.workflow,
+            request.page_url,
+        )  # fmt: skip
         found = await asyncio.to_thread(propose, request.dom_snippet, lost)
     row = WorkflowHeal(
         seller_id=caller.seller_id,
@@ -145,7 +147,10 @@ async def _recorded(
     await session.flush()
     summary = f"heal {row.id}: {row.outcome}: {step.workflow}, {step.step_name}"
     note(session, caller, "repair.asked", summary, now)
-    return Healed(row, correction)
+    if correction is None:
+        return NoRepair(row.id, row.reason or "")
+    repaired = RepairedSelector(correction.id, correction.selector, correction.confidence)
+    return CachedRepair(repaired) if cached else ProposedRepair(row.id, repaired)
 
 
 @jobs.task(name="repairs.drop_heals", queue="housekeeping", pass_context=True)

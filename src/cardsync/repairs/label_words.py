@@ -24,6 +24,8 @@ _PHRASES = (
     (re.compile(r"\bcheck[ _-]?out\b"), "checkout"),
     (re.compile(r"\b(?:select|toggle|mark|check)[ _-]?(?:all|every|everything)\b"), "selectall"),
     (re.compile(r"\bmot de passe\b"), "password"),
+    # The end of a span of days; in the middle of a label "to" is grammar.
+    (re.compile(r"\bto(?:[ -](?:day|date))?$|\bdate to\b"), "until"),
     (re.compile(r"\be-?mail[ -](?:address|adresse)\b|\badresse e-?mail\b|\be-mail\b"), "email"),
     (re.compile(r"\b(?:zip|postal)[ -]?code\b|\bcode postal\b|\bcódigo postal\b"), "postcode"),
     (re.compile(r"\b(?:keep me|stay) (?:logged|signed) in\b|\bangemeldet bleiben\b"), "remember"),
@@ -39,7 +41,7 @@ _EMPTY_WORDS = """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 # Words that say little, but are used where there are no others.
 _WEAK_WORDS = """
-    page list table main form item name text id tab app icon row menu primary secondary default
+    page list table result main form item name text id tab app icon row menu primary secondary default
     small large big test data body header footer toolbar sidebar navbar bar dialog modal panel group
     file nr number to now please do go click press check open choose option optional date only full
     selected current last action actions react vue all every everything also too here show view see
@@ -82,8 +84,18 @@ def distinctive(text: str) -> tuple[str, ...]:
 
 def without_asides(text: str) -> str:
     """A label without what it has in brackets, where something else is left."""
+    if "(" not in text:
+        return text
     rest = _ASIDE.sub(" ", text)
     return rest if distinctive(rest) else text
+
+
+def aside(text: str) -> str:
+    """Return the part of a label in brackets, where it has something else, too."""
+    if "(" not in text:
+        return ""
+    found = _ASIDE.findall(text)
+    return " ".join(found) if found and distinctive(_ASIDE.sub(" ", text)) else ""
 
 
 @lru_cache(maxsize=4096)

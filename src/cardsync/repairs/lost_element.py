@@ -65,6 +65,15 @@ _TAKING = frozenset({"choose", "pick", "select", "attach", "set"})
 _VERBS = frozenset(
     {*_KINDS_OF_VERBS, *_READING, "select", "open", "set", "use", "go", "step", "make", "do"}
 )
+# What one reads, by its tag and by its role.
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_SHOWING = HEADINGS | {
+    "p", "dd", "dt", "td", "th", "output", "strong", "em", "b", "small", "caption", "legend",
+    "address", "time",
+}  # fmt: skip
+_SHOWING_ROLES = frozenset({"heading", "status", "alert", "definition", "figure", "cell", "note"})
+# Attributes whose few values the HTML standard defines: they say what an element is for.
+STANDARD = ("autocomplete", "rel")
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,9 @@ class Wanted:
     """`kinds` are what one does with it (`snippet.kind_of`); None means that anything may fit.
 
     `step` is what the step's name says, `around` the words of what it was in, `hints` words that
-    only explain what an element shows. `reads` says that the step only looks.
+    only explain what an element shows. `reads` says that the step only looks, `only_reads`
+    that it takes a text from the page, `navigates` whether it was in the page's navigation, if that
+    is known.
     """
 
     tag: str | None = None
@@ -84,6 +95,16 @@ class Wanted:
     around: frozenset[str] = frozenset()
     hints: frozenset[str] = frozenset()
     reads: bool = False
+    only_reads: bool = False
+    navigates: bool | None = None
+
+    def only_shows(self) -> bool:
+        """Whether it was a text that one neither presses nor fills."""
+        role = self.attributes.get("role")
+        return role in _SHOWING_ROLES if role else self.tag in _SHOWING
+
+    def is_heading(self) -> bool:
+        return self.attributes.get("role") == "heading" or self.tag in HEADINGS
 
 
 def stable(value: str) -> bool:
@@ -115,8 +136,9 @@ def wanted(
         found,
         kinds=kinds,
         step=_without_verb(distinctive(step_name)),
-        hints=frozenset((*distinctive(workflow), *said)) | (frozenset() if seen else found.around),
+        hints=found.hints.union(distinctive(workflow), said),
         reads=verb in _READING,
+        only_reads=verb == "read",
     )
 
 
@@ -132,7 +154,9 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
     attributes = {
         name: value[:_SEEN_CHARACTERS]
         for name, value in element.attributes.items()
-        if identifies(name) or name in ("type", "role", "class", "accept") or name in SPOKEN
+        if identifies(name)
+        or name in ("type", "role", "class", "accept", *STANDARD)
+        or name in SPOKEN
     }
     if element.kind == "write":
         # The value is what a person typed. It does not belong to the page.
@@ -143,6 +167,7 @@ def seen_of(page: Page, at: int) -> dict[str, Any]:
         "attributes": dict(list(attributes.items())[:20]),
         "label": labels[0] if labels else "",
         "around": sorted(around(page, at))[:_SEEN_AROUND],
+        "navigates": page.in_navigation(at),
     }
 
 
@@ -177,6 +202,7 @@ def _from_seen(seen: dict[str, Any]) -> Wanted:
         attributes=attributes,
         label=seen["label"],
         around=frozenset(seen["around"]),
+        navigates=seen.get("navigates"),
     )
 
 
@@ -186,6 +212,10 @@ class _Compound:
     attributes: dict[str, str] = field(default_factory=dict)
     classes: set[str] = field(default_factory=set)
     label: str = ""
+
+    def is_text(self) -> bool:
+        """Whether it says only what is near, as an agent writes it (`:has-text("…") button`)."""
+        return not (self.tag or self.attributes or self.classes)
 
     def empty(self) -> bool:
         return not (self.tag or self.attributes or self.classes or self.label)
@@ -199,15 +229,20 @@ def _from_selector(selector: str) -> Wanted:
         return Wanted()
     last = compounds.pop()
     outside: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
     for compound in compounds:
-        outside |= _words_of(compound)
+        if compound.is_text():
+            near |= _words_of(compound)
+        else:
+            outside |= _words_of(compound)
     return Wanted(
         tag=last.tag,
         kinds=_kinds(last),
         attributes=last.attributes,
         classes=frozenset(last.classes),
         label=last.label,
-        around=outside,
+        around=outside | near,
+        hints=outside,
     )
 
 

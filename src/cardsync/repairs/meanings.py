@@ -39,14 +39,14 @@ _TABLE = """
 *continue proceed keep weiter fortfahren fortsetzen continuar continuer poursuivre continua
 *confirm accept approve ok agree bestätigen zustimmen annehmen confirmar aceptar confirmer
     accepter conferma accetta
-*verify check validate prüfen überprüfen verificar comprobar vérifier verifica
+*verify check validate review prüfen überprüfen verificar comprobar vérifier verifica
 *run execute ausführen ejecutar exécuter esegui executar
 *selectall
 *toggle umschalten alternar basculer commuta
 *show view display see anzeigen zeigen ansehen mostrar ver afficher voir mostra visualizza exibir
 *sort sortieren sortierung ordenar trier tri ordina
 *filter filtern gefiltert filtrar filtro filtrer filtre filtra
-*move verschieben mover déplacer sposta
+*move transfer verschieben mover transferir déplacer transférer sposta trasferisci
 *redeem einlösen canjear utiliser riscatta
 *reply answer antworten responder répondre rispondi
 *browse durchsuchen examinar parcourir sfoglia

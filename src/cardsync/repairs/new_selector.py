@@ -20,6 +20,7 @@ _MOST_CHARACTERS = 100
 _MOST_TRIED = 24
 _MOST_STEPS = 12
 _MOST_ABOVE = 40
+_MOST_BESIDE = 200
 SELECTOR_CHARACTERS = 1_000
 
 
@@ -71,6 +72,8 @@ def _tried(page: Page, at: int) -> Iterator[str]:
         for simple in found[:8]:
             if [p for p in _places(page, simple) if _is_below(page, p, above)] == [at]:
                 yield f"{named} {simple.css()}"
+    if (beside := _named_before(page, at)) is not None:
+        yield f"{beside} + {page.elements[at].tag}"
     yield _path(page, at, anchor)
 
 
@@ -119,6 +122,19 @@ def _named_above(page: Page, at: int) -> tuple[int, str] | None:
             if simple.attributes and _places(page, simple) == [above]:
                 return above, simple.css()
         above = element.parent
+    return None
+
+
+def _named_before(page: Page, at: int) -> str | None:
+    """The element just before, if it has a name that no other has."""
+    above = page.elements[at].parent
+    places = [part for part in page.elements[above].inside if isinstance(part, int)][:_MOST_BESIDE]
+    place = places.index(at) if above >= 0 and at in places else 0
+    if not place:
+        return None
+    for simple in itertools.islice(_simple(page.elements[places[place - 1]]), 3):
+        if simple.attributes and _places(page, simple) == [places[place - 1]]:
+            return simple.css()
     return None
 
 

@@ -19,8 +19,6 @@ from cardsync.repairs.shown import (
     FailedRepair,
     NoRepair,
     ProposedRepair,
-    failed_body,
-    heal_body,
 )
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -60,7 +58,7 @@ async def request_heal(
 
     The snippet is parsed and compared; nothing of it runs.
     """
-    return heal_body(await heal(database, caller, store, settings, data, clock.now()))
+    return await heal(database, caller, store, settings, data, clock.now())
 
 
 @post(
@@ -100,7 +98,7 @@ async def report_failure(
     error = data.error if data else None
     if isinstance(error, RepairError):
         error = ": ".join(part for part in (error.code, error.message) if part)
-    return failed_body(await corrections.fail(session, caller, correction_id, error, clock.now()))
+    return await corrections.fail(session, caller, correction_id, error, clock.now())
 
 
 router = Router(

@@ -1,11 +1,10 @@
-"""The JSON structs of a repair, and the functions that fill them. Pure."""
+"""The JSON structs of a repair."""
 
 from __future__ import annotations
 
 import msgspec
 
-from cardsync.repairs.heal import Healed
-from cardsync.repairs.models import State, WorkflowCorrection
+from cardsync.repairs.models import State
 
 
 class RepairedSelector(msgspec.Struct):
@@ -34,6 +33,9 @@ class NoRepair(msgspec.Struct, tag_field="status", tag="gone"):
     reason: str
 
 
+Healed = CachedRepair | ProposedRepair | NoRepair
+
+
 class ConfirmedRepair(msgspec.Struct):
     id: int
 
@@ -44,17 +46,3 @@ class FailedRepair(msgspec.Struct):
     id: int
     status: State
     failures: int
-
-
-def heal_body(healed: Healed) -> CachedRepair | ProposedRepair | NoRepair:
-    found = healed.correction
-    if found is None:
-        return NoRepair(healed.heal.id, healed.heal.reason or "")
-    correction = RepairedSelector(found.id, found.selector, found.confidence)
-    if healed.heal.outcome == "cached":
-        return CachedRepair(correction)
-    return ProposedRepair(healed.heal.id, correction)
-
-
-def failed_body(correction: WorkflowCorrection) -> FailedRepair:
-    return FailedRepair(correction.id, correction.state, correction.failures)

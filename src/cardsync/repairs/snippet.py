@@ -17,6 +17,8 @@ _LABEL_CHARACTERS = 120
 _LABEL_NODES = 60
 _ATTRIBUTE_CHARACTERS = 300
 _MENU_DEPTH = 4
+_NAVIGATION_DEPTH = 12
+_TOPICS = 3
 _UNSEEN = frozenset({"head", "script", "style", "template", "noscript", "meta", "link"})
 _BEGIN_OF_TABLE = re.compile(r"\s*<(tbody|thead|tfoot|tr|td|th)\b", re.IGNORECASE)
 _INSIDE = {"tr": "<table>", "td": "<table><tr>", "th": "<table><tr>"}
@@ -105,7 +107,19 @@ class Page:
             found.append(self._around_input(element))
         if of.get("id"):
             found.append(self.labels_for.get(of["id"], ""))
+        if element.tag == "dd":
+            found.append(self._term_of(at))
         return [label for label in found if label.strip()]
+
+    def _term_of(self, at: int) -> str:
+        """The term that a definition belongs to."""
+        term = -1
+        for part in self.elements[self.elements[at].parent].inside[:_LABEL_NODES]:
+            if part == at:
+                break
+            if isinstance(part, int) and self.elements[part].tag == "dt":
+                term = part
+        return self.label(term) if term >= 0 else ""
 
     def _around_input(self, element: Element) -> str:
         above = element.parent
@@ -143,6 +157,22 @@ class Page:
             if isinstance(part, int) and self.elements[part].opens_menu():
                 opener = part
         return self.label(opener) if opener >= 0 else ""
+
+    def in_navigation(self, at: int) -> bool:
+        """Whether the element leads from page to page, as all in <nav> does."""
+        for _ in range(_NAVIGATION_DEPTH):
+            if at < 0:
+                break
+            element = self.elements[at]
+            if element.tag == "nav" or element.attributes.get("role") == "navigation":
+                return True
+            at = element.parent
+        return False
+
+    def topic(self) -> str:
+        """The headings that say what the whole page is about."""
+        places = [at for at, one in enumerate(self.elements) if one.tag == "h1" and not one.hidden]
+        return " ".join(self.label(at) for at in places[:_TOPICS])
 
     def count_of_type(self, type_: str) -> int:
         """The number of inputs of a type that are not hidden."""

@@ -7,17 +7,20 @@ caller binds `:seller` and `:now`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from cardsync import limits
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.catalog.condition import LANGUAGES, PRINTINGS
-from cardsync.catalog.product_lines import NAMES
-from cardsync.search.fields import CONDITIONS, ORDERS, QueryError, nearest
+from cardsync.search.fields import (
+    CONDITIONS,
+    ORDERS,
+    QueryError,
+    languages_named,
+    nearest,
+    printings_named,
+)
 from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, previous_agrees
 from cardsync.search.folding import (
     NAME,
@@ -25,42 +28,18 @@ from cardsync.search.folding import (
     RARITY,
     SET,
     TOTAL,
+    escaped_for_like,
     folded,
     plain_text,
     without_spaces,
     words,
 )
-from cardsync.search.list_names import name_key
+from cardsync.search.known_names import Known, name_key
 from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
 from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
 
 NOTHING = "false"
 EVERYTHING = "true"
-
-
-class GoverningRule(NamedTuple):
-    """A published base rule, in the order of the rules; `tree` is None if its query can't be read
-    any more.
-    """
-
-    id: int
-    name: str
-    tree: Tree | None
-
-
-@dataclass(frozen=True)
-class Known:
-    """The seller's own names that a search may use, and the time at which each product line was
-    last seen whole.
-    """
-
-    lists: Mapping[str, int] = field(default_factory=dict)
-    list_names: Mapping[str, int] = field(default_factory=dict)
-    rules: tuple[GoverningRule, ...] = ()
-    # These rules govern nothing: they are drafts or switched off.
-    idle_rules: Mapping[int, str] = field(default_factory=dict)
-    lines: tuple[str, ...] = NAMES
-    seen: Mapping[str, datetime] = field(default_factory=dict)
 
 
 class Where(NamedTuple):
@@ -148,11 +127,12 @@ class _Compiler:
         if not found:
             return self._contains(text)
         return _joined(
-            " AND ", [self._like("% ", _escaped(word), "%") for word in dict.fromkeys(found)]
+            " AND ",
+            [self._like("% ", escaped_for_like(word), "%") for word in dict.fromkeys(found)],
         )
 
     def _contains(self, text: str) -> str:
-        return self._like(f"%{NAME}%", _escaped(folded(text)), f"%{SET}%")
+        return self._like(f"%{NAME}%", escaped_for_like(folded(text)), f"%{SET}%")
 
     def _term(self, term: Term) -> str:
         if term.field in AMOUNTS:
@@ -164,8 +144,8 @@ class _Compiler:
             "number": self._number,
             "game": self._game,
             "cond": self._cond,
-            "printing": lambda t: self._named("c.printing", t, _printings),
-            "lang": lambda t: self._named("c.language", t, _languages),
+            "printing": lambda t: self._named("c.printing", t, printings_named),
+            "lang": lambda t: self._named("c.language", t, languages_named),
             "v": lambda t: self._other(t, f"c.search_text ~ {self.bind(ANY)}", self._variant),
             "list": lambda t: self._any(t, lambda value: self._list(t, value)),
             "box": lambda t: self._other(t, SHELVED, self._place),
@@ -222,11 +202,7 @@ class _Compiler:
         def one(value: str) -> str:
             if term.op == ":" and begins == NAME:
                 return self._contains(value)
-            return self._like(
-                f"%{begins}",
-                _escaped(fold(value).strip(" ")),
-                f"{ends}%",
-            )
+            return self._like(f"%{begins}", escaped_for_like(fold(value).strip(" ")), f"{ends}%")
 
         return self._other(term, self._present(begins, ends), one)
 
@@ -235,7 +211,9 @@ class _Compiler:
 
     def _set(self, term: Term) -> str:
         def one(value: str) -> str:
-            inner = _escaped(plain_text(value) if term.op != ":" else without_spaces(folded(value)))
+            inner = escaped_for_like(
+                plain_text(value) if term.op != ":" else without_spaces(folded(value))
+            )
             around = "%" if term.op == ":" else ""
             code = self.bind(folded(value).strip(" "))
             coded = (
@@ -254,8 +232,8 @@ class _Compiler:
             if isinstance(value, Range):
                 return self._is_measured("c.number_leading", value, False)
             number = read_collector_number(str(value))
-            key = _escaped(number.key)
-            total = _escaped(number.total or "")
+            key = escaped_for_like(number.key)
+            total = escaped_for_like(number.total or "")
             if not total:
                 return self._like(f"%{NUMBER}{key}{TOTAL}%")
             return _joined(
@@ -269,7 +247,7 @@ class _Compiler:
         for value in term.values:
             if value not in lines:
                 raise QueryError(
-                    f"game: {value!r} is no product line",
+                    f"game: {value!r} is not a product line",
                     term.at,
                     nearest(str(value), self.known.lines),
                 )
@@ -332,7 +310,7 @@ class _Compiler:
     def _holds_any(self, texts: Iterable[str]) -> str:
         """Match texts of which a space may be another sign in the search text."""
         return _joined(
-            " OR ", [self._like("%", _escaped(one).replace(" ", "%"), "%") for one in texts]
+            " OR ", [self._like("%", escaped_for_like(one).replace(" ", "%"), "%") for one in texts]
         )
 
     def _list(self, term: Term, value: Value) -> str:
@@ -413,7 +391,7 @@ class _Compiler:
         SQL.
         """
         if self.of_rule:
-            raise QueryError(f"{term.field}: a rule or a sale can't ask for rules", term.at)
+            raise QueryError(f"{term.field}: a rule or a promotion can't search by rule", term.at)
         before = len(self.values)
         if self._selecting is None:
             self._selecting = dict(self._selections(term))
@@ -449,13 +427,9 @@ class _Compiler:
 
 def _joined(sign: str, parts: Iterable[str]) -> str:
     listed = list(parts)
-    return (
-        listed[0]
-        if len(listed) == 1
-        else f"({sign.join(f'({part})' for part in listed)})"
-        if listed
-        else ""
-    )
+    if len(listed) < 2:
+        return "".join(listed)
+    return f"({sign.join(f'({part})' for part in listed)})"
 
 
 def _costs(sql: str) -> tuple[bool, bool]:
@@ -464,31 +438,3 @@ def _costs(sql: str) -> tuple[bool, bool]:
     comparison.
     """
     return "SELECT" in sql, "search_text" in sql
-
-
-def _escaped(text: str) -> str:
-    """Escape a text for LIKE: `%` and `_` are literal."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-_PRINTINGS = {
-    "normal": ("Normal",),
-    "foil": ("Foil",),
-    "holofoil": ("Holofoil",),
-    "reverse": ("Reverse Holofoil",),
-    "limited": ("Limited",),
-}
-_EDITIONS = ("1st", "unlimited")
-
-
-def _printings(text: str, op: str) -> Iterable[str]:
-    plain = folded(text).strip(" ")
-    if plain in _PRINTINGS:
-        return _PRINTINGS[plain]
-    if plain in _EDITIONS or op == ":":
-        return [name for name in PRINTINGS if plain in name.lower()]
-    return [name for name in PRINTINGS if plain == name.lower()]
-
-
-def _languages(text: str, op: str) -> Iterable[str]:
-    return [name for name, code in LANGUAGES.items() if text in (name, code)]

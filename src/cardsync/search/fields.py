@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.catalog.condition import LANGUAGES
+from cardsync.catalog.condition import LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.search.folding import folded
 from cardsync.search.tree import Named, Place, Range, Value
@@ -69,21 +69,19 @@ CONDITIONS = ("NM", "LP", "MP", "HP", "DMG", "U")
 FLAGS = (
     "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced",
     "underpriced", "overpriced",
-    "pinned", "held", "sealed", "foil", "moved", "review", "confirmed", "in-flux", "audit",
+    "pinned", "held", "capped", "sealed", "foil", "moved", "review", "confirmed", "in-flux", "audit",
+    "dropped",
 )  # fmt: skip
 THINGS = ("photo", "list", "rule", "receipt", "location")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
-
 # Product lines are found by their folded label and by their name.
 LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {
     name: name for name in NAMES
 }
-
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,6})?", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _PLACE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})", re.ASCII)
-
 COMPARING = (":", "=", "!=", "<", "<=", ">", ">=")
 ORDERS = COMPARING[3:]
 EQUALITY = COMPARING[:3]
@@ -114,7 +112,7 @@ class Field:
 
 def _text(written: Written, op: str) -> Value:
     if not folded(written.text).strip():
-        raise Refused("there is nothing to look for")
+        raise Refused("there is nothing to search for")
     return written.text
 
 
@@ -132,7 +130,7 @@ def _range(text: str, read: Callable[[str], Decimal]) -> Range:
         raise Refused("a range needs an end")
     found = Range(read(low) if low else None, read(high) if high else None)
     if found.low is not None and found.high is not None and found.low > found.high:
-        raise Refused(f"{text!r} ends before it begins")
+        raise Refused(f"{text!r} ends before it starts")
     return found
 
 
@@ -165,7 +163,7 @@ def _collector_number(written: Written, op: str) -> Value:
         return _range(written.text, _whole)
     read = read_collector_number(written.text)
     if not read.key:
-        raise Refused("there is no number to look for")
+        raise Refused("there is no number to search for")
     return written.text.strip()
 
 
@@ -194,7 +192,7 @@ def _game(written: Written, op: str) -> Value:
     """
     text = folded(written.text).strip()
     if not text:
-        raise Refused("there is no game to look for")
+        raise Refused("there is no game to search for")
     return LINE_NAMES.get(text, text)
 
 
@@ -206,7 +204,7 @@ def _variant(written: Written, op: str) -> Value:
 def _box(written: Written, op: str) -> Value:
     number = _whole(written.text)
     if not 1 <= number < 10**9:
-        raise Refused(f"{written.text!r} is not a box: they count from 1")
+        raise Refused(f"{written.text!r} is not a box: boxes count from 1")
     return number
 
 
@@ -235,7 +233,6 @@ def _listed(names: Iterable[str]) -> dict[str, str]:
 
 _number = _or_range(_decimal)
 _id = _or_range(_whole)
-
 _ALL = (
     Field("name", _text, EQUALITY, colon_is_equals=False),
     Field("set", _text, EQUALITY, ("s",), colon_is_equals=False),
@@ -258,7 +255,7 @@ _ALL = (
     Field("box", _box, EQUALITY),
     Field("loc", _loc, EQUALITY),
     Field("is", _word_of(_listed(FLAGS), "a flag"), IS),
-    Field("has", _word_of(_listed(THINGS), "a thing that a card can have"), IS),
+    Field("has", _word_of(_listed(THINGS), "a property that a card can have"), IS),
     Field("rule", _rule, IS),
     Field("id", _id, COMPARING),
     Field("sku", _id, COMPARING),
@@ -286,3 +283,26 @@ def term_values(field: Field, op: str, written: Iterable[Written]) -> tuple[str,
     if op in ORDERS and len(values) > 1:
         raise Refused(f"{field.name}{op} takes one value")
     return op, values
+
+
+_PRINTINGS = {
+    "normal": ("Normal",),
+    "foil": ("Foil",),
+    "holofoil": ("Holofoil",),
+    "reverse": ("Reverse Holofoil",),
+    "limited": ("Limited",),
+}
+_EDITIONS = ("1st", "unlimited")
+
+
+def printings_named(text: str, op: str) -> Iterable[str]:
+    plain = folded(text).strip(" ")
+    if plain in _PRINTINGS:
+        return _PRINTINGS[plain]
+    if plain in _EDITIONS or op == ":":
+        return [name for name in PRINTINGS if plain in name.lower()]
+    return [name for name in PRINTINGS if plain == name.lower()]
+
+
+def languages_named(text: str, op: str) -> Iterable[str]:
+    return [name for name, code in LANGUAGES.items() if text in (name, code)]

@@ -7,6 +7,7 @@ A flag that needs other tables reads them in one sub-select for all cards, never
 from __future__ import annotations
 
 from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.derived.dropped_cards import DROPPED
 
 SHELVED = "c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller)"
 _UNSHELVED = """greatest(c.quantity - coalesce((
@@ -14,7 +15,6 @@ _UNSHELVED = """greatest(c.quantity - coalesce((
     FROM card_location l
    WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
-
 AMOUNTS = {
     "price": "c.price",
     "target": "c.target_price",
@@ -31,7 +31,6 @@ AMOUNTS = {
     "id": "c.id",
     "sku": "c.marketplace_id",
 }
-
 # These are the values that a card had before its newest ones.
 _PREVIOUS = """CROSS JOIN LATERAL (
  SELECT o.quantity, o.observed_at FROM price_observation o
@@ -51,7 +50,6 @@ _DRIFTED = """c.id IN (SELECT l.card_id
   FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
  WHERE l.seller_id = :seller AND d.seller_id = :seller
  GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
-
 # Pricing defines it so: the market moved by 5 % or more between two observations, at most 14 days
 # ago.
 _MOVED = """c.id IN (SELECT moves.card_id FROM (
@@ -64,7 +62,6 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
   ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
     AND moves.market > 0 AND moves.before > 0
     AND abs(moves.market - moves.before) * 20 >= moves.before)"""
-
 # These are the times at which the card had another quantity: the newest, and all others of the
 # last 90 days, so that a loss is not hidden by a sale that comes after it, and one sale does not
 # count for two losses. A card that was not found in a pull is first.
@@ -102,7 +99,6 @@ _AUDIT = f"""(c.listing_id IN (
  ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
   GROUP BY dropped.id, dropped.missing, dropped.since
  HAVING coalesce(sum(sold.quantity), 0) < dropped.missing))"""
-
 # A line has receipts in the last sync that priced all its cards: the upload that held the whole
 # line, or the run that followed such an upload.
 _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
@@ -111,7 +107,6 @@ _REPORTED = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
      AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)
   ORDER BY r.id DESC LIMIT 1) latest
  WHERE l.seller_id = :seller AND latest.key IS NOT NULL"""
-
 # `compile` makes the SQL of `stamped`, `confirmed` and `in-flux`.
 FLAGS = {
     "gone": "c.gone",
@@ -130,6 +125,9 @@ FLAGS = {
     " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap' UNION ALL SELECT v.marketplace_id FROM proposal v"
     " WHERE v.seller_id = :seller AND v.family = 'review' AND v.state = 'pending'"
     " AND v.expires_at > CAST(:now AS timestamptz)))",
+    "capped": "(NOT c.gone AND c.marketplace_id IN (SELECT h.marketplace_id"
+    " FROM price_decision h WHERE h.seller_id = :seller AND h.kind = 'cap'))",
+    "dropped": f"c.id IN (SELECT d.id FROM ({DROPPED}) d)",
     "sealed": "c.condition = 'U'",
     "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil',"
     " 'Unlimited Holofoil')",

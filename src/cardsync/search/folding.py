@@ -36,7 +36,6 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _NO_APOSTROPHES = str.maketrans(dict.fromkeys("'`"))
 _ASCII_WORD = re.compile("[a-z0-9]+")
-
 # These signs separate the fields of a search text. No text holds them: control characters are
 # folded to spaces.
 NAME = "\x1f"
@@ -185,3 +184,8 @@ def _ascii_names(texts: bytes) -> pl.Series:
     name = pl.DataFrame({"cut": apart(cut), "plain": apart(plain)})
     before = pl.when(pl.col("cut") == "").then(pl.lit("")).otherwise(pl.lit(" "))
     return name.select(pl.concat_str(before, "cut", pl.lit(NAME), "plain")).to_series()
+
+
+def escaped_for_like(text: str) -> str:
+    """Escape a text for LIKE: `%` and `_` are literal."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -31,7 +31,7 @@ def parse(text: str, *, canonical: bool = False) -> Tree:
     """
     if len(text) > limits.SEARCH_CHARACTERS and not canonical:
         raise QueryError(
-            f"a search has at most {limits.SEARCH_CHARACTERS:,} characters",
+            f"a search can have at most {limits.SEARCH_CHARACTERS:,} characters",
             limits.SEARCH_CHARACTERS,
         )
     return _Parser(_NOT_STORABLE.sub("\ufffd", text)).everything()
@@ -75,7 +75,7 @@ class _Parser:
             parts.append(self._unary())
             self._skip()
         if not parts:
-            raise QueryError("something to look for is missing here", start)
+            raise QueryError("a search term is missing here", start)
         return all_of(parts, start) if len(parts) > 1 else parts[0]
 
     def _unary(self) -> Tree:
@@ -85,7 +85,7 @@ class _Parser:
         self._at += 1
         nothing = self._peek() in ("", ")", "-") or self._peek().isspace()
         if nothing or _OR.match(self._text, self._at):
-            raise QueryError("there is nothing behind this -", start)
+            raise QueryError("there is nothing after this -", start)
         return Not(self._atom(), start)
 
     def _atom(self) -> Tree:
@@ -96,7 +96,7 @@ class _Parser:
         if self._peek() == '"':
             text = self._phrase(start)
             if not folded(text):
-                raise QueryError("there is nothing to look for in these quotes", start)
+                raise QueryError("there is nothing to search for in these quotes", start)
             return Phrase(text, start)
         run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
         if op := _OP.search(run):
@@ -108,14 +108,14 @@ class _Parser:
             )
         self._at = start + len(run)
         if not folded(run):
-            raise QueryError("there is nothing to look for in this word", start)
+            raise QueryError("there is nothing to search for in this word", start)
         return Word(run, start)
 
     def _parenthesis(self) -> Tree:
         start = self._at
         self._depth += 1
         if self._depth > limits.SEARCH_DEPTH:
-            raise QueryError(f"parentheses nest at most {limits.SEARCH_DEPTH} deep", start)
+            raise QueryError(f"parentheses can nest at most {limits.SEARCH_DEPTH} deep", start)
         self._at += 1
         self._skip()
         tree = self._query()
@@ -136,7 +136,7 @@ class _Parser:
     def _count(self, at: int) -> None:
         self._terms += 1
         if self._terms > limits.SEARCH_TERMS:
-            raise QueryError(f"a search has at most {limits.SEARCH_TERMS} terms", at)
+            raise QueryError(f"a search can have at most {limits.SEARCH_TERMS} terms", at)
 
     def _term(self, name: str, op: str, start: int) -> Tree:
         if not name:
@@ -169,7 +169,7 @@ class _Parser:
             return selector
         found = _VALUE.match(self._text, self._at)
         if found is None:
-            raise QueryError(f"a value is missing behind {written_name}", start)
+            raise QueryError(f"a value is missing after {written_name}", start)
         self._at = found.end()
         return found.group()
 

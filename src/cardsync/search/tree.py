@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from cardsync.search.folding import folded
 from cardsync.search.variants import SELECTOR_BEGINNINGS
@@ -88,7 +88,6 @@ class Or:
 
 
 Tree: TypeAlias = Word | Phrase | Term | Not | And | Or
-
 EVERYTHING = And(())
 
 
@@ -114,11 +113,15 @@ def terms(tree: Tree) -> Iterator[Term]:
                 yield from terms(part)
 
 
+# These flags find cards that are gone.
+GONE_FLAGS: Final = frozenset({"gone", "dropped"})
+
+
 def asks_for_gone(tree: Tree) -> bool:
-    """Return whether the tree has `is:gone` outside a negation."""
+    """Return whether the tree has a flag of gone cards outside a negation."""
     match tree:
         case Term(field="is"):
-            return "gone" in tree.values
+            return not GONE_FLAGS.isdisjoint(tree.values)
         case And() | Or():
             return any(asks_for_gone(part) for part in tree.parts)
     return False

@@ -32,7 +32,6 @@ SELECTORS = {
 SELECTOR_BEGINNINGS = frozenset(
     name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
 )
-
 _ROUND = ("(", ")")
 _SQUARE = ("[", "]")
 _SPACES = f"[ {without_spaces(' ')}]"

@@ -40,7 +40,20 @@ class CardInSlot(msgspec.Struct):
     drift: bool
 
 
-async def boxes(session: AsyncSession, caller: Caller) -> list[BoxBody]:
+class Shelves(msgspec.Struct):
+    boxes: list[BoxBody]
+
+
+class BoxPage(msgspec.Struct):
+    box: int
+    cards: list[CardInSlot]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+async def boxes(session: AsyncSession, caller: Caller) -> Shelves:
     """Return the boxes that hold something that the caller sees."""
     rows = await session.execute(
         text(f"""
@@ -52,7 +65,7 @@ async def boxes(session: AsyncSession, caller: Caller) -> list[BoxBody]:
         """),
         {"seller": caller.seller_id, "member": caller.member_id},
     )
-    return [BoxBody(*row) for row in rows]
+    return Shelves([BoxBody(*row) for row in rows])
 
 
 async def lying_in(
@@ -61,13 +74,12 @@ async def lying_in(
     box: int,
     page: int,
     per_page: int,
-) -> tuple[list[CardInSlot], int]:
-    """Return a page of the cards in a box, and the number of all of them.
-
-    A box without cards is an empty box, whatever its number.
+) -> BoxPage:
+    """Return a page of the cards in a box. A box without cards is an empty box, whatever its
+    number.
     """
     if not 1 <= box <= limits.SHELF_NUMBER:
-        return [], 0
+        return BoxPage(box, [], 0, page, per_page, 0)
     here = {
         "seller": caller.seller_id,
         "box": box,
@@ -75,7 +87,7 @@ async def lying_in(
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }
-    total = await session.scalar(
+    total: int = await session.scalar(
         text(f"""
             SELECT count(*)
               FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
@@ -95,4 +107,5 @@ async def lying_in(
         """),
         here,
     )
-    return [CardInSlot(slot, Place(box, slot).code, *rest) for slot, *rest in rows], total or 0
+    cards = [CardInSlot(slot, Place(box, slot).code, *rest) for slot, *rest in rows]
+    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))

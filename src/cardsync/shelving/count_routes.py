@@ -13,7 +13,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelving import cycle_counts
+from cardsync.shelving import count_reads, cycle_counts
 from cardsync.shelving.count_shown import (
     CountHistory,
     CountInFull,
@@ -77,7 +77,7 @@ async def suggest_counts(
     are gone without a sale.
     """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        return await cycle_counts.suggested(session, caller, clock.now(), limit)
+        return await count_reads.suggested(session, caller, clock.now(), limit)
 
 
 @get("/counts", responses=READS)
@@ -88,7 +88,7 @@ async def list_counts(
     box: Annotated[int | None, Parameter(ge=1, le=limits.SHELF_NUMBER)] = None,
 ) -> CountHistory:
     """The counts, newest first; of one box, if it is named."""
-    found = await cycle_counts.history(session, caller, before, box)
+    found = await count_reads.history(session, caller, before, box)
     return count_history(found, limits.COUNTS_PER_PAGE)
 
 
@@ -108,7 +108,7 @@ async def read_count(
     per_page: PerPage = limits.PLACES_PER_PAGE,
 ) -> CountInFull:
     """One count, with a page of its cards in the order of the way."""
-    return await cycle_counts.in_full(session, caller, count_id, page, per_page)
+    return await count_reads.in_full(session, caller, count_id, page, per_page)
 
 
 @post(

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from cardsync.clock import rfc3339
+from cardsync.clock import rfc3339_or_none
 from cardsync.money import dollars
 from cardsync.shelving.count_shown import SuggestedCount
 
@@ -52,7 +52,7 @@ def suggestions(
             quantity=box.quantity,
             value=dollars(box.value) if with_value else UNSET,
             dropped=box.dropped,
-            counted_at=rfc3339(box.counted_at) if box.counted_at else None,
+            counted_at=rfc3339_or_none(box.counted_at),
             score=str(score.quantize(Decimal("0.01"))) if with_value else UNSET,
             reasons=_reasons(box, now)[0 if with_value else 1 :],
         )
@@ -71,14 +71,14 @@ def _score(box: BoxFacts, now: datetime) -> Decimal:
 def _reasons(box: BoxFacts, now: datetime) -> list[str]:
     reasons = [f"Cards worth ${dollars(box.value)} lie here.", _seen(box, _days(box, now))]
     if box.dropped:
-        gone = "1 piece is" if box.dropped == 1 else f"{box.dropped} pieces are"
+        gone = "1 copy is" if box.dropped == 1 else f"{box.dropped} copies are"
         reasons.append(f"{gone} gone from the marketplace without a sale.")
     return reasons
 
 
 def _seen(box: BoxFacts, days: int) -> str:
     if box.counted_at is None:
-        return "The box was never counted."
+        return "The box has never been counted."
     if not days:
         return "The box was counted today."
     return f"The box was counted {days} day{'' if days == 1 else 's'} ago."

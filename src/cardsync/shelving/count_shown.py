@@ -91,7 +91,7 @@ def count_body(row: ShelfCount) -> CountShown:
         state=row.state,
         begun_by=row.begun_by,
         begun_at=clock.rfc3339(row.begun_at),
-        ended_at=clock.rfc3339(row.ended_at) if row.ended_at else None,
+        ended_at=clock.rfc3339_or_none(row.ended_at),
         lines=row.lines,
         correct=row.correct,
         wrong=row.wrong,

@@ -9,10 +9,9 @@ counted before or after. Every write locks the account's row first, as shelving 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -22,20 +21,12 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
-from cardsync.shelving.count_scores import BoxFacts, suggestions
-from cardsync.shelving.count_shown import (
-    CountInFull,
-    CountLineShown,
-    SuggestedCounts,
-    count_body,
-)
+from cardsync.shelving.count_reads import read_one
 from cardsync.shelving.models import ShelfCount
 from cardsync.shelving.place import Place
 
 SETTLED: Final = "shelf.count"
 Unseen = Literal["keep", "missing"]
-# A sale explains a drop until the card is pulled and its place corrected.
-_EXPLAINS: Final = timedelta(days=30)
 
 
 class Sight(NamedTuple):
@@ -44,59 +35,6 @@ class Sight(NamedTuple):
     card_id: int
     slot: int
     quantity: int
-
-
-_FACTS: Final = f"""
-    WITH lying AS (
-        SELECT l.box, l.card_id, sum(l.quantity) AS quantity
-          FROM card_location l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
-         WHERE l.seller_id = :seller AND {VISIBLE} GROUP BY l.box, l.card_id
-    ), shelved AS (
-        SELECT card_id, sum(quantity) AS quantity FROM lying GROUP BY card_id
-    ), drifting AS (
-        SELECT c.id, s.quantity - c.quantity AS pieces,
-               CASE WHEN c.custom THEN c.listing_id ELSE c.marketplace_id END AS sku_id
-          FROM shelved s JOIN card c ON c.seller_id = :seller AND c.id = s.card_id
-         WHERE s.quantity > c.quantity
-    ), sold AS (
-        SELECT d.id, sum(coalesce(i.quantity, 1)) AS pieces
-          FROM drifting d
-          JOIN order_item i ON i.seller_id = :seller AND i.sku_id = d.sku_id
-          JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
-         WHERE o.status_group <> 'Cancelled' AND o.order_date >= :since GROUP BY d.id
-    ), dropped AS (
-        SELECT d.id, greatest(d.pieces - coalesce(sold.pieces, 0), 0) AS pieces
-          FROM drifting d LEFT JOIN sold ON sold.id = d.id
-    ), counted AS (
-        SELECT box, max(ended_at) AS ended_at FROM shelf_count
-         WHERE seller_id = :seller AND state = 'settled' AND slot IS NULL GROUP BY box
-    )
-    SELECT l.box, count(*), CAST(sum(l.quantity) AS bigint),
-           CAST(coalesce(sum(coalesce(c.price, c.market, 0) * l.quantity), 0) * 10000 AS bigint),
-           CAST(sum(least(coalesce(dropped.pieces, 0), l.quantity)) AS bigint), max(k.ended_at)
-      FROM lying l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
-      LEFT JOIN dropped ON dropped.id = l.card_id LEFT JOIN counted k ON k.box = l.box
-     GROUP BY l.box
-"""
-
-
-async def suggested(
-    session: AsyncSession,
-    caller: Caller,
-    now: datetime,
-    most: int,
-) -> SuggestedCounts:
-    """Return the boxes that are most worth counting, the first of them first. The value of a box
-    is a part of the listed value, so staff may not see it, either.
-    """
-    values = {
-        "seller": caller.seller_id,
-        "member": caller.member_id,
-        "since": (now - _EXPLAINS).date(),
-    }
-    found = await session.execute(text(_FACTS), values)
-    boxes = [BoxFacts(*row) for row in found]
-    return SuggestedCounts(suggestions(boxes, now, with_value=caller.sees_revenue)[:most])
 
 
 _FREEZE: Final = f"""
@@ -147,7 +85,7 @@ async def begin(
             f"box: more than {limits.COUNT_LINES} cards are here: count slot by slot"
         )
     await session.flush()
-    note(session, caller, "shelf.count_begun", f"count {row.id} of {_where(row)} begun", now)
+    note(session, caller, "shelf.count_begun", f"count {row.id} of {_where(row)} started", now)
     await session.flush()
     await session.refresh(row)
     return row
@@ -201,7 +139,7 @@ async def see(
         session,
         caller,
         "shelf.count_seen",
-        f"{len(seen)} places of count {count_id} seen",
+        f"{len(seen)} places in count {count_id} recorded",
         now,
     )
     await session.flush()
@@ -270,7 +208,7 @@ async def settle(
         session,
         caller,
         "shelf.count_settled",
-        f"count {count_id} of {_where(row)} settled: {row.wrong} of {row.lines} places corrected",
+        f"count {count_id} of {_where(row)} finished: {row.wrong} of {row.lines} places corrected",
         now,
         after={
             name: getattr(row, name) for name in ("lines", "correct", "wrong", "moved", "unseen")
@@ -316,85 +254,10 @@ async def put_back(
     values = {"seller": caller.seller_id, "count": row.id, "box": row.box}
     changed = await session.scalar(text(_OTHERWISE), values)
     if changed:
-        raise errors.ChangedSince(f"{changed} places of {_where(row)} changed since")
+        raise errors.ChangedSince(f"{changed} places of {_where(row)} changed in the meantime")
     await run(session, _EMPTY, values)
     await run(session, _FILL.format(quantity="expected"), values)
     row.state = "undone"
-
-
-async def read_one(session: AsyncSession, caller: Caller, count_id: int) -> ShelfCount:
-    """Raises NotFound."""
-    mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
-    row = await session.scalar(mine.where(ShelfCount.id == count_id))
-    if row is None:
-        raise errors.NotFound(f"there is no count {count_id}")
-    return row
-
-
-async def history(
-    session: AsyncSession,
-    caller: Caller,
-    before: int | None,
-    box: int | None,
-) -> list[ShelfCount]:
-    """Return the newest counts, or those before the one that has the id `before`."""
-    mine = select(ShelfCount).where(ShelfCount.seller_id == caller.seller_id)
-    if before is not None:
-        mine = mine.where(ShelfCount.id < before)
-    if box is not None:
-        mine = mine.where(ShelfCount.box == box)
-    newest = mine.order_by(ShelfCount.id.desc()).limit(limits.COUNTS_PER_PAGE)
-    return list(await session.scalars(newest))
-
-
-_READ: Final = f"""
-    SELECT c.id, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, l.slot,
-           l.expected, l.seen, l.outcome, c.quantity,
-           coalesce((SELECT CAST(sum(e.quantity) AS bigint) FROM card_location e
-                      WHERE e.seller_id = :seller AND e.card_id = c.id), 0) AS shelved
-      FROM shelf_count_line l JOIN card c ON c.seller_id = :seller AND c.id = l.card_id
-     WHERE l.seller_id = :seller AND l.count_id = :count AND {VISIBLE}
-     ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
-"""
-
-
-async def in_full(
-    session: AsyncSession,
-    caller: Caller,
-    count_id: int,
-    page: int,
-    per_page: int,
-) -> CountInFull:
-    """Return a count with a page of its lines in the order of the way. Raises NotFound."""
-    row = await read_one(session, caller, count_id)
-    values = {
-        "seller": caller.seller_id,
-        "member": caller.member_id,
-        "count": count_id,
-        "limit": per_page,
-        "offset": (page - 1) * per_page,
-    }
-    cards = [
-        CountLineShown(
-            line.id,
-            line.marketplace_id,
-            line.product_name,
-            line.set_name,
-            line.number,
-            line.condition,
-            line.slot,
-            code=Place(row.box, line.slot).code,
-            expected=line.expected,
-            seen=line.seen,
-            outcome=line.outcome,
-            on_hand=line.quantity,
-            drift=line.shelved > line.quantity,
-            unshelved_quantity=max(line.quantity - line.shelved, 0),
-        )
-        for line in await session.execute(text(_READ), values)
-    ]
-    shown = msgspec.structs.asdict(count_body(row))
-    return CountInFull(**shown, cards=cards, page=page, per_page=per_page)
 
 
 async def _lines(session: AsyncSession, seller_id: int, count_id: int) -> int:

@@ -8,8 +8,8 @@ fit goes on in the next slot.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
+import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
@@ -22,19 +22,18 @@ from cardsync.shelving.place import Place
 from cardsync.shelving.undo_placing import undo_of
 
 
-class PutTogether(NamedTuple):
-    """`requested` counts the selected cards.
+class PutCards(msgspec.Struct):
+    """How many cards, and of all of them how many; `first` and `last` are codes of slots.
 
-    `truncated` says that there were more cards than one request puts; the same request again puts
-    the next ones.
+    `truncated`: the same again puts the next.
     """
 
     cards: int
     quantity: int
     requested: int
     truncated: bool
-    first: Place | None
-    last: Place | None
+    first: str | None
+    last: str | None
 
 
 _PUT = """
@@ -84,7 +83,7 @@ async def put_many(
     per_slot: int,
     now: datetime,
     seconds: float,
-) -> PutTogether:
+) -> PutCards:
     """Put the selected cards into the slots. Raises InvalidPayload, StockPromotedReload."""
     await one_at_a_time(session, caller.seller_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
@@ -99,15 +98,15 @@ async def put_many(
     found = await run_picked(session, caller, selection, _PUT, values, seconds)
     [(cards, quantity, requested, truncated, first, last, _, ids, slots, pieces)] = found
     if truncated and not cards:
-        raise errors.InvalidPayload(f"there is no room for the first card behind {start.code}")
+        raise errors.InvalidPayload(f"there is no room for the first card after {start.code}")
     if not cards:
-        return PutTogether(0, 0, requested, False, None, None)
-    ends = Place(start.box, first), Place(start.box, last)
+        return PutCards(0, 0, requested, False, None, None)
+    ends = Place(start.box, first).code, Place(start.box, last).code
     note(
         session,
         caller,
         "shelf.put_many",
-        f"{quantity} of {cards} cards put into {ends[0].code} to {ends[1].code}",
+        f"{quantity} of {cards} cards put in {ends[0]} to {ends[1]}",
         now,
         undo=undo_of(
             [
@@ -116,4 +115,4 @@ async def put_many(
             ]
         ),
     )
-    return PutTogether(cards, quantity, requested, truncated, *ends)
+    return PutCards(cards, quantity, requested, truncated, *ends)

@@ -7,9 +7,9 @@ other. More pieces may be on the shelves than are on hand; answers show that as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,22 +18,23 @@ from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.promoted import refuse_promoted
+from cardsync.cards.shown import Location
 from cardsync.cards.visible import VISIBLE
 from cardsync.shelving.place import Place
 from cardsync.shelving.undo_placing import undo_of
 
 
-@dataclass(frozen=True)
-class Shelved:
-    """A card has its places in the order of the way, with the pieces in each."""
+class ShelvedCard(msgspec.Struct):
+    """`locations` are in the order of the way, and `location_code` is the first of them.
+
+    `drift`: more are on the shelves than are on hand.
+    """
 
     card_id: int
-    on_hand: int
-    places: list[tuple[Place, int]]
-
-    @property
-    def quantity(self) -> int:
-        return sum(quantity for _, quantity in self.places)
+    locations: list[Location]
+    location_code: str | None
+    unshelved_quantity: int
+    drift: bool
 
 
 async def put(
@@ -43,7 +44,7 @@ async def put(
     place: Place,
     quantity: int,
     now: datetime,
-) -> Shelved:
+) -> ShelvedCard:
     """Add `quantity` pieces to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     await _add(session, caller.seller_id, card_id, place, quantity)
@@ -51,7 +52,7 @@ async def put(
         session,
         caller,
         "shelf.put",
-        f"{quantity} of {name} put into {place.code}",
+        f"{quantity} of {name} put in {place.code}",
         now,
         undo=undo_of([(card_id, *place, quantity)]),
     )
@@ -66,7 +67,7 @@ async def move(
     target: Place,
     quantity: int | None,
     now: datetime,
-) -> Shelved:
+) -> ShelvedCard:
     """Move `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, origin, quantity)
@@ -89,7 +90,7 @@ async def remove(
     place: Place,
     quantity: int | None,
     now: datetime,
-) -> Shelved:
+) -> ShelvedCard:
     """Remove `quantity` pieces, or all that are there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, place, quantity)
@@ -97,14 +98,41 @@ async def remove(
         session,
         caller,
         "shelf.removed",
-        f"{taken} of {name} taken out of {place.code}",
+        f"{taken} of {name} removed from {place.code}",
         now,
         undo=undo_of([(card_id, *place, -taken)]),
     )
     return await shelved(session, caller.seller_id, card_id)
 
 
-async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelved:
+async def assign(
+    session: AsyncSession,
+    caller: Caller,
+    card_id: int,
+    origin: Place | None,
+    target: Place | None,
+    now: datetime,
+) -> int:
+    """Move what is in one place to another, and return how many copies were. Without an origin it
+    is every copy that is unassigned; without a target, all are taken off the shelf. Raises
+    NotFound, InvalidPayload.
+    """
+    await one_at_a_time(session, caller.seller_id)
+    before = await shelved(session, caller.seller_id, card_id)
+    lying = {(place.box, place.slot): place.quantity for place in before.locations}
+    quantity = before.unshelved_quantity if origin is None else lying.get(origin, 0)
+    if origin is None and target is not None:
+        if not quantity:
+            raise errors.InvalidPayload("place: every copy is on a shelf already")
+        await put(session, caller, card_id, target, quantity, now)
+    elif origin is not None and target is None:
+        await remove(session, caller, card_id, origin, None, now)
+    elif origin is not None and target is not None and origin != target:
+        await move(session, caller, card_id, origin, target, None, now)
+    return quantity
+
+
+async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> ShelvedCard:
     """Return a card's places. Raises NotFound."""
     rows = await session.execute(
         text("""
@@ -118,8 +146,14 @@ async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelve
     found = rows.all()
     if not found:
         raise _unknown(card_id)
-    places = [(Place(row.box, row.slot), row.quantity) for row in found if row.box is not None]
-    return Shelved(card_id, found[0].on_hand, places)
+    locations = [
+        Location(row.box, row.slot, Place(row.box, row.slot).code, row.quantity)
+        for row in found
+        if row.box is not None
+    ]
+    more = found[0].on_hand - sum(place.quantity for place in locations)
+    first = locations[0].code if locations else None
+    return ShelvedCard(card_id, locations, first, max(more, 0), more < 0)
 
 
 async def places_of_items(
@@ -197,8 +231,7 @@ async def _add(
     )
     if added.first() is None:
         raise errors.InvalidPayload(
-            f"quantity: at most {limits.SHELVED_QUANTITY} of a card fit in a slot,"
-            f" {place.code} would have more"
+            f"quantity: a slot holds at most {limits.SHELVED_QUANTITY} of a card, {place.code} would have more"
         )
 
 

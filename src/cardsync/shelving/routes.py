@@ -17,17 +17,10 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
+from cardsync.shelving.boxes import BoxPage, Shelves
 from cardsync.shelving.place import Place
-from cardsync.shelving.place_many import put_many
-from cardsync.shelving.shown import (
-    BoxPage,
-    PutCards,
-    ShelvedCard,
-    Shelves,
-    box_page,
-    put_cards,
-    shelved_card,
-)
+from cardsync.shelving.place_many import PutCards, put_many
+from cardsync.shelving.places import ShelvedCard
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -89,10 +82,10 @@ WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPr
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     """The boxes that hold something."""
-    return Shelves(await boxes.boxes(session, caller))
+    return await boxes.boxes(session, caller)
 
 
-# A box that is no number is an unknown address.
+# A box that is not a number is an unknown address.
 @get("/shelves/{box:int}", responses=problems(*READS, errors.NotFound, errors.InvalidPayload))
 async def read_box(
     caller: Caller,
@@ -104,8 +97,7 @@ async def read_box(
     ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
     """Show the cards in a box, slot by slot; an unused box is an empty one."""
-    found = await boxes.lying_in(session, caller, box, page, per_page)
-    return box_page(box, page, per_page, *found)
+    return await boxes.lying_in(session, caller, box, page, per_page)
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)
@@ -114,16 +106,8 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
 
     More than are on hand is allowed, and drift.
     """
-    return shelved_card(
-        await places.put(
-            session,
-            caller,
-            data.card_id,
-            _place(data),
-            data.quantity,
-            clock.now(),
-        )
-    )
+    place, now = _place(data), clock.now()
+    return await places.put(session, caller, data.card_id, place, data.quantity, now)
 
 
 @post(
@@ -140,49 +124,22 @@ async def put_many_cards(
 ) -> PutCards:
     """Put the unassigned pieces of a selection into a row of slots."""
     start = Place(data.box, data.start_slot)
-    done = await put_many(
-        session,
-        caller,
-        data,
-        start,
-        data.per_slot,
-        clock.now(),
-        settings.read_seconds,
-    )
-    return put_cards(done)
+    seconds = settings.read_seconds
+    return await put_many(session, caller, data, start, data.per_slot, clock.now(), seconds)
 
 
 @post("/shelves/move", status_code=200, responses=WRITES)
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
     """Move a card, or some of it, to another slot."""
-    origin = _place(data.origin)
-    target = _place(data.target)
-    return shelved_card(
-        await places.move(
-            session,
-            caller,
-            data.card_id,
-            origin,
-            target,
-            data.quantity,
-            clock.now(),
-        )
-    )
+    origin, target, now = _place(data.origin), _place(data.target), clock.now()
+    return await places.move(session, caller, data.card_id, origin, target, data.quantity, now)
 
 
 @post("/shelves/remove", status_code=200, responses=WRITES)
 async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
     """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
-    return shelved_card(
-        await places.remove(
-            session,
-            caller,
-            data.card_id,
-            _place(data),
-            data.quantity,
-            clock.now(),
-        )
-    )
+    place, now = _place(data), clock.now()
+    return await places.remove(session, caller, data.card_id, place, data.quantity, now)
 
 
 router = Router(

@@ -74,7 +74,7 @@ async def put_back(
     changed = await session.scalar(text(_OTHERWISE), values)
     if changed:
         places = "place has" if changed == 1 else "places have"
-        raise errors.ChangedSince(f"{changed} {places} other pieces by now")
+        raise errors.ChangedSince(f"{changed} {places} different copies now")
     # New places come last: the rows that are there already must not be counted twice.
     for statement in (_EMPTY, _REST, _NEW):
         await run(session, statement, values)

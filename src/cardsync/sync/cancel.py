@@ -4,30 +4,36 @@ recorded for the worker that writes.
 The worker finds it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
 died meanwhile, the next process that notices ends it: poll, heartbeat, the next cancel or upload,
 another worker. No worker resumes a cancelled import.
+
+Once the server has priced an upload the lock is gone, and an agent with a browser brings the prices
+to the marketplace. Its cycle can still be cancelled: it sees that before its next batch.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import text
+from sqlalchemy import Select, and_, exists, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.activity import Activity, note
+from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller, SellerState
 from cardsync.cards.exported import fingerprint
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
-from cardsync.sync.models import SyncCycle
+from cardsync.sync.models import AgentSeen, SyncCycle
 from cardsync.work.jobs import Work
 from cardsync.work.metrics import UPLOADS
+from cardsync.work.models import Upload
 
 # The seller's cancellation stops the runs of these holders: an import, and a pricing of the stored
 # cards, whether it follows an import or was requested.
 REPRICE = "reprice"
 _WORKERS = ("sync", REPRICE)
+# An agent gives up a cycle that is older.
+_AGENT_WORKS = timedelta(hours=24)
 
 
 def is_left(state: SellerState | SyncState, now: datetime) -> bool:
@@ -51,14 +57,69 @@ async def cancel_sync(
     # at once.
     working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
     if state.lock_kind is None and state.cancel_requested_at is None and not working:
-        raise errors.NoSyncInProgress
+        await _cancel_at_agent(session, caller, now)
+        return "cancelled"
     if state.cancel_requested_at is None:
-        note(session, caller, "sync.cancel_requested", "a cancel of the sync was requested", now)
+        note(session, caller, "sync.cancel_requested", "sync cancellation requested", now)
     if working:
         state.cancel_requested_at = state.cancel_requested_at or now
         return "cancelling"
     await end(session, state, now)
     return "cancelled"
+
+
+async def is_at_agent(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """Whether an agent is at work with a cycle whose upload is priced, and that is not cancelled."""
+    return await session.scalar(_at_agent(seller_id, now)) is not None
+
+
+async def is_cycle_cancelled(
+    session: AsyncSession, seller_id: int, sync_cycle_id: str | None
+) -> bool:
+    """Whether the seller cancelled the cycle of an agent."""
+    query = select(SyncCycle.status).where(
+        SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id
+    )
+    return await session.scalar(query) == "cancelled"
+
+
+async def _cancel_at_agent(session: AsyncSession, caller: Caller, now: datetime) -> None:
+    """Raises NoSyncInProgress."""
+    cycle = (await session.scalars(_at_agent(caller.seller_id, now))).first()
+    if cycle is None:
+        raise errors.NoSyncInProgress
+    cycle.status = "cancelled"
+    text_of_it = "the sync was canceled; the agent stops before its next batch of prices"
+    note(session, caller, "sync.cancelled", text_of_it, now)
+
+
+def _at_agent(seller_id: int, now: datetime) -> Select[SyncCycle]:
+    """Return the query for the cycle of the newest upload, if that is done and its agent, which
+    drives a browser, has not logged the cycle yet.
+    """
+    newest = select(func.max(Upload.id)).where(
+        Upload.seller_id == seller_id, Upload.stream == "inventory"
+    )
+    return (
+        select(SyncCycle)
+        .join(
+            Upload,
+            and_(
+                Upload.seller_id == SyncCycle.seller_id,
+                Upload.sync_cycle_id == SyncCycle.sync_cycle_id,
+            ),
+        )
+        .where(
+            Upload.seller_id == seller_id,
+            Upload.id == newest.scalar_subquery(),
+            Upload.state == "done",
+            Upload.received_at > now - _AGENT_WORKS,
+            SyncCycle.placeholder,
+            SyncCycle.status != "cancelled",
+            # A person who carries the files does not ask before each batch.
+            exists().where(AgentSeen.seller_id == seller_id, AgentSeen.your_turn.is_not(None)),
+        )
+    )
 
 
 async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
@@ -121,16 +182,8 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
         now,
     )
     sync_state.drop_cancelled_lock(state, now)
-    summary = f"sync cancelled, with {len(cancelled)} uploads that were not finished"
-    session.add(
-        Activity(
-            seller_id=state.seller_id,
-            actor="sync",
-            action="sync.cancelled",
-            summary=summary,
-            created_at=now,
-        )
-    )
+    summary = f"sync canceled, with {len(cancelled)} unfinished uploads"
+    note_by(session, state.seller_id, "sync", "sync.cancelled", summary, now)
 
 
 async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
@@ -147,16 +200,8 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
         {"seller": seller_id, "now": now},
     )
     if run_id is not None:
-        run_summary = f"pricing run {run_id} cancelled"
-        session.add(
-            Activity(
-                seller_id=seller_id,
-                actor="pricing",
-                action="pricing.cancelled",
-                summary=run_summary,
-                created_at=now,
-            )
-        )
+        summary = f"pricing run {run_id} canceled"
+        note_by(session, seller_id, "pricing", "pricing.cancelled", summary, now)
 
 
 async def _cancel_uploads(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from cardsync import clock
+from cardsync.clock import rfc3339_or_none
 from cardsync.sync.models import DebugScreenshot, SyncCycle
 
 
@@ -63,7 +63,7 @@ def cycle_body(row: SyncCycle, pictures: Sequence[DebugScreenshot]) -> Cycle:
             shot.id,
             shot.step_name,
             shot.page_url,
-            _moment(shot.captured_at),
+            rfc3339_or_none(shot.captured_at),
             clock.rfc3339(shot.received_at),
         )
         for shot in pictures
@@ -78,7 +78,3 @@ def cycle_body(row: SyncCycle, pictures: Sequence[DebugScreenshot]) -> Cycle:
         price_events=row.price_events,
         screenshots=shots,
     )
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None

@@ -46,7 +46,7 @@ async def request_sync(
     ):
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
-        note(session, caller, "sync.requested", f"sync of kind {kind}", now)
+        note(session, caller, "sync.requested", f"sync: {kind}", now)
     # Otherwise a request waits already, and a second one gets the same answer.
     if full_history:
         await _ask_for_history(session, caller, now)

@@ -81,7 +81,8 @@ class DebugScreenshot(Base):
 
 
 class AgentSeen(Base):
-    """Global: the time when a seller's agent last called.
+    """Global: the time when a seller's agent last called, and what it waits for its person for; an
+    empty `your_turn` is an agent that waits for nobody.
 
     One statement a second writes many sellers' rows.
     """
@@ -91,3 +92,6 @@ class AgentSeen(Base):
     last_seen_at: Mapped[datetime] = mapped_column(Moment)
     version: Mapped[str | None] = mapped_column(Text)
     platform: Mapped[str | None] = mapped_column(Text)
+    your_turn: Mapped[str | None] = mapped_column(Text)
+    your_turn_host: Mapped[str | None] = mapped_column(Text)
+    your_turn_since: Mapped[datetime | None] = mapped_column(Moment)

@@ -38,7 +38,7 @@ async def cycle(session: AsyncSession, caller: Caller, cycle_id: int) -> SyncCyc
     )
     row = (await session.scalars(query)).one_or_none()
     if row is None:
-        raise errors.NotFound(f"there is no cycle {cycle_id}")
+        raise errors.NotFound(f"there is no sync {cycle_id}")
     return row
 
 

@@ -5,6 +5,7 @@ Every agent polls it, so the steady state writes nothing.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -14,7 +15,7 @@ from litestar.params import Parameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_ANYBODY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
@@ -33,7 +34,8 @@ from cardsync.sync.cycle_logs import CycleLog, record_cycle
 from cardsync.sync.cycles_shown import Cycle, Cycles, cycle_body
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.sync.heartbeat import heartbeat as beat
-from cardsync.sync.last_seen import LastSeen
+from cardsync.sync.last_seen import LastSeen, Noted
+from cardsync.sync.persons_turn import TurnKind
 from cardsync.sync.poll import answer_poll
 from cardsync.sync.shown import (
     Cancelled,
@@ -62,8 +64,22 @@ from cardsync.web.request import (
 
 
 class HeartbeatBody(msgspec.Struct):
+    """`your_turn` is what the agent waits for its person for, null if it waits for nobody; an agent
+    that drives no browser leaves it out. `your_turn_host` is the host of the page that asks.
+    """
+
     version: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    your_turn: TurnKind | msgspec.UnsetType | None = msgspec.UNSET
+    your_turn_host: (
+        Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[A-Za-z0-9.\[\]:-]+$")] | None
+    ) = None
+
+    def noted(self, now: datetime) -> Noted:
+        if self.your_turn is msgspec.UNSET:
+            return Noted(now, self.version, self.platform)
+        host = self.your_turn_host if self.your_turn else None
+        return Noted(now, self.version, self.platform, self.your_turn or "", host or "")
 
 
 # The installation that sends the request, where the seller may have several.
@@ -92,7 +108,7 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
     settings: Settings = state.settings
     now = clock.now()
     body = data or HeartbeatBody()
-    state.last_seen.note(caller.seller_id, now, body.version, body.platform)
+    state.last_seen.note(caller.seller_id, body.noted(now))
     alive = await beat(database, caller, now, settings)
     lines = [
         ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.account.product_lines
@@ -246,8 +262,7 @@ async def debug_cycle(
 
 @get(
     "/sync/cycles",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_cycles(
@@ -267,8 +282,7 @@ async def list_cycles(
 
 @get(
     "/sync/cycles/{cycle_id:int}",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_cycle(caller: Caller, session: AsyncSession, cycle_id: int) -> Cycle:

@@ -65,7 +65,7 @@ def check_png(data: bytes) -> None:
     kind = b""
     while at < len(data):
         if kind == b"IEND":
-            raise BadScreenshot("something follows its end")
+            raise BadScreenshot("there is extra data after its end")
         first = not kind
         kind, content = _chunk(view, at)
         if first != (kind == b"IHDR"):
@@ -87,9 +87,9 @@ def _chunk(view: memoryview, at: int) -> tuple[bytes, memoryview]:
     if len(crc) != 4:
         raise BadScreenshot(f"it ends within the chunk at byte {at}")
     if zlib.crc32(view[at + 4 : at + 8 + length]) != int.from_bytes(crc):
-        raise BadScreenshot(f"the CRC of the chunk at byte {at} does not fit")
+        raise BadScreenshot(f"the CRC of the chunk at byte {at} does not match")
     if not (name := bytes(kind)).isalpha():
-        raise BadScreenshot(f"the chunk at byte {at} has no proper name")
+        raise BadScreenshot(f"the chunk at byte {at} has an invalid name")
     return name, content
 
 
@@ -99,6 +99,6 @@ def _check_header(content: memoryview) -> None:
     width, height, depth, colour, compression, filtering, interlace = _IHDR.unpack(content)
     side = limits.SCREENSHOT_SIDE
     if not (1 <= width <= side and 1 <= height <= side):
-        raise BadScreenshot(f"it is {width} x {height}, at most {side} x {side} is taken")
+        raise BadScreenshot(f"it is {width} x {height}; at most {side} x {side} is allowed")
     if depth not in _DEPTHS.get(colour, ()) or compression or filtering or interlace > 1:
         raise BadScreenshot("its IHDR is not one of a PNG")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from cardsync import clock
+from cardsync.clock import rfc3339_or_none
 from cardsync.releases.update import Update
 from cardsync.sync.decision import SyncDecision
 from cardsync.sync.planner import Plan
@@ -62,10 +62,6 @@ class UploadApproval(msgspec.Struct):
     upload_approved: bool
 
 
-def _rfc3339(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None
-
-
 def status_body(
     status: SyncStatus,
     last_sync_at: datetime | None,
@@ -73,8 +69,8 @@ def status_body(
 ) -> Status:
     return Status(
         sync_in_progress=status.in_progress,
-        last_sync_at=_rfc3339(last_sync_at),
-        agent_last_seen_at=_rfc3339(last_seen_at),
+        last_sync_at=rfc3339_or_none(last_sync_at),
+        agent_last_seen_at=rfc3339_or_none(last_seen_at),
         sync_mode=status.sync_mode,
         phase=status.phase,
         phase_progress=PhaseProgress(*status.progress) if status.progress else None,

@@ -16,6 +16,8 @@ from cardsync.access.caller import Caller
 from cardsync.settings import Settings
 from cardsync.sync.last_seen import LastSeen
 from cardsync.today import work_list
+from cardsync.today.listed_value import DAYS_MOST, read_listed_value
+from cardsync.today.movers import read_movers
 from cardsync.today.shown import ListedValueBody, MoversBody, TodayBody
 from cardsync.web.request import BEHIND_A_KEY, READ_BY_OWNERS, problems, reading
 
@@ -30,9 +32,9 @@ async def today(
     settings: Settings,
 ) -> TodayBody:
     """Show what waits for somebody: each condition with its next step, by urgency; the state of the
-    sync; sales, listed value, the last run, open orders by shipping, and feedback. Staff get the
-    conditions whose next step they may take; sales and listed value only if the account lets them
-    see revenue.
+    sync; sales, orders to ship, listed value, the last run, orders to pull by shipping, and
+    feedback. Staff get the conditions whose next step they may take; sales and listed value only if
+    the account lets them see revenue.
     """
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
@@ -45,7 +47,7 @@ async def listed_value(
     caller: Caller,
     days: Annotated[
         int,
-        Parameter(required=False, description=f"1 to {work_list.DAYS_MOST}, today included"),
+        Parameter(required=False, description=f"1 to {DAYS_MOST}, today included"),
     ] = 90,
 ) -> ListedValueBody:
     """Show what the stock was listed for on each day on which it was seen, oldest first, as the
@@ -53,7 +55,7 @@ async def listed_value(
     revenue.
     """
     async with reading(request) as reads:
-        return await work_list.listed_value(reads, caller, days, clock.now())
+        return await read_listed_value(reads, caller, days, clock.now())
 
 
 @get("/movers", responses=READING)
@@ -66,7 +68,7 @@ async def movers(
     of each direction at most.
     """
     async with reading(request) as reads:
-        return await work_list.movers(reads, caller, days)
+        return await read_movers(reads, caller, days)
 
 
 router = Router(path="", route_handlers=[today, listed_value, movers], tags=["today"])

@@ -1,21 +1,19 @@
-"""The JSON structs of Today, and the functions that fill them. Pure."""
+"""The JSON structs of Today, and the function that fills a condition. Pure."""
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cardsync import clock
+from cardsync.clock import rfc3339_or_none
 from cardsync.money import dollars, to_units
 from cardsync.sync.cooldown import Meets
 from cardsync.sync.shown import PhaseProgress
-from cardsync.today.conditions import Condition, Severity
-from cardsync.today.listed_value import Day
-from cardsync.today.queries import Listed, Mover, Moves, Sales, Sold
+from cardsync.today.shop_facts import Condition, Severity
 
 
 class NextStep(msgspec.Struct):
@@ -28,7 +26,7 @@ class NextStep(msgspec.Struct):
 class ConditionBody(msgspec.Struct):
     """`since` is null where the beginning is not known, `money` where nothing is at stake and for
     staff who may not see revenue, `deadline` where there is none. `subject` is the id of the one
-    upload, run or plan that it is about.
+    upload, run or plan that it is about. `sentence` is the title with its detail.
     """
 
     kind: str
@@ -38,6 +36,8 @@ class ConditionBody(msgspec.Struct):
     deadline: str | None
     count: int
     subject: int | None
+    title: str
+    detail: str
     sentence: str
     next_step: NextStep
 
@@ -66,9 +66,16 @@ class SoldBody(msgspec.Struct):
     gross: str
 
 
+class SoldDay(msgspec.Struct):
+    day: date
+    orders: int
+    gross: str
+
+
 class SalesBody(msgspec.Struct):
     """Orders that are not cancelled, by the marketplace's days, before refunds and fees.
-    `month_before` is of the same days of the month before, `before_from` to `before_to`.
+    `month_before` is of the same days of the month before, `before_from` to `before_to`. `days` are
+    the last thirty, from the first one with an order.
     """
 
     day: date
@@ -77,6 +84,7 @@ class SalesBody(msgspec.Struct):
     before_from: date
     before_to: date
     month_before: SoldBody
+    days: list[SoldDay]
 
 
 class ListedNow(msgspec.Struct):
@@ -95,6 +103,18 @@ class RunMoves(msgspec.Struct):
     rises_value: str
     falls: int
     falls_value: str
+
+
+class ToShip(msgspec.Struct):
+    """Orders that are still to be shipped: those that wait to be pulled, and those of the open pull.
+    `money` is null for staff who may not see revenue.
+    """
+
+    orders: int
+    to_pull: int
+    in_pull: int
+    pull_id: int | None
+    money: str | None
 
 
 class ShippingCount(msgspec.Struct):
@@ -125,6 +145,7 @@ class TodayBody(msgspec.Struct, kw_only=True):
     sales: SalesBody | UnsetType = UNSET
     listed: ListedNow | UnsetType | None = UNSET
     last_run: RunMoves | None
+    to_ship: ToShip
     shipping: list[ShippingCount]
     feedback: FeedbackBody
 
@@ -169,10 +190,6 @@ class MoversBody(msgspec.Struct):
     falls: list[MoverBody]
 
 
-def moment(at: datetime | None) -> str | None:
-    return clock.rfc3339(at) if at else None
-
-
 def amount(value: Decimal) -> str:
     return dollars(to_units(value))
 
@@ -181,85 +198,13 @@ def condition_body(one: Condition, money: Decimal | None) -> ConditionBody:
     return ConditionBody(
         one.kind,
         one.severity,
-        moment(one.since),
+        rfc3339_or_none(one.since),
         None if money is None else amount(money),
-        moment(one.deadline),
+        rfc3339_or_none(one.deadline),
         one.count,
         one.subject,
+        one.title,
+        one.detail,
         one.sentence,
         NextStep(one.label, one.path),
     )
-
-
-def _sold(sold: Sold) -> SoldBody:
-    return SoldBody(sold.orders, amount(sold.gross))
-
-
-def sales_body(sales: Sales) -> SalesBody:
-    return SalesBody(
-        sales.day,
-        _sold(sales.today),
-        _sold(sales.month),
-        sales.before_from,
-        sales.before_to,
-        _sold(sales.before),
-    )
-
-
-def listed_body(listed: Listed) -> ListedNow:
-    return ListedNow(
-        listed.cards,
-        listed.copies,
-        amount(listed.listed),
-        amount(listed.market),
-        clock.rfc3339(listed.seen_at),
-    )
-
-
-def moves_body(moves: Moves) -> RunMoves:
-    return RunMoves(
-        moves.run_id,
-        moves.rises,
-        amount(moves.rises_value),
-        moves.falls,
-        amount(moves.falls_value),
-    )
-
-
-def feedback_body(ratings: list[tuple[int, int]]) -> FeedbackBody:
-    count = sum(number for _, number in ratings)
-    total = sum(rating * number for rating, number in ratings)
-    return FeedbackBody(
-        count,
-        round(total / count, 2) if count else None,
-        [RatingCount(rating, number) for rating, number in ratings],
-    )
-
-
-def listed_days(days: list[Day]) -> ListedValueBody:
-    return ListedValueBody(
-        [
-            ListedDay(
-                one.day,
-                one.cards,
-                one.copies,
-                amount(one.listed),
-                amount(one.market),
-                [LineValue(line, amount(value)) for line, value in one.lines.items()],
-            )
-            for one in days
-        ]
-    )
-
-
-def movers_body(days: Literal[7, 30], found_at: datetime | None, cards: list[Mover]) -> MoversBody:
-    return MoversBody(
-        days,
-        moment(found_at),
-        [_mover(card) for card in cards if card.after > card.before],
-        [_mover(card) for card in cards if card.after < card.before],
-    )
-
-
-def _mover(card: Mover) -> MoverBody:
-    return MoverBody(*card[:8], dollars(card.before), dollars(card.after))

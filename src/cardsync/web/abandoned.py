@@ -26,7 +26,7 @@ async def while_there(
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise errors.BadRequest("the caller left before the answer was there")
+            raise errors.BadRequest("the caller left before the answer was ready")
         return await working
     finally:
         for task in (working, leaving):

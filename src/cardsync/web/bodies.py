@@ -69,7 +69,9 @@ def plain(body: bytes, cap: int) -> bytes:
         try:
             return inflate(body, cap)
         except BadGzip as e:
-            raise InvalidGzip(f"the body begins as gzip but is not a whole gzip file: {e}") from e
+            raise InvalidGzip(
+                f"the body starts as gzip but is not a complete gzip file: {e}"
+            ) from e
     return body
 
 
@@ -120,7 +122,7 @@ def _read(reader: igzip.IGzipFile, buffer: memoryview) -> int:
     try:
         return reader.readinto(buffer)
     except EOFError:
-        raise BadGzip("it ends too early, or something else follows it") from None
+        raise BadGzip("it ends too early, or extra data follows it") from None
     except (gzip.BadGzipFile, _ISAL_ERROR) as e:
         raise BadGzip(str(e)) from e
 

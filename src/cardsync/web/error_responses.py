@@ -38,15 +38,17 @@ AnyRequest = Request[Any, Any, Any]
 
 CODES = {404: "not_found", 422: "unprocessable_content"}
 TITLES = {
-    404: "There is no such page",
+    404: "Page not found",
     422: "This request cannot be processed",
-    500: "Something went wrong on our side",
+    500: "Something went wrong on our end",
 }
 
-TOO_LONG = "This takes longer than one answer may; ask for less (a window of dates, a longer search), or try again"
+TOO_LONG = (
+    "This takes too long to answer; ask for less (a date range, a longer search), or try again"
+)
 ADVICE = {
     404: "Check the address, or go back and try another way.",
-    500: "It has been noted. Trying again in a moment may help.",
+    500: "The problem was logged. Try again in a moment.",
 }
 
 
@@ -157,11 +159,11 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
             errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=headers),
         )
     if isinstance(exc, NotFoundException):
-        return internal_error(request, 404, "There is no such address")
+        return internal_error(request, 404, "Address not found")
     if exc.status_code == 413:
         return problem(request, errors.PayloadTooLarge())
     if isinstance(exc, ClientException):
-        return problem(request, errors.BadRequest(exc.detail or "the request cannot be read"))
+        return problem(request, errors.BadRequest(exc.detail or "the request could not be read"))
     return unforeseen(request, exc)
 
 
@@ -194,7 +196,7 @@ def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
 
 def unforeseen(request: AnyRequest, exc: Exception) -> Response[Any]:
     log.exception("request_crashed", exc_info=exc, request_id=request_id_of(request.scope))
-    return internal_error(request, 500, "Something went wrong on our side")
+    return internal_error(request, 500, "Something went wrong on our end")
 
 
 HANDLERS: dict[type[Exception] | int, Any] = {

@@ -19,7 +19,7 @@ from cardsync.web.request import need_storable
 AnyRequest = Request[Any, Any, Any]
 HEADINGS = {
     403: "Not allowed",
-    404: "This link is not good any more",
+    404: "This link is no longer valid",
     429: "Too many attempts",
     503: "One moment, please",
 }
@@ -41,7 +41,7 @@ def refused(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     """Answer a refusal that a page's own form does not show beside its fields."""
     if isinstance(exc, errors.Unauthorized):
         return go("/sign-in")
-    heading = HEADINGS.get(exc.status, "This did not work")
+    heading = HEADINGS.get(exc.status, "That did not work")
     return page("message.html", exc.status, exc.headers, heading=heading, message=sentence(exc))
 
 
@@ -65,7 +65,7 @@ async def fields_of(request: AnyRequest, most: int) -> dict[str, list[str]]:
             max_num_fields=most,
         )
     except ValueError as e:
-        raise errors.BadRequest("the form cannot be read") from e
+        raise errors.BadRequest("the form could not be read") from e
     for name, values in fields.items():
         for value in values:
             need_storable(value, name)

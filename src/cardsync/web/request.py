@@ -80,14 +80,16 @@ def need_storable(value: Any, field: str = "") -> None:
     """Refuse a text with a NUL in a body, by the place where it is. Raises InvalidPayload."""
     match value:
         case str() if "\0" in value:
-            raise errors.InvalidPayload(f"{field or 'body'}: has the character NUL")
+            raise errors.InvalidPayload(f"{field or 'body'}: contains a NUL character")
         case list():
             for place, item in enumerate(value):
                 need_storable(item, f"{field}[{place}]")
         case dict():
             for name, item in value.items():
                 if "\0" in name:
-                    raise errors.InvalidPayload(f"{field or 'body'}: a name has the character NUL")
+                    raise errors.InvalidPayload(
+                        f"{field or 'body'}: a name contains a NUL character"
+                    )
                 need_storable(item, f"{field}.{name}" if field else name)
 
 
@@ -110,7 +112,7 @@ class ApiRequest(Request[Any, Any, State]):
             try:
                 body = await asyncio.to_thread(bodies.inflate, body, limits.BODY_INFLATED_BYTES)
             except bodies.BadGzip as e:
-                raise errors.BadRequest(f"the body is not whole gzip: {e}") from e
+                raise errors.BadRequest(f"the body is not complete gzip: {e}") from e
         try:
             value = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
@@ -206,7 +208,7 @@ def _shape(kind: type[errors.Problem]) -> type[msgspec.Struct]:
 
 def _names_it(kind: type[errors.Problem]) -> str:
     if issubclass(kind, errors.WithFigures):
-        return "with figures "
+        return "with digits "
     return "status " if issubclass(kind, errors.WithStatus) else ""
 
 

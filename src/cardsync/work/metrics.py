@@ -7,7 +7,7 @@ from prometheus_client import Counter, Histogram
 from cardsync.work import metric_files
 
 metric_files.reserve()
-UPLOADS = Counter("cardsync_uploads_finished_total", "Uploads worked off", ["state"])
+UPLOADS = Counter("cardsync_uploads_finished_total", "Uploads processed", ["state"])
 
 
 UPLOAD_SECONDS = Histogram(

@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 
 _WHY = {
-    Kind.AWAY: "the database or the object store did not answer",
+    Kind.AWAY: "the database or the object store did not respond",
     Kind.NO_ROOM: "there was no room to store the result",
     Kind.FORBIDDEN: "the server was not allowed to read or store what it needed",
     Kind.MISSING: "the uploaded file is no longer in the object store",

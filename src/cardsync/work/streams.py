@@ -8,10 +8,10 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
@@ -124,7 +124,9 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
                              AND state IN ('queued', 'processing')) AS own,
                        count(*) FILTER (WHERE seller_id <> :seller) AS others, min(due_at) AS oldest
                   FROM work_due
-                 WHERE stream <> 'screenshots' AND due_at <= :now
+                 WHERE stream NOT IN ('screenshots', 'pictures', 'picture_files', 'notices', 'mail',
+                                      'webhooks')
+                     AND due_at <= :now
                      AND (rests_until IS NULL OR rests_until <= :now)
             """),
             {
@@ -149,6 +151,29 @@ async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | 
                 WorkDue.due_at == due.at,
             )
         )
+
+
+async def hold_mark(session: AsyncSession, seller_id: int, stream: str) -> datetime | None:
+    """Return when a stream is due that has no piece but its mark, and keep others from changing the
+    mark until this transaction ends: what they add comes after this one has looked for it.
+    """
+    own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
+    return await session.scalar(select(WorkDue.due_at).where(own).with_for_update())
+
+
+async def leave_mark(
+    session: AsyncSession, seller_id: int, stream: str, until: datetime | None
+) -> None:
+    """Leave a held mark at the time of the next work, or remove it where there is none."""
+    own = (WorkDue.seller_id == seller_id) & (WorkDue.stream == stream)
+    if until is None:
+        await session.execute(delete(WorkDue).where(own))
+        return
+    begins_anew: dict[str, Any] = {
+        "attempts": 0, "failures": 0, "put_back_id": None, "put_back_times": 0,
+        "put_back_since": None, "rests_until": None,
+    }  # fmt: skip
+    await session.execute(update(WorkDue).where(own).values(due_at=until, **begins_anew))
 
 
 def setback(

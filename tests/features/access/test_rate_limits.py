@@ -99,6 +99,7 @@ async def test_every_answer_tells_the_policy_and_what_is_left(a_seller, a_servic
             assert 90 <= item(answer.headers["RateLimit"], "general")["r"] < 100
 
 
+@pytest.mark.soak
 async def test_over_the_limit_it_is_429_with_an_integer_retry_after(a_seller, a_service):
     async with a_service(general=f"{SLOW}:3") as service:
         seller = through(await a_seller(), service)
@@ -117,6 +118,7 @@ async def test_over_the_limit_it_is_429_with_an_integer_retry_after(a_seller, a_
         assert "X-Request-Id" in answer.headers
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_service):
     async with a_service(general="60/min:2") as service:
@@ -127,6 +129,7 @@ async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_ser
         assert (await seller.post(HEARTBEAT)).status_code == 200
 
 
+@pytest.mark.soak
 async def test_all_that_was_admitted_is_told_before_a_refusal_says_how_long_to_wait(
     a_seller, a_service
 ):
@@ -146,6 +149,7 @@ async def test_a_flood_of_one_key_leaves_the_others_alone(a_seller, a_service):
         assert (answer.status_code, item(answer.headers["RateLimit"], "general")["r"]) == (200, 9)
 
 
+@pytest.mark.soak
 async def test_two_keys_of_a_seller_have_a_limit_each(a_seller, a_service):
     async with a_service(general=f"{SLOW}:2") as service:
         seller = through(await a_seller(), service)
@@ -156,6 +160,7 @@ async def test_two_keys_of_a_seller_have_a_limit_each(a_seller, a_service):
         assert await statuses(other, 3) == [200, 200, 429]
 
 
+@pytest.mark.soak
 async def test_both_routes_of_discovery_share_one_group(a_service, a_seller):
     async with a_service(general=f"{SLOW}:20", discovery=f"{SLOW}:2") as limited:
         seller = through(await a_seller(), limited)
@@ -194,7 +199,7 @@ async def test_a_narrower_group_binds_beside_the_general_one(a_seller, a_service
 async def test_a_limit_of_0_is_none(a_seller, a_service):
     async with a_service(general="0", anonymous="0") as service:
         seller = through(await a_seller(), service)
-        answers = await asyncio.gather(*(seller.post(HEARTBEAT) for _ in range(150)))
+        answers = await asyncio.gather(*(seller.post(HEARTBEAT) for _ in range(40)))
         assert {answer.status_code for answer in answers} == {200}
         assert not any(
             "RateLimit" in answer.headers or "RateLimit-Policy" in answer.headers
@@ -204,6 +209,7 @@ async def test_a_limit_of_0_is_none(a_seller, a_service):
         assert (answer.status_code, "RateLimit" in answer.headers) == (401, False)
 
 
+@pytest.mark.soak
 async def test_health_and_unknown_addresses_carry_no_limits(a_service):
     async with a_service(anonymous=f"{SLOW}:1") as service, service.client() as http:
         for path, status in (("/healthz", 200), ("/readyz", 200), ("/nothing", 404)):
@@ -248,6 +254,7 @@ async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_one
         assert {answer.status_code for answer in valid} == {200}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
     async with (
@@ -261,6 +268,7 @@ async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
         assert [answer.status_code for answer in answers] == [401, 401, 429]
 
 
+@pytest.mark.soak
 async def test_what_nobody_trusted_forwarded_counts_for_nothing(a_service):
     async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="10.0.0.0/8") as service:
         transport = httpx.ASGITransport(app=service.app, client=("192.0.2.77", 4711))
@@ -287,6 +295,7 @@ async def test_a_revoked_key_is_401_and_spends_of_its_address(a_seller, a_servic
         assert answers[0].headers["RateLimit-Policy"] == '"anonymous";q=1;w=60'
 
 
+@pytest.mark.soak
 async def test_a_suspended_account_is_403_within_the_limits_of_its_key(a_seller, a_service):
     async with a_service(general=f"{SLOW}:2") as service:
         seller = through(await a_seller(), service)
@@ -308,7 +317,6 @@ async def test_public_downloads_and_forged_upload_addresses_are_limited_by_addre
                 await http.get("/downloads/agent/1.0/linux/amd64/cardsync.whl") for _ in range(3)
             ]
         assert [answer.status_code for answer in got] == [404, 404, 429]
-    async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.1") as service:
         async with service.client(**{"X-Forwarded-For": "198.51.100.24"}) as http:
             put = [
                 await http.put("/objects/uploads/1/x?expires=1&signature=no", content=b"x")
@@ -317,6 +325,7 @@ async def test_public_downloads_and_forged_upload_addresses_are_limited_by_addre
         assert [answer.status_code for answer in put] == [403, 403, 429]
 
 
+@pytest.mark.soak
 async def test_a_key_revoked_in_the_middle_of_its_flood_is_soon_401(a_seller, a_service):
     async with a_service(general=f"{SLOW}:1") as service:
         seller = through(await a_seller(), service)
@@ -361,24 +370,25 @@ async def test_sign_ins_are_limited_by_address_and_account(a_service):
 async def test_several_processes_share_a_limit(a_seller, a_service):
     async with AsyncExitStack() as stack:
         services = [
-            await stack.enter_async_context(a_service(general=f"{SLOW}:40")) for _ in range(4)
+            await stack.enter_async_context(a_service(general=f"{SLOW}:24")) for _ in range(3)
         ]
         seller = await a_seller()
         doors = [through(seller, service) for service in services]
         given = []
-        for _ in range(60):
+        for _ in range(14):
             given += [(await door.post(HEARTBEAT)).status_code for door in doors]
         # Each may have left a part of its own unsaid; all of it stands in the table afterwards,
         # and every process knows.
         admitted = given.count(200)
-        assert 40 <= admitted <= 40 + 3 * (40 // 8)
+        assert 24 <= admitted <= 24 + 2 * (24 // 8)
         await asyncio.gather(
             *(service.app.state.rate_limits.buckets.flush() for service in services)
         )
         assert admitted - 2 <= await minutes_ahead(seller) <= admitted + 0.1
-        assert [await statuses(door, 1) for door in doors] == [[429]] * 4
+        assert [await statuses(door, 1) for door in doors] == [[429]] * 3
 
 
+@pytest.mark.soak
 async def test_a_process_that_comes_later_knows_what_was_spent(a_seller, a_service):
     seller = await a_seller()
     async with a_service(general=f"{SLOW}:16") as service:
@@ -388,6 +398,7 @@ async def test_a_process_that_comes_later_knows_what_was_spent(a_seller, a_servi
         assert given.count(200) <= 2
 
 
+@pytest.mark.soak
 async def test_nothing_more_is_admitted_while_a_report_is_on_its_way(a_seller, a_service, service):
     seller = await a_seller()
     async with a_service(general=f"{SLOW}:16") as first:
@@ -407,6 +418,7 @@ async def test_nothing_more_is_admitted_while_a_report_is_on_its_way(a_seller, a
         assert given.count(200) <= 2
 
 
+@pytest.mark.soak
 async def test_an_ordinary_agent_adds_no_statement_to_its_requests(a_seller, a_service):
     async with a_service(general="300/min:100") as service:
         door = through(await a_seller(), service)

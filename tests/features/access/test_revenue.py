@@ -233,7 +233,7 @@ async def test_staff_find_no_revenue_behind_any_door_until_the_account_lets_them
     of_owner, of_staff = await walk(owner, ids), await walk(staff, ids)
     assert not [address for address, (status, _) in of_owner.items() if status >= 500]
     assert set().union(*where(of_owner, sums).values()) == sums
-    pages = {"/today", "/sales", "/customers", "/returns", "/shelves", f"/customers/{ids['key']}"}
+    pages = {"/today", "/sales", "/customers", "/returns", "/counts", f"/customers/{ids['key']}"}
     assert pages <= where(of_owner, sums).keys()
     assert where(of_staff, sums) == {}
     # They saw all else: what an owner gets is refused, or answered without the figures.

@@ -271,7 +271,7 @@ async def test_a_request_that_finds_no_slot_is_told_to_come_again(a_seller, quie
         answer = await shop.seller.get("/api/pricing/rules")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert answer.json()["error"] == (
-        "other requests of this account are running already; try again in a few seconds"
+        "other requests from this account are running; try again in a few seconds"
     )
     assert (await shop.seller.get("/api/pricing/rules")).status_code == 200
 

@@ -307,6 +307,7 @@ async def test_its_rows_are_rejected_and_its_cards_are_not_taken_for_gone(a_sell
     assert await exported(seller) == (None, 1)
 
 
+@pytest.mark.soak
 async def test_switched_on_again_its_cards_are_priced_anew(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -324,6 +325,7 @@ async def test_switched_on_again_its_cards_are_priced_anew(a_seller):
     assert next(line["name"] for line in told["product_lines"] if line["enabled"]) == "yugioh"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     seller = await a_seller(lines=["magic"])
@@ -343,6 +345,7 @@ async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     assert answer.status_code == 422, answer.text
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_the_file_of_a_rollback_leaves_out_what_is_switched_off(a_seller):
     seller = await a_seller()

@@ -158,7 +158,7 @@ def test_an_address_is_taken_once(create, run):
     said = refused(
         run("seller", "create", "--name", "B", "--email", made["email"].upper(), "--json")
     )
-    assert "is taken" in said
+    assert "belongs to another member" in said
 
 
 def test_an_unknown_product_line_is_named(run):
@@ -231,7 +231,7 @@ def test_an_empty_value_takes_a_setting_back(any_seller, run, result, pair):
 )  # fmt: skip
 def test_a_bad_value_is_refused_in_one_sentence_that_names_the_key(any_seller, run, pair):
     said = refused(run("seller", "set", any_seller, pair))
-    assert re.match(rf"Error: {pair.partition('=')[0]} takes ", said)
+    assert re.match(rf"Error: {pair.partition('=')[0]} must be ", said)
 
 
 @pytest.mark.parametrize(
@@ -467,7 +467,7 @@ def test_what_a_member_command_refuses_is_one_sentence(create, result, run):
     [owner] = result("member", "list", seller["seller_id"])["members"]
     add = ("member", "add", seller["seller_id"], "--role", "staff", "--email")
     assert "not an email address" in refused(run(*add, "bea"))
-    assert "is taken" in refused(run(*add, seller["email"]))
+    assert "has already joined" in refused(run(*add, seller["email"]))
     assert "there is no seller" in refused(
         run("member", "add", 999999, "--role", "staff", "--email", "a@example.invalid")
     )

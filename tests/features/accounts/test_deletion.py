@@ -14,7 +14,7 @@ from builders import a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.accounts import deletion
 from cardsync.database.urls import libpq_url
-from cardsync.processes import removal
+from cardsync.processes import retention
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 
 PATH = "/api/account/deletion"
@@ -66,7 +66,7 @@ async def test_it_ends_sessions_and_keys_at_once_and_can_be_taken_back(a_seller)
     http = seller.service.client()
     staff = {"email": f"bea-{seller.email}", "password": A_PASSWORD}
     refused = await http.post("/api/session", json=staff)
-    assert (refused.status_code, "about to be deleted" in refused.text) == (403, True)
+    assert (refused.status_code, "scheduled for deletion" in refused.text) == (403, True)
     back = await signed_in(seller)
     assert (await back.get(PATH)).json() == asked
     assert (await back.send("DELETE", PATH)).json()["deletes_at"] is None
@@ -77,7 +77,7 @@ async def test_it_ends_sessions_and_keys_at_once_and_can_be_taken_back(a_seller)
 async def test_the_form_needs_the_address_and_leads_to_the_way_back(a_seller):
     seller = await a_seller()
     owner = await signed_in(seller)
-    assert "Delete the account" in (await owner.get("/settings/data")).text
+    assert "Delete account" in (await owner.get("/settings/data")).text
     wrong = await owner.form("/settings/data/delete", confirm="delete")
     assert (wrong.status_code, "Type your own" in wrong.text) == (422, False)
     assert "type your own email address" in wrong.text
@@ -89,7 +89,7 @@ async def test_the_form_needs_the_address_and_leads_to_the_way_back(a_seller):
     assert (await http.post("/sign-in", data=who)).headers["location"] == "/settings/data"
     assert (await http.get("/sign-in?next=/cards")).headers["location"] == "/settings/data"
     back = await signed_in(seller)
-    assert "Keep the account" in (await back.get("/settings/data")).text
+    assert "Keep account" in (await back.get("/settings/data")).text
     kept = await back.form("/settings/data/keep")
     assert kept.headers["location"].startswith("/settings/data?done=")
 
@@ -187,4 +187,4 @@ async def test_taking_back_and_removing_at_once_does_one_of_both(
 def test_the_sweep_knows_the_task():
     from cardsync.processes.worker import STREAMS
 
-    assert STREAMS[deletion.STREAM] is removal.remove_account
+    assert STREAMS[deletion.STREAM] is retention.remove_account

@@ -48,7 +48,7 @@ async def test_a_link_is_good_once(a_seller):
     seller = await a_seller()
     _, token = await invited(seller, f"bea-{seller.email}")
     await accept(seller.service, token, name="Bea", password=A_PASSWORD)
-    answer, _ = await accept(seller.service, token, name="Eve", password="another one")
+    answer, _ = await accept(seller.service, token, name="Eve", password="someone else")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert "ask for a new one" in answer.json()["error"]
 
@@ -111,10 +111,10 @@ async def test_two_who_invite_the_same_person_at_once_invite_one_person(a_seller
 async def test_an_address_belongs_to_one_member_of_one_seller(a_seller):
     mine, theirs = await a_seller(), await a_seller()
     for taken in (mine.email, theirs.email.upper()):
-        with pytest.raises(MemberError, match="is taken"):
+        with pytest.raises(MemberError, match=r"belongs to|has already joined"):
             await invited(mine, taken)
     await invited(theirs, f"bea-{theirs.email}")
-    with pytest.raises(MemberError, match="is taken"):
+    with pytest.raises(MemberError, match=r"belongs to|has already joined"):
         await invited(mine, f"bea-{theirs.email}")
 
 

@@ -46,8 +46,10 @@ class Elements(HTMLParser):
 def elements(answer) -> Elements:
     assert answer.headers["Content-Type"].startswith("text/html")
     found = Elements(answer.text)
-    inputs = [field for field in found.all("input") if field.get("type") != "hidden"]
-    assert {field["id"] for field in inputs} == {label["for"] for label in found.all("label")}
+    # The choices of theme and density are within their labels.
+    inputs = [one for one in found.all("input") if one.get("type") not in ("hidden", "radio")]
+    labels = [label for label in found.all("label") if "for" in label]
+    assert {field["id"] for field in inputs} == {label["for"] for label in labels}
     assert len(found.all("h1")) == len(found.all("main")) == 1
     ids = [attrs["id"] for _, attrs in found.found if "id" in attrs]
     assert len(set(ids)) == len(ids)
@@ -289,13 +291,14 @@ async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_selle
     locked_down(page)
     assert "You have <strong>1</strong> credit." in page.text
     assert len(elements(page).all("tr")) == 3
-    assert page.text.index("A wait skipped") < page.text.index(
+    assert page.text.index("Wait skipped") < page.text.index(
         "Credits given: <bdi>a &lt;b&gt;welcome&lt;/b&gt;</bdi>"
     )
     assert "not yours" not in page.text
     assert '<a href="/account/credits">' in (await browser.get("/account")).text
 
 
+@pytest.mark.soak
 async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
     seller = await a_seller()
     for _ in range(201):
@@ -305,10 +308,11 @@ async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
     assert "These are the newest 200." in page.text
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("top_up", "shown"),
     [
-        ("", "<p>Whoever runs this service gives out credits.</p>"),
+        ("", "<p>The operator of this service gives out credits.</p>"),
         ("Write to Bea & say <how many>.", "<p>Write to Bea &amp; say &lt;how many&gt;.</p>"),
         (
             "https://pay.example/?a=1&b=2",

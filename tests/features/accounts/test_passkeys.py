@@ -161,7 +161,7 @@ async def test_the_page_names_them_and_removes_them_by_a_form(a_seller):
     browser = await joined(seller, f"staff-{seller.email}")
     local = {"Host": "localhost:8000"}
     page = await browser.get("/settings/sign-in", headers=local)
-    assert "You have no passkey yet" in page.text
+    assert "No passkeys yet" in page.text
     assert "data-passkey" in page.text
     made = (await Device().register(browser, HOSTILE)).json()["id"]
     page = await browser.get("/settings/sign-in", headers=local)
@@ -173,7 +173,7 @@ async def test_the_page_names_them_and_removes_them_by_a_form(a_seller):
     assert (await browser.http.post(path, data=token)).status_code == 303
     assert (await browser.get("/api/passkeys")).json() == {"passkeys": []}
     numbers = await browser.get("/settings/sign-in", headers={"Host": "127.0.0.1:8000"})
-    assert ("not by an address in numbers" in numbers.text, "data-passkey" in numbers.text) == (
+    assert ("not by an IP address" in numbers.text, "data-passkey" in numbers.text) == (
         True,
         False,
     )

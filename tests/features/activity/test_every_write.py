@@ -374,6 +374,15 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
+async def hooked(shop, method, suffix="", **body):
+    made = await shop.owner.post("/api/webhooks", json={"url": "https://localhost/hook"})
+    path = f"/api/webhooks/{made.json()['webhook']['id']}"
+    if suffix == "replay":
+        test = (await shop.owner.post(f"{path}/test")).json()["id"]
+        suffix = f"/deliveries/{test}/replay"
+    return await shop.owner.send(method, path + suffix, **({"json": body} if body else {}))
+
+
 async def of_assistant(shop, method, **body):
     await connected(shop.seller)
     [one] = (await shop.owner.get("/api/assistants")).json()["assistants"]
@@ -552,7 +561,7 @@ SCENES = {
     },
     **{
         f"POST /api/pricing/reviews/{what}": (lambda shop, what=what: of_price_review(shop, what))
-        for what in ("accept", "dismiss")
+        for what in ("accept", "dismiss", "snooze")
     },
     "POST /api/pricing/reprice": lambda shop: shop.send("POST", "/api/pricing/reprice"),
     "POST /api/pricing/runs/{run_id}/confirm": lambda shop: of_review(shop, "runs", "confirm"),
@@ -600,6 +609,19 @@ SCENES = {
     "PATCH /api/operator/sellers/{seller_id}": set_past_due,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
+    "PATCH /api/notices/choices": lambda shop: shop.owner.send(
+        "PATCH", "/api/notices/choices", json={"ways": {"sync_done": "daily"}}
+    ),
+    "POST /api/webhooks": lambda shop: shop.owner.post(
+        "/api/webhooks", json={"url": "https://localhost/hook"}
+    ),
+    "PATCH /api/webhooks/{webhook_id}": lambda shop: hooked(shop, "PATCH", on=False),
+    "DELETE /api/webhooks/{webhook_id}": lambda shop: hooked(shop, "DELETE"),
+    "POST /api/webhooks/{webhook_id}/secret": lambda shop: hooked(shop, "POST", "/secret"),
+    "POST /api/webhooks/{webhook_id}/test": lambda shop: hooked(shop, "POST", "/test"),
+    "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": lambda shop: hooked(
+        shop, "POST", "replay"
+    ),
     "PATCH /api/assistants/{assistant_id}": lambda shop: of_assistant(
         shop, "PATCH", modes={"pricing.pins": "deny"}
     ),

@@ -141,7 +141,7 @@ async def test_a_rule_that_was_changed_since_stays_and_the_refusal_says_what_was
     after = await rules(seller)
     answer = await undo(seller, first)
     assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
-    assert answer.json()["error"] == f"rule {rule_id} “Mine”: adjust_bp changed since"
+    assert answer.json()["error"] == f"rule {rule_id} “Mine”: adjust_bp changed in the meantime"
     assert await rules(seller) == after
     await undone(seller, "pricing.rule_changed")
     assert (await undo(seller, first)).status_code == 200, "it stands again as the entry left it"
@@ -152,7 +152,7 @@ async def test_a_rule_whose_priority_another_has_taken_does_not_come_back(a_sell
     rule_id = await a_rule(seller, priority=77)
     await seller.http.delete(f"/api/pricing/rules/{rule_id}")
     other = await a_rule(seller, "Other", priority=77)
-    assert f"is that of rule {other}" in await refused(seller, "pricing.rule_deleted")
+    assert f"is now used by rule {other}" in await refused(seller, "pricing.rule_deleted")
 
 
 async def test_a_rule_of_a_list_that_is_gone_does_not_come_back(a_seller):
@@ -169,7 +169,7 @@ async def test_a_deleted_rule_can_not_be_changed_back(a_seller):
     rule_id = await a_rule(seller)
     await change(seller, rule_id, adjust_bp=-500)
     await seller.http.delete(f"/api/pricing/rules/{rule_id}")
-    assert "was deleted since" in await refused(seller, "pricing.rule_changed")
+    assert "was deleted in the meantime" in await refused(seller, "pricing.rule_changed")
 
 
 async def pins(seller, price):
@@ -190,7 +190,7 @@ async def test_a_pin_is_taken_back_to_the_price_before_it_or_none(a_seller):
     entry = await newest(seller, "pricing.pinned")
     assert (entry["before"]["price"], entry["after"]["price"]) == ("2.00", "3.00")
     answer = await undo(seller, first)
-    assert answer.json()["error"] == "card 1 is pinned at 3.00 by now"
+    assert answer.json()["error"] == "card 1 is now pinned at 3.00"
     await undone(seller, "pricing.pinned")
     assert await pinned(seller) == ["2.0000"]
     assert (await undo(seller, first)).status_code == 200
@@ -201,11 +201,12 @@ async def test_a_pin_that_was_taken_off_comes_back(a_seller):
     seller, _ = await stocked(a_seller)
     await pins(seller, "2.00")
     await seller.http.delete("/api/pricing/pins/1")
-    assert "is not pinned any more" in await refused(seller, "pricing.pinned")
+    assert "is no longer pinned" in await refused(seller, "pricing.pinned")
     await undone(seller, "pricing.unpinned")
     assert await pinned(seller) == ["2.0000"]
 
 
+@pytest.mark.soak
 async def test_a_list_that_was_made_goes_again_while_it_is_empty(a_seller):
     seller, [card, *_] = await stocked(a_seller)
     number = await a_list(seller)
@@ -216,6 +217,7 @@ async def test_a_list_that_was_made_goes_again_while_it_is_empty(a_seller):
     assert await lists(seller) == []
 
 
+@pytest.mark.soak
 async def test_a_list_gets_its_former_name_back(a_seller):
     seller, _ = await stocked(a_seller)
     number = await a_list(seller)
@@ -227,6 +229,7 @@ async def test_a_list_gets_its_former_name_back(a_seller):
     assert [each["name"] for each in await lists(seller)] == ["Binder"]
 
 
+@pytest.mark.soak
 async def test_a_deleted_list_comes_back_with_its_cards(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards[:2])
@@ -257,12 +260,12 @@ async def test_cards_that_moved_since_stay_as_they_are(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards)
     await take(seller, number, cards[0])
-    assert "1 of the 3 cards are not on list" in await refused(seller, "list.cards_added")
+    assert "1 of the 3 cards are no longer on list" in await refused(seller, "list.cards_added")
     assert await cards_on(seller) == sorted(cards[1:])
     await put(seller, number, cards[0])
     assert "1 of the cards are on list" in await refused(seller, "list.cards_removed")
     await seller.http.delete(f"/api/lists/{number}")
-    assert "was deleted since" in await refused(seller, "list.cards_removed")
+    assert "was deleted in the meantime" in await refused(seller, "list.cards_removed")
 
 
 async def test_undoing_twice_answers_the_same_and_changes_nothing_more(a_seller):
@@ -389,9 +392,9 @@ async def test_a_sale_that_was_changed_since_stays(a_seller):
     await seller.http.patch(f"/api/pricing/sales/{sale_id}", json={"adjust_bp": -700})
     answer = await undo(seller, first)
     assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
-    assert answer.json()["error"] == f"sale {sale_id} “Weekend”: adjust_bp changed since"
+    assert answer.json()["error"] == f"sale {sale_id} “Weekend”: adjust_bp changed in the meantime"
     await seller.http.delete(f"/api/pricing/sales/{sale_id}")
-    assert "was deleted since" in (await undo(seller, first)).json()["error"]
+    assert "was deleted in the meantime" in (await undo(seller, first)).json()["error"]
 
 
 async def test_amounts_and_times_are_compared_as_values_however_an_entry_wrote_them(a_seller):
@@ -436,7 +439,7 @@ async def test_pricing_settings_are_taken_back(a_seller):
     first = await newest(seller, "pricing.settings_changed")
     await seller.http.patch("/api/pricing/settings", json={"max_age_hours": 6})
     answer = await undo(seller, first)
-    assert answer.json()["error"] == "pricing settings: max_age_hours changed since"
+    assert answer.json()["error"] == "pricing settings: max_age_hours changed in the meantime"
     await undone(seller, "pricing.settings_changed")
     assert (await undo(seller, first)).status_code == 200
     assert (await seller.get("/api/pricing/settings")).json() == before

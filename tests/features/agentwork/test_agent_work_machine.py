@@ -290,7 +290,7 @@ class AgentWork(RuleBasedStateMachine):
 
 EVERYDAY = settings(
     settings.get_profile("daily"),
-    max_examples=3,
+    max_examples=soak.examples(2, 3),
     stateful_step_count=10,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -299,7 +299,7 @@ async def run(a_seller: SellerBuilder, examples: int, steps: int) -> None:
 
 
 async def test_the_service_answers_as_the_model_does(a_seller):
-    await run(a_seller, 15, 25)
+    await run(a_seller, soak.examples(4, 15), 25)
 
 
 @pytest.mark.soak

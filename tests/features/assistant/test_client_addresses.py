@@ -8,8 +8,9 @@ from ipaddress import ip_address
 import pytest
 
 from cardsync.assistant.oauth import fetch
-from cardsync.assistant.oauth.fetch import BYTES_MOST, NotFetched, fetch_json, is_public
+from cardsync.assistant.oauth.fetch import BYTES_MOST, fetch_json
 from cardsync.assistant.oauth.redirects import is_one_of, problem, source
+from cardsync.web.public_fetch import NotFetched, is_public
 from oauth_builder import a_site
 
 PATH = "/client.json"
@@ -61,7 +62,7 @@ async def test_a_name_that_is_not_known():
     async def look_up(host, port):
         raise socket.gaierror
 
-    with pytest.raises(NotFetched, match="not known"):
+    with pytest.raises(NotFetched, match="is not known"):
         await fetch_json(f"https://assistant.example{PATH}", look_up=look_up)
 
 

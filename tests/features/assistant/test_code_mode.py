@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 
 from assistants import VERSIONS, data, refused, sent, told
 from builders import a_csv, a_row
 from cardsync.access import keys
+from cardsync.asgi import create_app
 from cardsync.assistant import code_mode
 from cardsync.assistant.tool_answers import LARGEST
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_program_does_many_calls_and_says_what_it_wrote(a_seller, version):
     seller = await a_seller()
@@ -175,3 +178,18 @@ async def test_too_many_calls_end_a_program_with_what_it_had_done(a_seller, monk
     text = await refused(seller.http, "run", program="for n in range(9): lists_list()")
     assert "a program has at most 3 calls" in text
     assert '"lists_list":3' in text
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("limit", "outcome"), [("300/min:4", "8"), ("1/min:4", "rate_limited")])
+async def test_a_program_keeps_to_the_pace_of_the_limits(a_seller, alive, limit, outcome):
+    """A call that comes too soon waits a little, and is refused where it had to wait long."""
+    seller = await a_seller()
+    settings = seller.service.settings.model_copy(update={"rate_limit_general": limit})
+    app = create_app(settings)
+    async with alive(app):
+        there = replace(seller.service, settings=settings, app=app)
+        http = there.client(Authorization=f"Bearer {seller.api_key}")
+        program = "calls = [lists_list() for _ in range(8)]\nlen(calls)"
+        _, texts = await told(http, "run", program=program)
+    assert outcome in texts[-1]

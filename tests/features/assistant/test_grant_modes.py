@@ -131,7 +131,7 @@ async def test_the_page_shows_sets_and_disconnects(a_seller):
     assert (await owner.http.post(f"{at}/revoke", data={"csrf_token": token})).status_code == 303
     async with http:
         assert (await http.get("/api/lists")).status_code == 401
-    assert "No assistant is connected" in (await owner.get("/settings/assistants")).text
+    assert "No assistants connected" in (await owner.get("/settings/assistants")).text
 
 
 async def test_every_client_has_its_page_with_the_address(a_seller):

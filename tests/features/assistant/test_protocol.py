@@ -44,7 +44,7 @@ async def test_the_official_client_puts_cards_on_a_list(a_seller, mode):
         prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
         assert prompts == {"underpriced", "today", "put_on_list", "raise_set"}
         asked = await client.get_prompt("raise_set", {"search": "set:base", "percent": "3"})
-        assert "by 3 %" in asked.messages[0].content.text
+        assert "by 3%" in asked.messages[0].content.text
         with pytest.raises(MCPError, match="percent: is missing"):
             await client.get_prompt("raise_set", {"search": "set:base"})
         with pytest.raises(MCPError):

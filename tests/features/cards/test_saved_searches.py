@@ -99,12 +99,12 @@ async def test_a_search_that_stands_otherwise_stays_and_the_refusal_says_how(sho
         return answer.json()["error"]
 
     await owner.send("PATCH", path, json={"name": "Shiny"})
-    assert await refused("search.saved") == "search 'Shiny' was changed since"
+    assert await refused("search.saved") == "search 'Shiny' was changed in the meantime"
     other = (await save(owner, "foils")).json()["id"]
-    assert await refused("search.changed") == "there is another search 'Foils' by now"
+    assert await refused("search.changed") == "there is now another search 'Foils'"
     await owner.send("DELETE", f"/api/saved_searches/{other}")
     await owner.send("DELETE", path)
-    assert await refused("search.changed") == "search 'Shiny' was deleted since"
+    assert await refused("search.changed") == "search 'Shiny' was deleted in the meantime"
     assert await names(owner) == []
 
 

@@ -267,9 +267,10 @@ async def test_a_search_over_its_time_is_told(seller, service, monkeypatch):
     finally:
         service.app.state.settings = service.settings
     assert page["cards"] == []
-    assert "longer than" in page["query_errors"][0]["message"]
+    assert "takes longer than" in page["query_errors"][0]["message"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_card_with_its_history(a_seller):
     seller = await a_seller()
@@ -308,6 +309,7 @@ async def test_custom_listings_are_found_by_their_negative_ids(a_seller):
     assert await found(seller, "sku:..-1|7") == [-1, 7]
 
 
+@pytest.mark.soak
 async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     seller = await a_seller()
     await seller.import_csv(
@@ -342,6 +344,7 @@ async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     assert await found(seller, "has:rule") == []
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_trust_is_what_imports_and_orders_tell(a_seller):
     seller = await a_seller()
@@ -381,6 +384,7 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit") == []
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_earlier_one(a_seller):
     seller = await a_seller()
@@ -406,6 +410,7 @@ async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_ea
     assert await found(seller, "is:audit") == []
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_what_the_last_pricing_held_is_held(a_seller):
     """A rule may hold what would move too far: told after a pricing with the upload, and after
@@ -439,6 +444,7 @@ async def test_what_the_last_pricing_held_is_held(a_seller):
     assert await found(seller, "is:held") == [1, 3]
 
 
+@pytest.mark.soak
 async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     await seller.import_csv(a_csv(a_row(1), a_row(2, line="Pokemon")))
@@ -454,6 +460,7 @@ async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):
     assert explained["historical_breakdown"] is None
 
 
+@pytest.mark.soak
 async def test_a_custom_listing_that_was_sold_is_not_audited(a_seller):
     seller = await a_seller()
     photo = {"title": "Signed", "photo": "https://example.invalid/1.jpg"}
@@ -488,6 +495,7 @@ async def test_a_hostile_search_is_answered(seller, text):
     assert page["total"] <= 7
 
 
+@pytest.mark.soak
 async def test_a_rule_that_asks_for_a_game_that_is_not_there_blocks_like_one_that_cannot_be_read(
     a_seller, service
 ):
@@ -516,6 +524,7 @@ async def rules(seller, *queries):
     await seller.service.sql(seller.id, insert, s=seller.id, q=list(queries))
 
 
+@pytest.mark.soak
 async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(
     a_seller, service, monkeypatch
 ):
@@ -535,6 +544,7 @@ async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(
     assert "more than 2,000 terms" in problem["message"]
 
 
+@pytest.mark.soak
 async def test_a_long_statement_is_kept_by_nobody(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))

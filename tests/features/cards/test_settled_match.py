@@ -127,7 +127,7 @@ async def test_the_match_says_how_certain_it_is_and_what_else_it_could_be(shop):
     assert (told["found"], told["certainty"]) == ("provisional", None)
     assert product in [one["product_id"] for one in told["candidates"]]
     page = (await owner.get(f"/cards/{card['id']}")).text
-    assert "These have its name:" in page
+    assert "These have the same name:" in page
     # Two products that fit equally are a tie, and it stays one.
     async with shop.service.database.shared() as session:
         for number in (1, 2):

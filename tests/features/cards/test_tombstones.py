@@ -60,6 +60,7 @@ async def test_a_gone_card_has_no_stock_no_target_and_no_export(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_lines_that_do_not_occur_in_the_file_stay_as_they_are(a_seller):
     seller = await a_shop(a_seller)
     report = await seller.import_csv(a_csv(MAGIC[0]))
@@ -74,6 +75,7 @@ async def test_of_a_file_that_names_its_line_only_that_line_loses_rows(a_seller)
     assert await gone(seller) == [12]
 
 
+@pytest.mark.soak
 async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_away(a_seller):
     seller = await a_shop(a_seller)
     report = await seller.import_csv(a_csv(MAGIC[0]), **{"X-Product-Line": "pokemon"})
@@ -81,6 +83,7 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_awa
     assert await gone(seller) == []
 
 
+@pytest.mark.soak
 async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_takes_nothing_away_even_when_confirmed(
     a_seller,
 ):
@@ -92,11 +95,12 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_take
     assert (confirmed["state"], confirmed["gone"], kept(confirmed)) == (
         "done",
         0,
-        ["20 absent cards of pokemon are not taken for gone: there is no row of that line"],
+        ["20 missing cards of pokemon are not treated as gone: there is no row of that line"],
     )
     assert await gone(seller) == []
 
 
+@pytest.mark.soak
 async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_card(a_seller):
     """Which card it names cannot be told, and that card is in the file."""
     seller = await a_shop(a_seller)
@@ -105,11 +109,12 @@ async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_car
     )
     assert (report["applied"], report["rejected_count"], report["gone"]) == (1, 1, 0)
     assert kept(report) == [
-        "2 absent cards of magic are not taken for gone: unreadable rows (1) may be theirs"
+        "2 missing cards of magic are not treated as gone: unreadable rows (1) may be theirs"
     ]
     assert await gone(seller) == []
 
 
+@pytest.mark.soak
 async def test_a_short_file_is_short_whatever_its_unreadable_rows_may_name(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*MANY))
@@ -139,6 +144,7 @@ UNTOLD = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("untold", UNTOLD.values(), ids=UNTOLD)
 async def test_a_row_whose_id_cannot_be_read_keeps_every_card(a_seller, untold):
     seller = await a_shop(a_seller)
@@ -160,6 +166,7 @@ BLANK = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("blank", BLANK.values(), ids=BLANK)
 async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
     seller = await a_shop(a_seller)
@@ -168,6 +175,7 @@ async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
     assert await gone(seller) == [3]
 
 
+@pytest.mark.soak
 async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a_seller):
     seller = await a_shop(a_seller)
     report = await seller.import_csv(a_csv(MAGIC[0]) + b'"2","Magic"\r\n')
@@ -175,6 +183,7 @@ async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a
     assert await gone(seller) == [3]
 
 
+@pytest.mark.soak
 async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
     seller = await a_shop(a_seller)
     await seller.import_key(
@@ -183,6 +192,7 @@ async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
     assert await gone(seller) == [12]
 
 
+@pytest.mark.soak
 async def test_the_named_line_serves_rows_whose_cell_is_blank(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     rows = [a_row(1, line=""), a_row(2, line="Magic"), a_row(3, line="  ")]
@@ -200,6 +210,7 @@ async def test_without_a_named_line_blank_cells_mean_the_accounts_first(a_seller
     assert [card["product_line"] for card in await seller.cards()] == ["pokemon"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("quantity", ["0", ""])
 async def test_a_row_that_is_sold_out_is_gone(a_seller, quantity):
     seller = await a_shop(a_seller)
@@ -215,6 +226,7 @@ async def test_a_card_first_seen_sold_out_is_kept_and_not_priced(a_seller):
     assert [(card["gone"], card["target_price"]) for card in await seller.cards()] == [(True, None)]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("away", ["absent", "sold out"])
 async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
     seller = await a_shop(a_seller)
@@ -231,6 +243,7 @@ async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
     assert card["target_price"] == Decimal("2.9700")
 
 
+@pytest.mark.soak
 async def test_a_card_that_stays_away_is_not_gone_again(a_seller):
     seller = await a_shop(a_seller)
     file = a_csv(*MAGIC[1:])

@@ -179,7 +179,7 @@ def test_a_bad_row_is_skipped_and_listed(run, tmp_path, a_set, products):
     a_catalog(a_set, "Black Lotus", "King", game=["magic", "chess"]).write_csv(path)
     done = run(path)
     assert said(done).endswith("; 1 record was skipped")
-    assert "skipped row 2: chess is no known product line" in done.stderr
+    assert "skipped row 2: chess is not a known product line" in done.stderr
     assert [row[1] for row in products()] == ["Black Lotus"]
 
 

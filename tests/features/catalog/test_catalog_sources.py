@@ -212,7 +212,7 @@ def test_broken_records_are_skipped_and_listed(run, tmp_path, a_set, products):
     assert [row[1] for row in written[1:]] == [
         "name is missing",
         "group 78 is in no file of groups",
-        "category 999 is no known product line",
+        "category 999 is not a known product line",
     ]
     assert len(products()) == 1
 
@@ -304,6 +304,7 @@ def test_two_sources_of_one_printing_are_one_product(run, tmp_path, a_set, produ
     assert "0 new, 0 changed" in done(run("import", own))
 
 
+@pytest.mark.soak
 async def test_a_provisional_product_is_adopted_by_another_projects_file(
     a_seller, settings, owner_url, tmp_path, a_set
 ):
@@ -341,9 +342,9 @@ def test_an_export_is_held_against_the_catalog(run, tmp_path, a_set, query):
     assert done(result) == "4 rows in export.csv: 1 matched, 0 ambiguous, 3 unmatched"
     written = list(csv.DictReader(report.open()))
     assert [(row["listing_id"], row["reason"]) for row in written] == [
-        ("2", "the set has this name with another number"),
-        ("3", "the set has no product of this name"),
-        ("4", "the catalog has no set of this name"),
+        ("2", "the set has this name with a different number"),
+        ("3", "the set has no product with this name"),
+        ("4", "the catalog has no set with this name"),
     ]
     assert query("SELECT count(*) FROM product") == rows
 

@@ -121,6 +121,7 @@ async def test_what_the_catalog_lacks_becomes_a_provisional_product(a_seller, se
     assert await matches(seller) == {1: ("provisional", made[0]["id"])}
 
 
+@pytest.mark.soak
 async def test_sellers_share_a_provisional_product(a_seller, service, a_set):
     sellers = [await a_seller() for _ in range(2)]
     for n, seller in enumerate(sellers, start=1):
@@ -170,6 +171,7 @@ async def test_a_later_catalog_adopts_a_provisional_product_under_its_id(
     ]
 
 
+@pytest.mark.soak
 async def test_two_provisional_products_of_one_card_become_one(a_seller, service, a_set, load):
     seller = await a_seller()
     rows = [
@@ -220,6 +222,7 @@ async def test_an_unreadable_condition_keeps_the_row_and_says_so(a_seller):
     assert {(row["line"], row["column"]) for row in report["noted"]} >= {(2, "Condition")}
 
 
+@pytest.mark.soak
 async def test_a_renamed_provisional_card_is_told_by_its_new_name(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
@@ -236,6 +239,7 @@ async def test_a_renamed_provisional_card_is_told_by_its_new_name(a_seller, a_se
     )
 
 
+@pytest.mark.soak
 async def test_a_renamed_matched_card_keeps_its_product_and_takes_the_new_texts(
     a_seller, a_set, load
 ):

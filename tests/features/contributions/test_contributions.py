@@ -255,6 +255,7 @@ async def test_no_upload_confirms_what_is_only_in_hand(shop):
     assert await found(seller, "is:in-flux") == []
 
 
+@pytest.mark.soak
 async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_on_it(
     shop, monkeypatch
 ):
@@ -274,6 +275,7 @@ async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_
     assert (await bea.post(f"/api/contributions/{hers[1]}/publish")).status_code in (200, 204)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "cells", [{"condition": "Lightly Played"}, {"condition": "Near Mint Foil"}, {"number": "153"}]
 )
@@ -349,6 +351,7 @@ async def test_keys_contribute_nothing(shop, path):
     assert (answer.status_code, answer.json()["code"]) == (403, "session_required")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
     """The import retires the contribution at some moment among them: an earlier caller is carried
@@ -399,6 +402,7 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
     assert (await sets(member["contributed_by"]), await sets(None)) == (["Aetherdrift"], [])
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("turn", range(4))
 async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
     """In either order the live card is on the list, or the member has to reload; the
@@ -424,6 +428,7 @@ async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(sho
     assert (on_it, added) == ([live], 1)
 
 
+@pytest.mark.soak
 async def test_no_list_is_made_while_the_marketplace_lists_a_contribution(shop, service):
     """A list that is made meanwhile would not be held, and could take what is being retired."""
     seller, owner, bea = shop

@@ -116,6 +116,7 @@ async def test_skip_wait_while_a_sync_is_running_is_sync_in_flight(a_seller):
     assert await charges(seller) == 0
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("holder", ["sync", "rollback", "preview"])
 async def test_skip_wait_while_the_price_mutation_mutex_is_held_is_409(a_seller, holder):
     seller = await in_cooldown(a_seller)
@@ -163,6 +164,7 @@ async def test_a_waiting_request_is_not_sold_again(a_seller):
     assert await charges(seller) == 1
 
 
+@pytest.mark.soak
 async def test_a_request_that_cost_nothing_is_not_sold_either(a_seller):
     seller = await in_cooldown(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
@@ -170,6 +172,7 @@ async def test_a_request_that_cost_nothing_is_not_sold_either(a_seller):
     assert (await poll(seller))["kind"] == "orders"
 
 
+@pytest.mark.soak
 async def test_the_metering_flag_makes_no_difference(a_seller):
     seller = await in_cooldown(a_seller)
     await seller.set(credits_metering_enabled=True)
@@ -182,6 +185,7 @@ async def test_the_metering_flag_makes_no_difference(a_seller):
     assert (await seller.post("/api/v1/sync/request")).status_code == 402
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("plan", ["free", "trial", "paid", "complimentary", "founder"])
 async def test_every_plan_pays_the_same(a_seller, plan):
     seller = await in_cooldown(a_seller, credits=1)
@@ -189,6 +193,7 @@ async def test_every_plan_pays_the_same(a_seller, plan):
     assert (await said(seller), await charges(seller)) == ("charged", 1)
 
 
+@pytest.mark.soak
 async def test_a_paused_schedule_does_not_hold_the_bought_sync_back(a_seller):
     seller = await in_cooldown(a_seller)
     await seller.set(auto_sync_paused=True)
@@ -231,6 +236,7 @@ async def test_after_the_bought_cycle_was_cancelled_a_new_key_is_charged_again(a
     assert await charges(seller) == 2
 
 
+@pytest.mark.soak
 async def test_after_the_bought_cycle_completed_the_next_wait_can_be_bought(a_seller):
     seller = await in_cooldown(a_seller)
     await skip(seller, "key-1")
@@ -281,6 +287,7 @@ async def test_a_replay_wins_over_everything_that_holds_now(a_seller):
     assert (await said(seller), await said(seller, "key-2")) == ("replayed", "sync_in_flight")
 
 
+@pytest.mark.soak
 async def test_the_same_key_of_two_sellers_is_two_keys(a_seller):
     one, other = await in_cooldown(a_seller), await in_cooldown(a_seller)
     assert [await said(one, "same"), await said(other, "same")] == ["charged", "charged"]
@@ -358,6 +365,7 @@ async def test_the_ledger_is_only_ever_appended_to(a_seller, service):
 # The key
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("headers", [{}, {"X-Idempotency-Key": ""}, {"X-Idempotency-Key": " \t "}])
 async def test_a_missing_or_blank_key_is_400_before_anything_else(a_seller, headers):
     seller = await in_cooldown(a_seller)
@@ -367,6 +375,7 @@ async def test_a_missing_or_blank_key_is_400_before_anything_else(a_seller, head
     assert set(answer.json()) == {"error", "code"}
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "key",
     ["x" * 256, "schlüssel".encode(), "two words", "ctrl\x01", b"\x80", "\x7f"],
@@ -387,6 +396,7 @@ async def test_two_keys_in_one_request_are_422(a_seller):
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("key", ["x", "!~", "x" * 255, "0b5b7a0e-6f6f-4a7e-9d55-2a0d3f6a1f00"])
 async def test_any_visible_ascii_is_a_key(a_seller, key):
     seller = await in_cooldown(a_seller)
@@ -398,6 +408,7 @@ async def test_credentials_come_before_the_key(service):
         assert (await http.post("/api/v1/sync/skip_wait")).status_code == 401
 
 
+@pytest.mark.soak
 async def test_a_body_is_not_looked_at(a_seller):
     seller = await in_cooldown(a_seller)
     answer = await seller.post(

@@ -17,8 +17,8 @@ async def test_a_draft_is_changed_published_and_deleted(a_seller):
     page = await owner.get("/add-cards")
     assert page.status_code == 200
     assert "<b onclick" not in page.text
-    assert "Publish the ticked" in page.text
-    assert "Publish the ticked" not in (await staff.get("/add-cards")).text
+    assert "Publish selected drafts" in page.text
+    assert "Publish selected drafts" not in (await staff.get("/add-cards")).text
     changed = await staff.form(f"/add-cards/{two['id']}", quantity="3", price="2.50")
     assert changed.status_code == 303
     assert (await entry_of(owner, two["id"]))["quantity"] == 3
@@ -75,7 +75,7 @@ async def test_a_lost_answer_is_settled_row_by_row(a_seller):
     done = await owner.form(f"/add-cards/{id}/settle", listed="true", quantity="1")
     assert done.status_code == 303
     assert (await entry_of(owner, id))["status"] == "listed"
-    assert "Every row is answered" in (await owner.get("/add-cards/recover")).text
+    assert "Every row is resolved" in (await owner.get("/add-cards/recover")).text
 
 
 @pytest.mark.parametrize("path", ["", "/publish", "/1", "/1/delete", "/1/settle"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
-from cardsync.dashboard.pages.card import binding_step
+from cardsync.pricing.receipts.in_short import binding_step
 from orders_builder import an_item, an_order
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -48,11 +50,15 @@ async def test_it_tells_prices_reasons_match_and_orders(shop):
         await an_item(shop, order, sku_id=1)
     page = await browser.get(f"/cards/{card['id']}")
     assert page.status_code == 200
-    for told in ("Prices side by side", "Market", "$9.00", "in force", "Why this price"):
+    for told in ("Prices side by side", "Market", "$9.00", "in use", "Why this price"):
         assert told in page.text
     explained = (await browser.get("/api/v1/pricing/explain/1")).json()
     for step in explained["steps"]:
-        assert step["summary"].split(",")[0][:20] in page.text.replace("&#39;", "'")
+        said = re.split(r"[,\d]", step["summary"])[0]
+        assert said[:20] in page.text.replace("&#39;", "'")
+    told = " ".join(re.sub(r"<[^>]*>", "", page.text).split())
+    assert "Market $9.00 → 1% under → $8.91" in told
+    assert "Limits " in told.split("→ $8.91")[1][:20]
     assert page.text.count("decides the price") >= 1
     assert "not in the catalog" in page.text
     assert ESCAPED in page.text
@@ -63,6 +69,27 @@ async def test_it_tells_prices_reasons_match_and_orders(shop):
     older = await browser.get(f"/cards/{card['id']}", params={"sold_after": told["after"]})
     assert "N-0" in older.text
     assert 'rel="next"' not in older.text
+
+
+async def test_the_receipt_and_the_scale_are_on_the_page_and_in_the_drawer(shop):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    rule = (await browser.get("/api/pricing/rules")).json()["rules"][0]["id"]
+    path = f"/api/pricing/rules/{rule}"
+    assert (await browser.send("PATCH", path, json={"floor": "8.95"})).status_code == 200
+    for address in (f"/cards/{card['id']}", f"/cards?card={card['id']}"):
+        page = " ".join((await browser.get(address)).text.split())
+        told = " ".join(re.sub(r"<[^>]*>", "", page).split())
+        assert "Market $9.00 → 1% under → $8.91 → the rule's floor → " in told.replace("&#39;", "'")
+        assert "Limits applied: the rule's floor" in told.replace("&#39;", "'")
+        assert "<summary>All steps</summary>" in page
+        scale = re.search(r'class="ladder" role="img" aria-label="([^"]*)"', page)[1]
+        for said in ("Price $5.00", "Market $9.00", "Floor $8.95"):
+            assert said in scale
+            name, amount = said.rsplit(" ", 1)
+            twin = rf'<th scope="row">{name}</th> <td class="number"><span class="money">\{amount}<'
+            assert re.search(twin, page), said
+        assert " style=" not in page
 
 
 def test_the_last_step_that_moves_the_price_decides_it():
@@ -82,12 +109,10 @@ async def test_a_wrong_product_is_settled_by_type_ahead(shop):
     done = await browser.form(path, product_id=str(product))
     assert done.status_code == 303
     page = await browser.get(done.headers["location"])
-    assert "The match is settled" in page.text
+    assert "Match saved." in page.text
     assert "A member chose this product" in page.text
     assert (await the_card(browser))["product_id"] == product
-    assert (
-        "The catalog has no such product" in (await browser.get(path, params={"typed": "zz"})).text
-    )
+    assert "No catalog product found" in (await browser.get(path, params={"typed": "zz"})).text
     wrong = await browser.form(path, product_id="none")
     assert wrong.status_code == 422
 
@@ -100,7 +125,7 @@ async def test_a_price_is_pinned_and_unpinned(shop):
     page = await browser.get(path)
     assert 'pinned at <span class="money">$7.50</span>' in page.text
     assert (await browser.form(f"{path}/unpin")).status_code == 303
-    assert "Rules leave a pinned price alone" in (await browser.get(path)).text
+    assert "Rules do not change a pinned price" in (await browser.get(path)).text
     assert "price: " in (await browser.form(f"{path}/pin", price="0")).text.lower()
 
 
@@ -130,7 +155,7 @@ async def test_a_private_contribution_is_shown_to_everybody_by_its_member(shop):
     card = (await staff.post("/api/contributions", json=body)).json()["id"]
     owner = await signed_in(shop)
     assert (await owner.get(f"/cards/{card}")).status_code == 404
-    assert "Show it to everybody" in (await staff.get(f"/cards/{card}")).text
+    assert "Show it to everyone" in (await staff.get(f"/cards/{card}")).text
     assert (await staff.form(f"/cards/{card}/publish")).status_code == 303
     assert (await owner.get(f"/cards/{card}")).status_code == 200
 
@@ -144,7 +169,7 @@ async def test_a_changed_rule_is_tried_and_not_saved(shop):
     told = (await browser.post(path, json={"adjust_bp": -1000})).json()
     assert (told["rule_id"], told["asks"], told["would_ask"]) == (made["id"], "9.00", "8.10")
     page = await browser.get(f"/cards/{card['id']}", params={"percent": "-10"})
-    assert 'it would ask <strong><span class="money">$8.10</span></strong>' in page.text
+    assert 'would set <strong><span class="money">$8.10</span></strong>' in page.text
     assert (await browser.get("/api/pricing/rules")).json()["rules"][0]["adjust_bp"] == 0
     for wrong in ({"percent": "much"}, {"floor": "-1"}, {"percent": "1.234"}):
         page = await browser.get(f"/cards/{card['id']}", params=wrong)
@@ -155,4 +180,4 @@ async def test_a_changed_rule_is_tried_and_not_saved(shop):
     staff = await joined(shop, "trying@example.invalid")
     assert (await staff.post(path, json={})).status_code == 403
     page = await staff.get(f"/cards/{card['id']}", params={"percent": "-10"})
-    assert "would ask" not in page.text
+    assert "would set" not in page.text

@@ -19,7 +19,7 @@ from pages import PAGES, built, filled, routes_of_the_door
 MARK = "x-bad"
 IDS = (
     "card_id", "list_id", "order_id", "upload_id", "cycle_id", "session_id", "rule_id", "run_id",
-    "count_id", "box", "key", "seller_id",
+    "count_id", "box", "key", "seller_id", "webhook_id",
 )  # fmt: skip
 # One tag and a handler, in the ways that a name can try to be one.
 HOSTILE = {
@@ -30,7 +30,7 @@ HOSTILE = {
     "500 characters": f"<{MARK}>" + "long" * 123,
 }
 # The text of these is a name's own place: its direction cannot reach its neighbours.
-ISOLATED = {"bdi", "title", "option", "textarea", "code"}
+ISOLATED = {"bdi", "title", "option", "textarea", "code", "text"}
 VOID = {"input", "meta", "link", "br", "hr", "img", "use", "path", "line", "circle", "col", "wbr"}
 
 
@@ -169,7 +169,7 @@ async def test_an_unknown_id_is_a_page_that_says_so(a_seller):
         if "{" in page.route and "{box" not in page.route:
             answer = await browser.get(page.address(ids))
             assert answer.status_code == 404, page.route
-            assert "There is nothing here" in answer.text, page.route
+            assert "Not found" in answer.text, page.route
 
 
 async def test_strangers_are_sent_to_the_sign_in_page_from_everywhere(a_seller):

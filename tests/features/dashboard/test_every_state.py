@@ -18,11 +18,13 @@ from builders import SellerBuilder
 from cardsync import clock, limits, tables
 from cardsync.access.activity import OUTCOMES, RISKS
 from cardsync.access.entitlements import SYNC_MODES
-from cardsync.agentwork.task_list import Kind as TaskKind
+from cardsync.agentwork.task_kinds import Kind as TaskKind
 from cardsync.database.columns import Base
+from cardsync.operations import backup_reports
 from cardsync.recommendations.generation import KINDS as RECOMMENDED
 from cardsync.seller_state.sync_kinds import KINDS
-from cardsync.today.conditions import Kind
+from cardsync.sync.persons_turn import KINDS as TURNS
+from cardsync.today.shop_facts import Kind
 from dashboard_builder import filled_shop
 from orders_builder import an_order
 from pages import Page, built
@@ -34,7 +36,7 @@ from tasks_builder import queue
 # In these tables the column holds the marketplace's own words.
 WORDS = {"orders", "pull_session_order"}
 # No page shows these.
-UNSEEN = {"workflow_correction"}
+UNSEEN = {"notice_mail", "workflow_correction"}
 # Pages of one thing that `pages.py` does not ask for, since it is there only now and then.
 MORE = (Page("/pricing/rollback/{rollback_id}"), Page("/plans/{plan_id}"), Page("{phone}"))
 FILES = [page for page in built("file") if "{" not in page.route]
@@ -77,6 +79,7 @@ FLAGS: dict[str, tuple[Any, ...]] = {
     "paused": (False, True),
     "metered": (False, True),
     "agent hours": (0, 1, 5, 50, NEVER),
+    "turn": (None, *TURNS),
     "order days": (0, 2, 4, 30),
     "requested_kind": (None, *KINDS),
     "lock_kind": (None, *KINDS),
@@ -269,8 +272,11 @@ async def _beside(seller, drawn: Drawn, now) -> None:
             ("INSERT INTO account_deletion VALUES (:id, :now, :now)", {"now": now}),
         )
     if drawn["agent hours"] != NEVER:
-        insert = "INSERT INTO agent_seen (seller_id, last_seen_at) VALUES (:id, :seen)"
-        statements.append((insert, {"seen": seen}))
+        insert = (
+            "INSERT INTO agent_seen (seller_id, last_seen_at, your_turn, your_turn_since)"
+            " VALUES (:id, :seen, :turn, :seen)"
+        )
+        statements.append((insert, {"seen": seen, "turn": drawn["turn"]}))
     for statement, values in statements:
         await seller.service.sql(seller.id, statement, id=seller.id, **values)
 
@@ -303,6 +309,9 @@ async def test_every_page_opens_in_every_state(shop, a_seller):
         await put(seller, drawn)
         assert await unopened(owner, EVERY, ids) == {}, drawn
         kinds |= await kinds_of_today(owner)
+    url = seller.service.settings.migration_database_url
+    backup_reports.record(url, "backup", "", clock.now(), clock.now(), "the disk is full")
+    kinds |= await kinds_of_today(owner)
     assert set(get_args(Kind)) - kinds == set(), "no shop has these conditions"
 
 

@@ -129,10 +129,15 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
     answer = await browser.http.post("/set-up/prices", data=token, files=file)
     assert answer.status_code == 303, answer.text
     path = answer.headers["location"]
-    assert "being read" in (await browser.get(path)).text
+    waiting = (await browser.get(path)).text
+    assert "being read" in waiting
+    assert 'data-hx-trigger="every 1s"' in waiting
+    # A script asks again by itself.
+    assert "Reload this page" in waiting
+    assert "Reload this page" not in re.sub(r"<noscript>.*?</noscript>", "", waiting, flags=re.S)
     await seller.service.run_jobs()
     page = await browser.get(path)
-    assert "The file is read." in page.text
+    assert "data-hx-trigger" not in page.text
     number = re.findall(r"\d+$", path)[0]
     report = (await browser.get(f"/api/v1/uploads/{number}")).json()
     for name, key in (
@@ -141,6 +146,48 @@ async def test_a_pricing_export_is_taken_as_a_file_and_its_report_shown(a_seller
         ("Rejected", "rejected_count"),
     ):
         assert re.search(rf"<dt>{name}</dt>\s*<dd>{report[key]}<", page.text), name
+
+
+async def test_the_first_look_says_what_the_shop_has_and_what_its_price_file_changes(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    browser = await signed_in(seller)
+    rows = [
+        a_row(1, name="Riser", price="10.00", market="11.00", quantity=3),
+        a_row(2, name="<b>Small</b> riser", price="1.00", market="1.05", quantity=2),
+        a_row(3, name="On target", price="0.99", market="1.00"),
+        a_row(4, name="Gone", price="4.00", market="9.00", quantity=0),
+        a_row(5, name="New", price="", market="5.00"),
+    ]
+    report = await seller.import_csv(a_csv(*rows))
+    for path in (f"/set-up/uploads/{report['id']}", "/set-up/agent"):
+        page = (await browser.get(path)).text
+        told = " ".join(re.sub(r"<[^>]*>", "", page).split())
+
+        assert "5 cards, 4 in stock, $32.99 listed" in told
+        assert "2 prices to raise, 0 to lower, 1 first price." in told
+        cards = (await browser.get("/api/cards?search=Riser&sort=price&direction=desc")).json()
+        assert f'src="/img/cards/{cards["cards"][0]["id"]}/small"' in page
+        assert told.index("New") < told.index("$10.89") < told.index("$1.04")
+        assert "<b>Small" not in page
+        assert 'href="/api/pricing/updates.csv" download' in page
+    file = (await browser.get("/api/pricing/updates.csv")).text
+    assert len(file.splitlines()) == 4
+    # Staff may not see what the shop is worth.
+    staff = await joined(seller, f"staff-{seller.email}")
+    assert "32.99" not in (await staff.get(f"/set-up/uploads/{report['id']}")).text
+
+
+async def test_a_file_can_be_dropped_and_is_sent_by_the_form_alone_too(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    report = await seller.import_csv(a_csv(a_row(1), a_row(2, quantity="many")))
+    for path in ("/set-up/prices", f"/sync/uploads/{report['id']}"):
+        page = (await browser.get(path)).text
+        form = re.search(r'<form class="drop".*?</form>', page, re.S)[0]
+        assert 'enctype="multipart/form-data"' in form
+        assert re.search(r'<input id="f-file" name="file" type="file" required', form)
+        assert re.search(r"data-scripts hidden>Drop it", form)
+        assert "js/drop" in page
 
 
 async def test_a_first_import_says_that_no_catalog_is_loaded_and_what_is_out_of_stock(a_seller):
@@ -183,7 +230,7 @@ async def test_a_file_without_its_token_or_of_staff_is_refused(a_seller):
 async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_seller):
     seller = await a_seller(sync_mode="read_only")
     browser = await signed_in(seller)
-    assert "There are no cards yet" in (await browser.get("/set-up/presets")).text
+    assert "No cards yet" in (await browser.get("/set-up/presets")).text
     rows = [a_row(n, name=f"<b>Card</b> {n}", price="1.03", market="9.77") for n in range(1, 14)]
     await seller.import_csv(a_csv(*rows))
     page = await browser.get("/set-up/presets")
@@ -193,7 +240,7 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     sections = re.findall(r'<section class="sheet".*?</section>', page.text, re.S)
     for each, section in zip(compared, sections, strict=True):
         told = each["preview"]
-        labels = {"up": "Up", "down": "Down", "held": "Held by cap", "reviewed": "Held for review"}
+        labels = {"up": "Up", "down": "Down", "held": "Held by a cap", "reviewed": "Needs review"}
         for name, label in labels.items():
             assert f"<dt>{label}</dt><dd>{told[name]}</dd>" in section
         assert f"${told['listed_value_after']}" in section
@@ -210,9 +257,9 @@ async def test_the_presets_show_the_figures_of_the_preview_and_one_is_chosen(a_s
     assert [alone.json()[name] for name in same] == [compared[0]["preview"][n] for n in same]
     chosen = await browser.form("/set-up/presets", preset="premium")
     assert chosen.headers["location"].startswith("/set-up/agent")
-    assert "being priced" in (await browser.get("/set-up/agent")).text
+    assert "are being priced" in (await browser.get("/set-up/agent")).text
     await seller.service.run_jobs()
-    assert "in force" in (await browser.get("/set-up/presets")).text
+    assert "in use" in (await browser.get("/set-up/presets")).text
     assert "Download the price file" in (await browser.get("/set-up/agent")).text
     file = await browser.get("/api/pricing/updates.csv")
     assert file.text == (await seller.export()).text

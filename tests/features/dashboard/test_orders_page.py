@@ -83,11 +83,11 @@ async def test_links_keep_the_filters(shop):
 
 async def test_a_shop_without_orders_is_told_what_to_do(shop):
     browser = await signed_in(shop)
-    assert "There are no orders yet" in (await browser.get("/orders")).text
-    assert "There are no customers yet" in (await browser.get("/customers")).text
+    assert "No orders yet" in (await browser.get("/orders")).text
+    assert "No customers yet" in (await browser.get("/customers")).text
     await orders_of(shop)
     page = await browser.get("/orders", params={"search": "nobody"})
-    assert "No order matches these filters" in page.text
+    assert "No orders match these filters" in page.text
 
 
 async def test_an_order_shows_items_places_prices_refund_and_feedback_as_text(shop):
@@ -108,7 +108,9 @@ async def test_an_order_shows_items_places_prices_refund_and_feedback_as_text(sh
 async def test_the_pull_of_an_order_is_shown(shop):
     first, _ = await orders_of(shop)
     browser = await signed_in(shop)
-    assert "No pull session has had this order" in (await browser.get(f"/orders/{first}")).text
+    assert (
+        "This order has not been in a pull session" in (await browser.get(f"/orders/{first}")).text
+    )
     session = (await browser.post("/api/pull_sessions")).json()
     assert f"Session {session['id']} (open)" in (await browser.get(f"/orders/{first}")).text
 
@@ -122,9 +124,9 @@ async def test_staff_marks_an_order_and_takes_it_back(shop):
         return told["shipped_marked_at"] is not None, told["pull_dismissed_at"] is not None
 
     for mark, expected, next_button in (
-        ("mark_shipped", (True, False), "Not shipped after all"),
+        ("mark_shipped", (True, False), "Mark not shipped"),
         ("unmark_shipped", (False, False), "Mark shipped"),
-        ("dismiss", (False, True), "Take back into pulls"),
+        ("dismiss", (False, True), "Return to pulls"),
         ("undismiss", (False, False), "Set aside"),
     ):
         page = (await staff.get(f"/orders/{first}")).text

@@ -13,6 +13,7 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync.dashboard.messages import sentences
+from cardsync.pricing.rules.rule_forms import form_of
 
 HOSTILE = '<b onclick="x">A & B</b>'
 RULES = "/api/pricing/rules"
@@ -60,10 +61,10 @@ async def test_the_rules_stand_in_their_order_with_the_counts_of_the_api(shop):
     assert page.status_code == 200
     assert "<b onclick" not in page.text
     assert html.escape(HOSTILE).replace("&quot;", "&#34;") in page.text
-    assert "Cards that match price&gt;2 ask 5 % above the market price" in page.text
+    assert "Cards that match price&gt;2 are priced at 5% above the market price" in page.text
     analysis = (await browser.get("/api/pricing/rules/analysis")).json()
     [found] = [each for each in analysis["rules"] if each["id"] == rule["id"]]
-    assert f'data-label="Governs">{found["governs"]}</td>' in page.text
+    assert f'data-label="Prices">{found["governs"]}</td>' in page.text
     places = [page.text.index(f'data-rule="{each["id"]}"') for each in await rules_of(browser)]
     assert places == sorted(places)
 
@@ -73,11 +74,11 @@ async def test_a_rule_moves_by_a_form_and_not_over_another_order(shop):
     one, two = await made(browser, name="One"), await made(browser, name="Two")
     shown = ",".join(str(rule["id"]) for rule in await rules_of(browser))
     ids = shown.replace(f"{one['id']},{two['id']}", f"{two['id']},{one['id']}")
-    assert "new order" in told(await browser.form("/pricing/order", shown=shown, ids=ids))
+    assert "reordered" in told(await browser.form("/pricing/order", shown=shown, ids=ids))
     assert [rule["id"] for rule in await rules_of(browser)] == [int(id) for id in ids.split(",")]
     late = await browser.form("/pricing/order", shown=shown, ids=shown)
     assert late.status_code == 409
-    assert "another order by now" in late.text
+    assert "a different order" in late.text
 
 
 async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
@@ -97,7 +98,7 @@ async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
         cap_up="10",
         action="save",
     )
-    assert "The draft is saved" in told(answer)
+    assert "Draft saved" in told(answer)
     [rule] = [each for each in await rules_of(browser) if each["name"] == "Foils"]
     assert (rule["adjust_bp"], rule["floor"], rule["cap"]["up_bp"]) == (-250, "0.50", 1000)
     address = f"/pricing/rules/{rule['id']}"
@@ -106,6 +107,64 @@ async def test_a_rule_is_written_published_switched_off_and_deleted(shop):
     assert rule["id"] not in [each["id"] for each in await rules_of(browser)]
     assert (await browser.get(address)).status_code == 404
     assert (await browser.get("/activity")).text.count("Foils") >= 1
+
+
+async def test_the_sentence_has_every_part_of_a_rule_and_its_fallbacks_in_their_order(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus", adjust_bp=-500, fallback_sources=["low", "current"])
+    address = f"/pricing/rules/{rule['id']}"
+    page = (await browser.get(address)).text
+    sections = re.findall(r'<details class="part" id="(\w+)"(?: open)?>', page)
+    assert sections == ["which", "price", "limits", "review", "advanced"]
+    named = set(re.findall(r'<(?:input|select) id="f-[^"]*"\s+name="(\w+)"', page))
+    assert named == set(form_of(rule))
+    chosen = re.findall(r'<option value="(\w+)" selected>', page)
+    assert chosen[:4] == ["under", "market", "low", "current"]
+    fields = {"name": "Mine", "query": "lotus", "price_source": "market", "rounding": "cent"}
+    fields |= {"was": await hidden(browser, address), "face": "form"}
+    fields |= {"percent": "7.5", "side": "under"}
+    for sent in (["current", "", "low", ""], "current, low"):
+        told(await browser.form(address, **fields | {"fallback_sources": sent}))
+        stored = (await browser.get(f"{RULES}/{rule['id']}")).json()
+        assert (stored["adjust_bp"], stored["fallback_sources"]) == (-750, ["current", "low"])
+        fields["was"] = await hidden(browser, address)
+    for percent, side, bp in (("-2", "under", -200), ("-2", "above", -200), ("2", "above", 200)):
+        part = await browser.form("/pricing/draft", **fields | {"percent": percent, "side": side})
+        words = f"{abs(bp) // 100}% {'under' if bp < 0 else 'above'} the market price"
+        assert words in part.text
+
+
+async def test_what_differs_from_the_live_rule_is_marked(shop):
+    browser = await signed_in(shop)
+    rule = await made(browser, query="lotus", state="published", floor="0.50")
+    address = f"/pricing/rules/{rule['id']}"
+    page = (await browser.get(address)).text
+    assert 'class="differs"' not in page
+    assert "differs from live" in page
+    assert 'data-stored="0.50"' in page
+    fields = {
+        "was": await hidden(browser, address),
+        "face": "form",
+        "name": "Mine",
+        "query": "lotus",
+        "price_source": "market",
+        "fallback_sources": "market",
+        "rounding": "cent",
+        "floor": "0.75",
+    }
+    part = (await browser.form(f"/pricing/draft/{rule['id']}", **fields)).text
+    assert "Differs from the live rule" in part
+    assert "<del><bdi>Prices never go below 0.50.</bdi></del>" in part
+    assert "<ins><bdi>Prices never go below 0.75.</bdi></ins>" in part
+    # Without a script, the page that shows the effect marks the field.
+    page = (await browser.form(address, action="preview", **fields)).text
+    marked = re.findall(r'name="(\w+)"[^>]*class="differs"', page)
+    assert marked == ["floor"]
+    assert page.count('id="in-short"') == part.count('id="in-short"') == 1
+    draft = await made(browser, name="Later", query="lotus", state="draft")
+    page = (await browser.get(f"/pricing/rules/{draft['id']}")).text
+    assert "differs from live" not in page
+    assert "draft, not live" in page
 
 
 async def test_the_text_is_the_same_rule(shop):
@@ -149,12 +208,12 @@ async def test_a_rule_shows_what_it_does_without_a_script(shop):
         "/api/pricing/preview/draft", json={"rule_id": rule["id"], "rule": {}}
     )
     effect = page.split('id="draft"')[1]
-    assert f"<dt>Selects</dt> <dd>{answer.json()['selects']}</dd>" in effect
+    assert f"<dt>Matches</dt> <dd>{answer.json()['selects']}</dd>" in effect
     assert "Black Lotus" in effect
     assert 'aria-label="How far prices move"' in effect
     # A script need not ask again for what is there.
     assert 'data-hx-trigger="input delay:250ms"' in page
-    assert "The largest moves" in (await browser.get("/pricing/rules/new")).text
+    assert "Largest moves" in (await browser.get("/pricing/rules/new")).text
 
 
 async def test_a_rule_that_cannot_be_read_can_be_mended(shop):
@@ -186,10 +245,17 @@ async def test_the_draft_shows_the_figures_of_the_api(shop):
         json={"rule": {"query": "lotus", "fallback_sources": []}},
     )
     found = answer.json()
-    for name in ("selects", "governs", "up", "down", "held by cap"):
-        assert f"<dt>{name.capitalize()}</dt> <dd>{found[name.split()[0]]}</dd>" in part.text
+    shown = {
+        "Matches": "selects",
+        "Prices": "governs",
+        "Up": "up",
+        "Down": "down",
+        "Held by a cap": "held",
+    }
+    for label, name in shown.items():
+        assert f"<dt>{label}</dt> <dd>{found[name]}</dd>" in part.text
     assert "Black Lotus" in part.text
-    assert "Cards that match lotus ask the market price." in part.text
+    assert "Cards that match lotus are priced at the market price." in part.text
     assert "<html" not in part.text
     whole = await browser.form("/pricing/rules/new", action="preview", **fields)
     assert "Black Lotus" in whole.text
@@ -204,7 +270,7 @@ async def test_red_tests_hold_a_rule_back_until_a_reason_is_given(shop):
     test = {"name": HOSTILE, "search": "lotus", "expectation": "never moves"}
     told(await browser.form("/pricing/tests", **test))
     checked = await browser.get("/pricing/tests", params={"check": 1})
-    assert "1 test is red" in checked.text
+    assert "1 test is failing" in checked.text
     assert "<b onclick" not in checked.text
     address = f"/pricing/rules/{rule['id']}/publish"
     held = await browser.form(address)
@@ -220,7 +286,7 @@ async def test_red_tests_hold_a_rule_back_until_a_reason_is_given(shop):
     assert wrong.status_code == 422
     assert 'value="flies"' in wrong.text
     told(await browser.form(f"/pricing/tests/{row['id']}", action="delete"))
-    assert "There are no rule tests yet" in (await browser.get("/pricing/tests")).text
+    assert "No rule tests yet" in (await browser.get("/pricing/tests")).text
 
 
 async def test_a_preset_is_chosen(shop):
@@ -314,9 +380,9 @@ async def test_a_sale_is_made_from_a_template_switched_and_deleted(shop):
     assert sale["adjust_bp"] == -1250
     page = await browser.get("/pricing/sales")
     assert "<b onclick" not in page.text
-    assert "12.5 % off" in page.text
+    assert "12.5% off" in page.text
     address = f"/pricing/sales/{sale['id']}"
-    assert "is off" in told(await browser.form(f"{address}/off"))
+    assert "switched off" in told(await browser.form(f"{address}/off"))
     changed = fields | {"percent": "20", "starts": "2030-01-01T08:00", "ends": "2030-01-02T08:00"}
     told(await browser.form(address, **changed))
     [sale] = (await browser.get("/api/pricing/sales")).json()["sales"]
@@ -364,9 +430,13 @@ async def test_a_card_is_pinned_by_its_number_and_unpinned(shop):
     assert "1 card" in page.text
     wrong = await browser.form("/pricing/pins", number="7", price="3.50")
     assert wrong.status_code == 404
-    assert 'value="7"' in wrong.text
+    # The picker finds a card as the page of cards does, with its price to begin with.
+    found = (await browser.get("/pricing/pins", params={"find": "Black Lotus"})).text
+    assert 'name="number" value="1"' in found
+    assert "No card was found" not in found
+    assert "No card was found" in (await browser.get("/pricing/pins?find=nowhere")).text
     told(await browser.form("/pricing/pins", number="2", action="unpin"))
-    assert "No price is pinned" in (await browser.get("/pricing/pins")).text
+    assert "No pinned prices" in (await browser.get("/pricing/pins")).text
 
 
 async def test_the_runs_show_the_figures_of_the_api(shop):
@@ -377,7 +447,7 @@ async def test_the_runs_show_the_figures_of_the_api(shop):
     page = await browser.get("/pricing/runs")
     for run in runs:
         assert f'href="/pricing/runs/{run["id"]}"' in page.text
-        for label, count in (("Held by cap", run["held"]), ("Held for review", run["reviewed"])):
+        for label, count in (("Held by a cap", run["held"]), ("Needs review", run["reviewed"])):
             assert f'data-label="{label}">{count}</td>' in page.text
         assert f'data-label="Changed">{run["changed"]}</td>' in page.text
     one = await browser.get(address.split("?")[0])
@@ -419,7 +489,7 @@ async def test_a_rollback_is_a_diff_first(shop):
     assert "no change" not in page.text
     for card in dry.json()["diff"]:
         assert card["current_price"] == card["price"] != card["asked_price"]
-        assert f'data-label="Asked"><span class="money">${card["asked_price"]}<' in page.text
+        assert f'data-label="Target"><span class="money">${card["asked_price"]}<' in page.text
     assert "<b onclick" not in page.text
     assert (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"] == []
     address = told(await browser.form("/pricing/rollback", **scope)).split("?")[0]
@@ -432,6 +502,31 @@ async def test_a_rollback_is_a_diff_first(shop):
     assert (await browser.get("/pricing/rollback", params=unknown)).status_code == 404
     since = {"scope": "since", "value": "2020-01-01T08:00"}
     assert (await browser.get("/pricing/rollback", params=since)).status_code == 200
+
+
+async def test_what_is_rolled_back_is_picked(shop):
+    browser = await signed_in(shop)
+    made = await browser.post("/api/lists", json={"name": "Binder"})
+    page = (await browser.get("/pricing/rollback")).text
+    [rule] = await rules_of(browser)
+    runs = [
+        run for run in (await browser.get("/api/pricing/runs")).json()["runs"] if run["changed"]
+    ]
+    assert runs
+    choices = [f"list:{made.json()['id']}", f"rule_id:{rule['id']}"]
+    choices += [f"run_id:{run['id']}" for run in runs]
+    for choice in choices:
+        assert f'<option value="{choice}">' in page
+        picked = await browser.get("/pricing/rollback", params={"what": choice})
+        assert picked.status_code == 200
+        assert f'<option value="{choice}" selected>' in picked.text
+    by_run = await browser.get("/pricing/rollback", params={"what": f"run_id:{runs[-1]['id']}"})
+    told_apart = {"scope": "run_id", "value": str(runs[-1]["id"])}
+    assert "would go back to an earlier price" in by_run.text
+    assert (
+        "would go back to an earlier price"
+        in (await browser.get("/pricing/rollback", params=told_apart)).text
+    )
 
 
 async def test_a_backtest_shows_each_day(shop):

@@ -54,28 +54,25 @@ async def test_the_page_shows_what_waits_as_the_api_does(shop):
         assert f'value="{take(one)}"' in page
         assert f'href="/cards/{one["card_id"]}"' in page
         assert f"${one['proposed_price']}" in page
-    assert "A rise beyond your limit." in page
-    assert (await browser.get(f"{PATH}?page=9")).text.count("There are not so many pages") == 1
+    assert "The rise is beyond your limit." in page
+    assert (await browser.get(f"{PATH}?page=9")).text.count("That page does not exist") == 1
     told = (await browser.get("/api/today")).json()["conditions"]
     condition = next(one for one in told if one["kind"] == "prices_to_review")
     assert (condition["count"], condition["money"]) == (3, "36.00")
-    assert (
-        "3 prices are held for your review: the move is beyond your limits."
-        in (await browser.get("/today")).text
-    )
+    assert "3 prices need your review" in (await browser.get("/today")).text
 
 
 async def test_one_price_is_accepted_and_several_are_dismissed(shop):
     seller, browser = shop
     first, *others = await listed(browser)
     done = await browser.form(PATH, take=take(first), answer="accepted")
-    assert "1 price is accepted." in await after(browser, done)
+    assert "1 price approved." in await after(browser, done)
     done = await browser.form(PATH, take=[take(one) for one in others], answer="dismissed")
-    assert "2 prices are dismissed." in await after(browser, done)
+    assert "2 prices dismissed." in await after(browser, done)
     assert await listed(browser) == []
     cards = (await seller.get("/api/cards?sort=name")).json()["cards"]
     assert [card["target_price"] for card in cards] == ["10.00", "10.00", "23.00"]
-    assert "No price waits for you" in (await browser.get(PATH)).text
+    assert "Nothing needs review" in (await browser.get(PATH)).text
 
 
 async def test_a_custom_listing_is_decided_beside_the_others(shop):
@@ -86,13 +83,88 @@ async def test_a_custom_listing_is_decided_beside_the_others(shop):
     asked = [take(one) for one in await listed(browser)]
     assert len(asked) == 2
     done = await browser.form(PATH, take=asked, answer="accepted")
-    assert "2 prices are accepted." in await after(browser, done)
+    assert "2 prices approved." in await after(browser, done)
+
+
+async def test_a_snoozed_price_waits_until_its_figures_change(shop):
+    _, browser = shop
+    seller, _ = shop
+    first, *_ = await listed(browser)
+    done = await browser.form(PATH, one=f"snoozed {take(first)}")
+    assert "1 price snoozed until the evidence changes." in await after(browser, done)
+    waits = [one["marketplace_id"] for one in await listed(browser)]
+    assert first["marketplace_id"] not in waits
+    assert len(waits) == 2
+    markets = {1: "21.00", 2: "22.00", 3: "23.00"}
+
+    async def seen() -> list[int]:
+        rows = [a_row(n, price="10.00", market=market) for n, market in markets.items()]
+        await seller.import_csv(a_csv(*rows))
+        return sorted(one["marketplace_id"] for one in await listed(browser))
+
+    assert await seen() == sorted(waits)
+    markets[first["marketplace_id"]] = "24.00"
+    assert await seen() == [1, 2, 3]
+
+
+async def test_a_snooze_is_taken_back_where_it_was_done(shop):
+    _, browser = shop
+    first, *_ = await listed(browser)
+    done = await browser.form(PATH, one=f"snoozed {take(first)}")
+    [undo] = re.findall(r'action="(/activity/\d+/undo)"', await after(browser, done))
+    assert (await browser.form(undo, back=PATH)).status_code == 303
+    assert len(await listed(browser)) == 3
+
+
+async def test_all_under_an_amount_are_approved_and_a_large_change_is_confirmed(a_limited_seller):
+    seller = await a_limited_seller()
+    browser = await signed_in(seller)
+    limits = {"review_down_bp": 500, "review_up_bp": 500}
+    assert (await browser.send("PATCH", "/api/pricing/settings", json=limits)).status_code == 200
+    rule = {"name": "Market", "state": "published"}
+    assert (await browser.post("/api/pricing/rules", json=rule)).status_code == 201
+    assert "No price that low waits." in await after(browser, await browser.form(f"{PATH}/under"))
+    rows = [a_row(n, price="10.00", market="2.00") for n in (1, 2)]
+    await seller.import_csv(a_csv(*rows, a_row(3, price="50.00", market="45.00")))
+    assert len(await listed(browser)) == 3
+    asked = await browser.form(f"{PATH}/under")
+    assert asked.status_code == 422, asked.text
+    assert "Confirm these prices" in asked.text
+    assert len(await listed(browser)) == 3
+    done = await browser.form(f"{PATH}/under", confirm="true")
+    assert "2 prices approved." in await after(browser, done)
+    [left] = await listed(browser)
+    assert left["marketplace_id"] == 3
+
+
+async def test_uploads_runs_and_plans_are_decided_on_the_same_page(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 41))))
+    upload = (await seller.import_csv(a_csv(a_row(1, quantity=3))))["id"]
+    owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
+    [condition] = (await owner.get("/api/today")).json()["conditions"]
+    assert (condition["kind"], condition["next_step"]["path"]) == ("upload_in_review", PATH)
+    page = (await owner.get(PATH)).text
+    form = f"/sync/uploads/{upload}/review"
+    assert f'action="{form}"' in page
+    assert 'class="badge due">1<' in re.search(r'href="/pricing/reviews".*?</a>', page, re.S)[0]
+    hidden = (await staff.get(PATH)).text
+    assert form not in hidden
+    assert "badge" not in re.search(r'href="/pricing/reviews".*?</a>', hidden, re.S)[0]
+    assert (await staff.form(form, decision="discarded", back=PATH)).status_code == 403
+    done = await owner.form(form, decision="discarded", back=PATH)
+    assert "Upload discarded." in await after(owner, done)
+    assert (await owner.form(form, decision="discarded", back="//elsewhere")).status_code in (
+        400,
+        409,
+    )
+    assert form not in (await owner.get(PATH)).text
 
 
 async def test_nothing_chosen_a_broken_choice_and_no_token_change_nothing(shop):
     _, browser = shop
     done = await browser.form(PATH, answer="accepted")
-    assert "No price was chosen." in await after(browser, done)
+    assert "No prices selected." in await after(browser, done)
     assert (await browser.form(PATH, take="1@then", answer="accepted")).status_code == 422
     assert (await browser.http.post(PATH, data={"answer": "accepted"})).status_code == 403
     assert len(await listed(browser)) == 3
@@ -151,5 +223,5 @@ async def test_a_rule_has_limits_and_a_hold_out_of_its_own(shop):
     assert told["review"] == {"up_bp": 2500, "down_bp": None, "first_price": True}
     assert told["holdout_bp"] == 500
     page = (await browser.get("/pricing")).text
-    assert "A rise of more than 25 % and a first price wait for your review." in page
-    assert "5 % of the cards, drawn every thirty days, stay at their old price." in page
+    assert "A rise of more than 25% and a first price wait for your review." in page
+    assert "5% of the cards, drawn every thirty days, stay at their old price." in page

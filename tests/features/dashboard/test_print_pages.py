@@ -67,8 +67,11 @@ async def test_labels_have_name_place_and_code_and_show_names_as_text(shop):
     assert ESCAPED in page
     assert "Place 10-2" in page
     assert page.count('src="data:image/svg+xml') == 1
+    assert "/img/" not in page
+    query = {"search": "right", "pictures": "true"}
+    assert 'src="/img/cards/' in (await browser.get("/print/labels", params=query)).text
     none = await browser.get("/print/labels", params={"search": "nothing-has-this"})
-    assert "No card is found" in none.text
+    assert "No cards found" in none.text
 
 
 async def test_boxes_and_a_test_page_are_printed(shop):
@@ -91,7 +94,7 @@ async def test_wrong_addresses_are_refused_with_a_sentence(shop):
         ({"start": "31"}, 422, "has labels 1 to 30"),
         ({"start": "x"}, 422, "Start: a number from 1"),
         ({"search": "prise>1"}, 422, "Search: "),
-        ({"kind": "boxes", "first": "9", "last": "3"}, 422, "Last: from the first box on"),
+        ({"kind": "boxes", "first": "9", "last": "3"}, 422, "Last: at most "),
         ({"kind": "boxes"}, 422, "First: a number from 1"),
     ):
         page = await browser.get("/print/labels", params=query)
@@ -101,7 +104,7 @@ async def test_wrong_addresses_are_refused_with_a_sentence(shop):
 
 async def test_sheets_follow_the_way_and_a_slip_names_no_buyer(shop):
     seller, browser, _ = shop
-    assert "There is nothing to put back" in (await browser.get("/print/restock")).text
+    assert "Nothing to put back" in (await browser.get("/print/restock")).text
     orders = []
     for refund in (None, 5):
         order = await an_order(seller, buyer_name="Some Buyer", total_amt=5, refund_amt=refund)
@@ -114,8 +117,8 @@ async def test_sheets_follow_the_way_and_a_slip_names_no_buyer(shop):
     session_id = opened.json()["id"]
     for path in ("/print/restock", f"/print/pulls/{session_id}"):
         page = (await staff.get(path)).text
-        codes = re.findall(r"<strong>(\d+-\d+|nowhere)</strong>", page)
-        assert list(dict.fromkeys(codes)) == ["2-11", "10-2", "nowhere"]
+        codes = re.findall(r"<strong>(\d+-\d+|unassigned)</strong>", page)
+        assert list(dict.fromkeys(codes)) == ["2-11", "10-2", "unassigned"]
         assert "<b onclick" not in page
         assert "Some Buyer" not in page
     slip = (await staff.get(f"/print/orders/{orders[0]}")).text

@@ -68,8 +68,8 @@ async def test_copies_are_put_back_from_the_desk(shop):
     answer = await browser.form(f"/returns/{order}/restocked")
     assert answer.status_code == 303, answer.text
     page = (await browser.get(answer.headers["location"])).text
-    assert "2 copies are put back. 1 of the order&#39;s items are unassigned" in page
-    assert "There is nothing to put back" in page
+    assert "2 copies put back. 1 of the order&#39;s items is unassigned" in page
+    assert "Nothing to put back" in page
     assert await on_shelf(browser) == {(ids[1], 4): 5}
     assert f'href="/orders/{order}"' in (await browser.get("/returns?restocked=true")).text
     again = await browser.form(f"/returns/{order}/restocked")

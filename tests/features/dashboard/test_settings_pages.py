@@ -34,7 +34,7 @@ async def test_the_form_saves_what_was_changed_and_the_api_shows_it(a_seller):
     fields = fields_of(page) | {"store_name": HOSTILE, "tracking_threshold": "75"}
     del fields["line:pokemon"]
     answer = await browser.form("/settings/shop", **fields)
-    assert answer.headers["location"] == "/settings/shop?done=saved"
+    assert answer.headers["location"].startswith("/settings/shop?done=saved&undo=")
     account = (await browser.get("/api/account")).json()
     assert (account["store_name"], account["tracking_threshold"]) == (HOSTILE, "75.00")
     lines = {line["name"]: line["enabled"] for line in account["product_lines"]}
@@ -94,7 +94,7 @@ async def test_the_whole_history_is_asked_for_by_a_form(a_seller):
     browser = await signed_in(seller)
     assert (await browser.form("/settings/sync/history")).status_code == 303
     page = await browser.get("/settings/sync")
-    assert "It is asked for already." in page.text
+    assert "Already requested." in page.text
     feed = (await browser.get("/api/v1/agent/activity")).json()["activity"]
     assert "full_history_requested=true" in [entry["summary"] for entry in feed]
 
@@ -139,7 +139,7 @@ async def test_an_unpaid_plan_says_why_no_key_can_be_made(a_seller):
     browser = await signed_in(await a_seller(plan="free"))
     page = await browser.get("/settings/keys")
     assert "A new key needs a paid plan" in page.text
-    assert "Make a key" not in page.text
+    assert "Create a key" not in page.text
     assert (await browser.form("/settings/keys", name="x")).status_code == 403
 
 

@@ -56,7 +56,7 @@ async def test_boxes_and_their_cards_are_those_of_the_api(shop):
     told = f"{box['quantity']} copies of {box['cards']} cards in {box['slots']} slots"
     assert told in page
     [each] = (await browser.get("/api/counts/suggested")).json()["boxes"]
-    assert f"${each['value']}" in page
+    assert f"${each['value']}" in (await browser.get("/counts")).text
     page = (await browser.get("/shelves/1")).text
     for card in (await browser.get("/api/shelves/1")).json()["cards"]:
         assert f"<strong>{card['code']}</strong>" in page
@@ -70,12 +70,12 @@ async def test_a_place_takes_cards_one_after_the_other(shop):
     seller, browser, ids = shop
     staff = await joined(seller, f"staff-{seller.email}")
     page = (await staff.get("/shelves/put?box=1&slot=9&search=right")).text
-    assert "Put into 1-9" in page
+    assert "into 1-9" in page
     assert "<b onclick" not in page
     fields = {"card_id": ids[3], "box": 1, "slot": 9, "quantity": 4}
     answer = await staff.form("/shelves/put", **fields)
     page = (await staff.get(answer.headers["location"])).text
-    assert "4 copies lie in 1-9 now." in page
+    assert "4 copies are now in 1-9." in page
     assert ">drift<" in (await browser.get("/shelves/1")).text.replace("</svg>", ">")
     assert (await on_shelf(browser))[ids[3], 9] == 4
     for wrong, told in (
@@ -98,7 +98,7 @@ async def test_a_card_is_moved_and_taken_off(shop):
     assert sorted(answer.status_code for answer in answers) == [303, 422]
     assert await on_shelf(browser, 2) == {(ids[1], 5): 2}
     answer = await browser.form("/shelves/1/move", **here, action="remove")
-    assert "taken out of 1-1." in (await browser.get(answer.headers["location"])).text
+    assert "removed from 1-1." in (await browser.get(answer.headers["location"])).text
     assert await on_shelf(browser) == {(ids[2], 2): 3}
     assert (await browser.http.post("/shelves/1/move", data=move)).status_code == 403
 
@@ -113,23 +113,28 @@ async def test_a_count_is_begun_filled_in_and_settled(shop):
     assert "<b onclick" not in page
     assert (await browser.form("/counts", box=1)).status_code == 409
     empty = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": ""})
-    assert "Quantity: type how many you see" in empty.text
+    assert "Quantity: enter how many you see" in empty.text
     wrong = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": "x"})
     assert (wrong.status_code, "Quantity: a number from 0" in wrong.text) == (422, True)
     seen = {f"seen-{ids[1]}-1": "3", f"seen-{ids[2]}-2": "1"}
     assert (await browser.form(f"{path}/seen", **seen)).status_code == 303
+    # A card that is not expected here is picked among those that a search finds.
+    found = (await browser.get(path, params={"find": "right"})).text
+    for card_id in ids.values():
+        assert f'type="radio" name="card_id" value="{card_id}"' in found
+    assert "No card was found" in (await browser.get(f"{path}?find=nowhere")).text
     other = {"card_id": ids[3], "slot": 9, "quantity": 2}
     assert (await browser.form(f"{path}/seen", **other)).status_code == 303
     assert (await browser.http.post(f"{path}/end", data={"action": "keep"})).status_code == 403
     assert (await browser.form(f"{path}/end", action="else")).status_code == 422
     ended = await browser.form(f"{path}/end", action="missing")
     page = (await browser.get(ended.headers["location"])).text
-    assert "The places are corrected." in page
+    assert "Places corrected." in page
     told = (await browser.get(f"/api{path}")).json()
     assert told["state"] == "settled"
-    assert f"{told['trust'] * 100:.0f} %" in page
+    assert f"{told['trust'] * 100:.0f}%" in page
     assert await on_shelf(browser) == {(ids[1], 1): 3, (ids[2], 2): 1, (ids[3], 9): 2}
-    assert path in (await browser.get("/shelves")).text
+    assert path in (await browser.get("/counts")).text
     assert (await browser.form(f"{path}/end", action="keep")).status_code == 409
 
 
@@ -139,5 +144,5 @@ async def test_a_count_is_cancelled(shop):
     await browser.form(f"{path}/seen", **{f"seen-{ids[2]}-2": "0"})
     ended = await browser.form(f"{path}/end", action="cancel")
     page = await browser.get(ended.headers["location"])
-    assert "The count is cancelled, and nothing is corrected." in page.text
+    assert "Count canceled. Nothing was corrected." in page.text
     assert await on_shelf(browser) == {(ids[1], 1): 3, (ids[2], 2): 3}

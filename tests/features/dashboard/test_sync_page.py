@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.dashboard.formats import Reader, zone_of
 from tasks_builder import claim, end, listed
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
@@ -42,17 +43,17 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
         answer = await browser.form("/sync/request", kind=kind, back="/today")
         return (await browser.get(answer.headers["location"])).text
 
-    assert "No agent has called yet" in await asked("orders")
+    assert "No agent has connected yet" in await asked("orders")
     await seller.post("/api/v1/heartbeat")
     seen = clock.now()
     assert "The agent starts it within a minute." in await asked("orders")
     assert "offline" not in (await browser.get("/today")).text
     clock.shift(timedelta(minutes=6))
     told = await asked("orders")
-    at = seen.astimezone(ZoneInfo("America/New_York"))
-    assert "The agent is offline; the sync starts once it is back." in told
+    at = Reader("en", zone_of("America/New_York"), clock.now()).exact(seen)
+    assert "The agent is offline. The sync starts once it is back." in told
     page = (await browser.get("/sync")).text
-    assert f"The agent is offline since {at:%Y-%m-%d %H:%M %Z} (6 min ago)" in page
+    assert f"The agent is offline since {at} (6 min ago)" in page
     for page in ("/sync", "/today"):
         text = (await browser.get(page)).text
         assert "(6 min ago); the sync starts once it is back" in text
@@ -60,7 +61,7 @@ async def test_a_request_says_when_the_agent_starts_it(a_seller):
     await seller.post("/api/v1/heartbeat")
     assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
     clock.shift(timedelta(minutes=4))
-    assert "when the sync under way has ended" in await asked("refunds")
+    assert "when the current sync ends" in await asked("refunds")
     assert "offline" not in (await browser.get("/sync")).text
 
 
@@ -71,13 +72,13 @@ async def test_the_agents_tasks_are_those_of_the_api(a_seller):
         assert (await browser.form("/sync/tasks", kind="refresh_account")).status_code == 303
     [task] = await listed(seller)
     assert task["kind"] == "refresh_account"
-    assert "Read the account anew" in (await browser.get("/sync?tasks=pending")).text
-    assert "No such task" in (await browser.get("/sync?tasks=failed")).text
+    assert "Refresh the account" in (await browser.get("/sync?tasks=pending")).text
+    assert "No tasks found" in (await browser.get("/sync?tasks=failed")).text
     refused = await browser.form("/sync/tasks", kind="apply_rollback")
     assert refused.status_code == 422
     staff = await joined(seller, f"bea-{seller.email}")
     assert (await staff.form("/sync/tasks", kind="refresh_account")).status_code == 403
-    assert "Tasks of the agent" not in (await staff.get("/sync")).text
+    assert "Agent tasks" not in (await staff.get("/sync")).text
 
 
 async def test_a_failed_task_says_why(a_seller):
@@ -93,6 +94,24 @@ async def test_a_failed_task_says_why(a_seller):
     assert "<b onclick" not in page.text
 
 
+async def test_the_price_file_shows_old_price_new_price_and_change(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    dearer = a_row(1, name="Dearer", price="10.00", market="11.00", quantity=3)
+    cheap = a_row(2, name="Cheap", price="1.00", market="1.11", quantity=2)
+    await seller.import_csv(a_csv(cheap, dearer, a_row(3, name="New", price="", market="5.00")))
+    browser = await signed_in(seller)
+    page = (await browser.get("/sync/prices")).text
+    told = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    assert "Dearer" in told.split("Cheap")[0]  # the largest change of the listed value comes first
+    assert "$10.00 $10.89 ▲ rises by $0.89 (8.9%)" in told
+    assert "$1.00 $1.10 ▲ rises by $0.10 (10.0%)" in told
+    assert "none yet $4.95 first price" in told
+    # 3 x 0.89 and 2 x 0.10.
+    assert "To raise 2 prices $2.87 more listed" in told
+    assert "To lower 0 prices $0.00 less listed" in told
+    assert "First prices 1 card no price before" in told
+
+
 async def test_the_file_of_prices_is_seen_and_approved(a_seller):
     seller = await a_seller(sync_mode="read_only")
     await seller.import_csv(a_csv(a_row(1, name=HOSTILE, price="1.00", market="9.00")))
@@ -105,7 +124,7 @@ async def test_the_file_of_prices_is_seen_and_approved(a_seller):
     assert "<b onclick" not in page.text
     assert (await browser.form("/sync/approve", approved="true")).status_code == 303
     assert (await seller.post("/api/v1/heartbeat")).json()["upload_approved"] is True
-    assert "Take the approval back" in (await browser.get("/sync")).text
+    assert "Withdraw approval" in (await browser.get("/sync")).text
     await browser.form("/sync/approve", approved="false")
     assert (await seller.post("/api/v1/heartbeat")).json()["upload_approved"] is False
     staff = await joined(seller, f"bea-{seller.email}")

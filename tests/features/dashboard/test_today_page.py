@@ -17,7 +17,7 @@ async def test_today_shows_the_sync_and_requests_one(a_seller):
     browser = await signed_in(seller)
     page = await browser.get("/today")
     assert page.status_code == 200
-    assert "Nothing waits for you" in page.text
+    assert "Nothing needs your attention" in page.text
     token = browser.session["csrf_token"]
     form = {"csrf_token": token, "kind": "orders", "back": "/today"}
     asked = await browser.http.post("/sync/request", data=form)
@@ -27,24 +27,7 @@ async def test_today_shows_the_sync_and_requests_one(a_seller):
     assert pending["action"] == "sync"
     refused = await browser.http.post("/sync/request", data={"csrf_token": "x", "kind": "full"})
     assert refused.status_code == 403
-    assert "This form is not of your session" in refused.text
-
-
-async def test_an_upload_in_review_is_settled_by_its_owner(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 41))))
-    upload = (await seller.import_csv(a_csv(a_row(1, quantity=3))))["id"]
-    owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
-    page = await owner.get("/today")
-    assert f'action="/today/review/{upload}"' in page.text
-    assert "/today/review" not in (await staff.get("/today")).text
-    path, decision = f"/today/review/{upload}", {"decision": "discarded"}
-    form = {"csrf_token": staff.session["csrf_token"], **decision}
-    assert (await staff.http.post(path, data=form)).status_code == 403
-    form = {"csrf_token": owner.session["csrf_token"], **decision}
-    assert (await owner.http.post(path, data=form)).status_code == 303
-    report = (await seller.get(f"/api/v1/uploads/{upload}")).json()
-    assert report["state"] == "discarded"
+    assert "This form is not from your session" in refused.text
 
 
 async def test_the_first_address_leads_to_today(a_seller):
@@ -69,16 +52,20 @@ async def test_the_page_shows_the_figures_of_its_json_reads(a_seller):
     listed = (await browser.get("/api/listed_value")).json()["days"]
     assert f"<title>({len(today['conditions'])}) Today" in page
     for condition in today["conditions"]:
-        assert condition["sentence"] in page
+        assert condition["title"] in page
+        assert condition["detail"] in page
+        assert condition["sentence"].startswith(condition["title"])
         assert f'href="{condition["next_step"]["path"]}"'.replace("&", "&amp;") in page
     assert f"${today['listed']['value']}" in page
-    assert all(f"${one['value']}" in page for one in listed)
+    assert len(listed) == 2
+    said = f"Listed value over 30 days: ${listed[0]['value']} to ${listed[1]['value']}"
+    assert said in page
     assert f"${movers['rises'][0]['price_after']}" in page
     assert name not in page
     assert "&lt;b&gt;Jaguar" in page
     # The page of thirty days is another address.
     month = (await browser.get("/today?days=30")).text
-    assert "No card&#39;s price has moved in 30 days" in month
+    assert "No card's price moved in 30 days" in month
 
 
 async def test_a_running_sync_is_cancelled_by_its_owner_alone(a_seller):
@@ -119,3 +106,90 @@ async def test_a_credit_skips_the_wait_once(a_seller):
     assert (await staff.http.post("/sync/skip-wait", data=form)).status_code == 403
     refused = await owner.http.post("/sync/skip-wait", data={"csrf_token": "x", "key": key})
     assert refused.status_code == 403
+
+
+async def test_fewer_than_two_days_are_no_line(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    page = (await browser.get("/today")).text
+    assert "Unknown" in page
+    assert 'class="spark wide"' not in page
+    await seller.import_csv(a_csv(a_row(1, price="2.00")))
+    day = f"{clock.now():%m/%d/%y}"
+    await seller.orders([an_order(status="Ready to Ship", total_amt=12.5, order_date=day)])
+    page = (await browser.get("/today")).text
+    assert "$2.00" in page
+    assert 'class="spark wide"' not in page
+    clock.shift(timedelta(days=1))
+    await seller.import_csv(a_csv(a_row(1, price="3.00")))
+    page = (await (await signed_in(seller)).get("/today")).text
+    assert "Listed value over 30 days: $2.00 to $3.00" in page
+    assert "Sales by day over 30 days: $12.50 to $0.00" in page
+    assert "Orders by day over 30 days: 1 to 0" in page
+
+
+async def test_work_is_in_groups_by_when_it_is_due_and_then_by_money(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 41))))
+    await seller.import_csv(a_csv(a_row(1, quantity=3)))
+    day = f"{clock.now():%m/%d/%y}"
+    await seller.orders([an_order(status="Ready to Ship", total_amt=12.5, order_date=day)])
+    browser = await signed_in(seller)
+    page = (await browser.get("/today")).text
+    work = page[page.index('id="work"') :]
+    places = [
+        work.index(words)
+        for words in ("Due today", "An upload needs your review", "This week", "1 order waits")
+    ]
+    assert places == sorted(places)
+    assert re.search(r"Due today <span class=\"badge due\">1</span>", work)
+    clock.shift(timedelta(days=8))
+    late = (await (await signed_in(seller)).get("/today")).text
+    assert "1 order waits" in late
+    assert "This week" not in late
+    assert "The oldest is past its shipping deadline." in late
+
+
+async def test_orders_to_ship_are_those_to_pull_and_those_of_the_pull(a_seller):
+    seller = await a_seller()
+    day = f"{clock.now():%m/%d/%y}"
+    first = [
+        an_order(n, status="Ready to Ship", total_amt=10, order_date=day) for n in ("A-1", "A-2")
+    ]
+    await seller.orders(first)
+    pull = (await seller.post("/api/pull_sessions", json={})).json()["id"]
+    await seller.orders([an_order("A-3", status="Ready to Ship", total_amt=5, order_date=day)])
+    owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
+    told = (await owner.get("/api/today")).json()
+    assert told["to_ship"] == {
+        "orders": 3, "to_pull": 1, "in_pull": 2, "pull_id": pull, "money": "25.00",
+    }  # fmt: skip
+    assert told["shipping"] == [{"shipping_type": "pwe", "orders": 1}]
+    assert (await staff.get("/api/today")).json()["to_ship"]["money"] is None
+    page = (await owner.get("/today")).text
+    assert "3 orders" in page
+    assert f'2 in <a href="/pulls/{pull}">' in page
+
+
+async def test_a_member_sees_what_others_changed_since_the_last_visit(a_seller):
+    seller = await a_seller()
+    owner, staff = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
+    assert "Since your last visit" not in (await owner.get("/today")).text
+    assert (await staff.get("/today")).status_code == 200
+    clock.shift(timedelta(hours=2))
+    assert (await staff.post("/api/lists", json={"name": "Binder"})).status_code == 201
+    page = (await owner.get("/today")).text
+    changes = page[page.index('id="changes"') : page.index('id="movers"')]
+    assert "List created" in changes
+    assert "Binder" in changes
+    # The same visit goes on, and a page that asks for itself is no visit.
+    clock.shift(timedelta(minutes=5))
+    assert "List created" in (await owner.get("/today")).text
+    clock.shift(timedelta(hours=2))
+    polled = await owner.get("/today", headers={"HX-Request": "true"})
+    assert "List created" not in polled.text
+    assert "Nobody else changed anything." in polled.text
+    # One's own changes are no news.
+    assert "Nobody else changed anything." in (await staff.get("/today")).text
+    link = re.search(r'href="(/activity\?since=[^"]+)"', page)[1]
+    assert "Binder" in (await owner.get(link)).text

@@ -169,7 +169,7 @@ async def test_an_upload_in_review_is_settled_and_forms_need_their_token(a_selle
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 41))))
     id = (await seller.import_csv(a_csv(a_row(1, quantity=3))))["id"]
     browser = await signed_in(seller)
-    assert "waits for your review" in (await browser.get(f"/sync/uploads/{id}")).text
+    assert "needs your review" in (await browser.get(f"/sync/uploads/{id}")).text
     path = f"/sync/uploads/{id}"
     assert (await browser.http.post(f"{path}/review", data={"csrf_token": "x"})).status_code == 403
     files = {"file": ("mended.csv", b"x", "text/csv")}

@@ -35,6 +35,7 @@ def bought(found) -> dict[tuple[str, int], int]:
     }
 
 
+@pytest.mark.soak
 async def test_postage_decides_where_a_card_is_bought(a_seller, a_shop, catalog, tag):
     """Beta is cheaper for each card, but another parcel costs more than that saves."""
     base = f"Base {tag}"
@@ -92,6 +93,7 @@ async def test_postage_decides_where_a_card_is_bought(a_seller, a_shop, catalog,
     assert (await split(buyer, {"name": mew}))["total"] == 6.27
 
 
+@pytest.mark.soak
 async def test_a_parcel_whose_postage_nobody_said_is_not_free(a_seller, a_shop, catalog, tag):
     """The shop that says nothing is 0.30 cheaper, and would have won with free postage."""
     base, name, dear = f"Base {tag}", f"Mew {tag}", f"Abra {tag}"
@@ -125,6 +127,7 @@ async def test_a_parcel_whose_postage_nobody_said_is_not_free(a_seller, a_shop, 
         assert round(told, 2) == answer["total"]
 
 
+@pytest.mark.soak
 async def test_conditions_and_printings_that_will_do(a_seller, a_shop, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag}"
     name = f"Abra {tag}"
@@ -155,6 +158,7 @@ async def test_conditions_and_printings_that_will_do(a_seller, a_shop, catalog, 
         assert (await split(buyer, card))["total"] == total, card
 
 
+@pytest.mark.soak
 async def test_what_cannot_be_had_and_why(a_seller, a_shop, catalog, tag):
     base, gym = f"Base {tag}", f"Gym {tag}"
     name, other = f"Abra {tag}", f"Mew {tag}"
@@ -189,6 +193,7 @@ async def test_what_cannot_be_had_and_why(a_seller, a_shop, catalog, tag):
     }  # fmt: skip
 
 
+@pytest.mark.soak
 async def test_two_lines_share_the_copies_of_one_listing(a_seller, a_shop, catalog, tag):
     base, name = f"Base {tag}", f"Abra {tag}"
     await catalog((name, base, "9/64", "Holofoil", 42))
@@ -203,6 +208,7 @@ async def test_two_lines_share_the_copies_of_one_listing(a_seller, a_shop, catal
     assert found["greedy_total"] == 4.0
 
 
+@pytest.mark.soak
 async def test_too_few_sellers_say_what_more_would_cost(a_seller, a_shop, catalog, tag):
     base = f"Base {tag}"
     names = [f"Abra {tag}", f"Mew {tag}"]
@@ -238,6 +244,7 @@ async def test_a_body_that_cannot_be_read(a_seller, body, code, told):
     assert told in answer.json()["error"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "hidden",
     [{"network_consent": False}, {"network_published": False}, {"suspended": True},
@@ -270,6 +277,7 @@ async def test_a_hidden_seller_changes_no_basket(a_seller, a_shop, catalog, tag,
     assert await split(buyer, *asked) == before
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_basket_equals_brute_force(a_seller, a_shop, catalog, tag, seed):
     """Three shops with random prices, stock and postage against every way to buy."""
@@ -308,6 +316,7 @@ async def test_a_basket_equals_brute_force(a_seller, a_shop, catalog, tag, seed)
     assert (found["total"], found["gap"]) == (least / 10_000, 0)
 
 
+@pytest.mark.soak
 async def test_the_solver_does_not_hold_up_other_requests(a_seller, a_shop, catalog, tag):
     base = f"Base {tag}"
     names = [f"Card {n} {tag}" for n in range(8)]
@@ -331,6 +340,7 @@ async def test_the_solver_does_not_hold_up_other_requests(a_seller, a_shop, cata
     assert sorted(waits)[len(waits) // 2] < 0.25
 
 
+@pytest.mark.soak
 async def test_many_baskets_of_one_buyer_let_another_have_a_turn(a_seller, a_shop, catalog, tag):
     """Each takes a whole core, so few are solved at a time."""
     name, base = f"Mew {tag}", f"Base {tag}"

@@ -151,7 +151,7 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     browser = await signed_in(seller)
     page = (await browser.get("/network")).text
     assert "you have not consented; your stock is not published." in page
-    assert "Baskets count this estimate for you" in page
+    assert "Baskets use this estimate for you" in page
     assert "$4.99" in page
     joined_fields = {"network_consent": "true", "network_published": "true"}
     more = {"store_name": HOSTILE, "postage_steps": "0:1.27, 12:3.20"}
@@ -161,7 +161,7 @@ async def test_the_form_joins_the_network_and_leaves_it(a_seller):
     assert (told["seen"], told["store_name"]) == (True, HOSTILE)
     page = (await browser.get("/network")).text
     assert "<b onclick" not in page
-    assert "A parcel from" in page
+    assert "A parcel worth" in page
     assert "estimate for you" not in page
     entries = (await browser.get("/api/v1/agent/activity")).json()["activity"]
     assert any("network_consent=true" in str(entry) for entry in entries)

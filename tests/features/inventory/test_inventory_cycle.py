@@ -114,7 +114,7 @@ async def test_a_price_never_falls_and_a_cent_is_the_least_move(a_seller):
 
 
 @pytest.mark.parametrize(
-    "dress", ["byte order mark", "line feeds", "bare cells", "other order", "other case"]
+    "dress", ["byte order mark", "line feeds", "bare cells", "different order", "other case"]
 )
 async def test_the_file_may_come_in_another_dress(a_seller, dress):
     rows = [a_row(1, market="1.20"), a_row(2, market="1.00")]
@@ -123,7 +123,7 @@ async def test_the_file_may_come_in_another_dress(a_seller, dress):
         "byte order mark": b"\xef\xbb\xbf" + plain,
         "line feeds": a_csv(*rows, eol="\n"),
         "bare cells": plain.replace(b'"', b""),
-        "other order": a_csv(*rows, header=HEADER[::-1]),
+        "different order": a_csv(*rows, header=HEADER[::-1]),
         "other case": plain.replace(b"TCGplayer Id", b" tcgPLAYER id ").replace(
             b"Total Quantity", b"TOTAL QUANTITY"
         ),

@@ -126,6 +126,7 @@ async def test_a_url_expires_after_ten_minutes(a_seller):
     assert code(await seller.put(slot["upload_url"], ONE_CARD)) == (403, "url_expired")
 
 
+@pytest.mark.soak
 async def test_an_object_can_be_named_after_its_url_expired(a_seller):
     seller = await a_seller()
     key = await seller.put_object(ONE_CARD)
@@ -260,6 +261,7 @@ async def test_a_key_form_of_the_wrong_shape_is_refused(a_seller, body, expected
     assert code(await seller.post("/api/v1/sync", content=body, headers=headers)) == expected
 
 
+@pytest.mark.soak
 async def test_the_key_form_knows_only_lines_of_the_account(a_seller):
     seller = await a_seller(lines=["magic"])
     key = await seller.put_object(ONE_CARD)
@@ -279,6 +281,7 @@ async def lines_of(seller) -> dict[int, str]:
     return {card["marketplace_id"]: card["product_line"] for card in await seller.cards()}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_the_line_of_the_upload_request_serves_rows_whose_cell_is_blank(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
@@ -325,6 +328,7 @@ async def test_a_line_is_remembered_as_long_as_an_object_that_nobody_names(a_sel
     assert rows == [{"key": kept}]
 
 
+@pytest.mark.soak
 async def test_a_seller_without_the_pipeline_gets_neither_call(a_seller):
     seller = await a_seller()
     key = await seller.put_object(ONE_CARD)

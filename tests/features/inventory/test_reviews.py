@@ -48,6 +48,7 @@ async def status(seller):
     return (await seller.get("/api/v1/status")).json()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("active", "present", "state"),
     [
@@ -68,6 +69,7 @@ async def test_more_than_half_of_at_least_20_active_rows_absent_is_not_believed(
     assert sum(card["gone"] for card in await seller.cards()) == report["gone"]
 
 
+@pytest.mark.soak
 async def test_a_row_with_quantity_0_is_present(a_seller):
     seller = await a_stocked_seller(a_seller)
     report = await seller.import_csv(a_csv(*rows(20, quantity=0)))
@@ -75,6 +77,7 @@ async def test_a_row_with_quantity_0_is_present(a_seller):
     assert [card["gone"] for card in await seller.cards()] == [True] * 20
 
 
+@pytest.mark.soak
 async def test_gone_rows_do_not_count_as_active(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(a_row(1, quantity=0), *rows(19, first=2)))
@@ -83,6 +86,7 @@ async def test_gone_rows_do_not_count_as_active(a_seller):
     assert (report["state"], report["gone"]) == ("done", 18)
 
 
+@pytest.mark.soak
 async def test_a_line_that_the_file_does_not_hold_is_not_short(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(*rows(20, first=101, line="Pokemon")))
@@ -90,6 +94,7 @@ async def test_a_line_that_the_file_does_not_hold_is_not_short(a_seller):
     assert (report["state"], report["gone"]) == ("done", 0)
 
 
+@pytest.mark.soak
 async def test_one_short_line_holds_the_whole_upload(a_seller):
     seller = await a_seller()
     pokemon = rows(20, first=101, line="Pokemon")
@@ -126,6 +131,7 @@ async def test_in_review_the_rows_that_came_are_updated_and_nothing_is_tombstone
     assert changes == [{"n": 0}]
 
 
+@pytest.mark.soak
 async def test_a_card_whose_own_price_moved_in_review_has_no_target_until_it_is_repriced(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(*rows(9, market="1.00", price="3.00")))
@@ -189,6 +195,7 @@ async def test_a_confirmed_upload_tombstones_and_reprices(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_a_confirmed_upload_completes_the_cycle(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     before = (await status(seller))["last_sync_at"]
@@ -199,6 +206,7 @@ async def test_a_confirmed_upload_completes_the_cycle(a_seller):
     assert now["last_sync_at"] > before
 
 
+@pytest.mark.soak
 async def test_the_export_holds_back_until_a_confirmed_upload_is_worked_off(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     await confirm(seller, report["id"])
@@ -224,6 +232,7 @@ async def test_a_discarded_upload_leaves_the_row_updates_standing(a_seller):
     assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "no_updates"
 
 
+@pytest.mark.soak
 async def test_a_newer_believable_upload_supersedes_the_review(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     newer = await seller.import_csv(a_csv(*rows(20, market="1.50"), a_row(99)))
@@ -234,6 +243,7 @@ async def test_a_newer_believable_upload_supersedes_the_review(a_seller):
     assert (await confirm(seller, report["id"])).status_code == 409
 
 
+@pytest.mark.soak
 async def test_a_newer_short_upload_takes_the_place_of_the_review(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     newer = await seller.import_csv(a_csv(*rows(5)))
@@ -258,6 +268,7 @@ async def test_an_upload_that_fails_leaves_the_review_open(a_seller):
     assert (await status(seller))["phase"] == "awaiting_review"
 
 
+@pytest.mark.soak
 async def test_what_does_not_await_review_can_be_neither_confirmed_nor_discarded(a_seller):
     seller = await a_seller()
     done = await seller.import_csv(a_csv(a_row(1)))
@@ -267,6 +278,7 @@ async def test_what_does_not_await_review_can_be_neither_confirmed_nor_discarded
             assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_review")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("word", [confirm, discard])
 async def test_a_review_is_answered_once(a_seller, word):
     seller, report = await a_seller_in_review(a_seller)
@@ -293,6 +305,7 @@ def leaping(cards, leaps):
     ]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("cards", "leaps", "state"),
     [
@@ -315,6 +328,7 @@ async def test_more_than_a_fifth_of_at_least_50_cards_leaping_is_not_published(
     assert len(read_csv((await seller.export()).content)) == (leaps if state == "done" else 0)
 
 
+@pytest.mark.soak
 async def test_a_move_by_exactly_half_is_no_leap(a_seller):
     seller = await a_seller()
     # 1.515 - 1 % = 1.49985; 1.5152 - 1 % = 1.500048.
@@ -328,12 +342,14 @@ async def test_a_move_by_exactly_half_is_no_leap(a_seller):
     assert over["state"] == "awaiting_review"
 
 
+@pytest.mark.soak
 async def test_cards_without_a_price_do_not_trip_the_breaker(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*rows(60, price="", market="50.00")))
     assert (report["state"], report["changed"]) == ("done", 60)
 
 
+@pytest.mark.soak
 async def test_read_only_sellers_look_at_the_file_anyway(a_seller):
     seller = await a_seller(sync_mode="read_only")
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -364,6 +380,7 @@ async def test_leaping_prices_are_not_published_when_discarded(a_seller):
     )
 
 
+@pytest.mark.soak
 async def test_penny_cards_that_cost_pennies_more_are_published(a_seller):
     seller = await a_seller(capped=True)
     report = await seller.import_csv(a_csv(*rows(60, price="0.02", market="0.05", low="0.02")))
@@ -382,6 +399,7 @@ async def test_a_real_shop_full_of_penny_cards_is_published(a_seller, shared_dat
         assert (report["state"], report["review"]) == ("done", [])
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("queried", [False, True], ids=["in the import", "in the run that follows"])
 async def test_what_was_confirmed_does_not_stop_the_next_uploads(a_seller, queried):
     """With the preset's cap the prices stay far from their goal for days."""
@@ -410,6 +428,7 @@ async def test_what_was_confirmed_does_not_stop_the_next_uploads(a_seller, queri
     assert (await status(seller))["phase"] == "awaiting_review"
 
 
+@pytest.mark.soak
 async def test_a_confirmation_is_forgotten_after_thirty_days(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -429,6 +448,7 @@ async def swept(seller):
     await seller.service.run_jobs()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("days", [1, 40])
 async def test_a_deep_sale_and_its_end_stop_no_run(a_seller, days):
     """The seller made the sale: neither its price nor the way back from it is a surprise."""
@@ -456,6 +476,7 @@ async def test_a_deep_sale_and_its_end_stop_no_run(a_seller, days):
     assert (await seller.import_csv(shop("2.50", "5.06")))["state"] == "done"
 
 
+@pytest.mark.soak
 async def test_a_discarded_review_is_not_remembered(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -463,6 +484,7 @@ async def test_a_discarded_review_is_not_remembered(a_seller):
     assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "awaiting_review"
 
 
+@pytest.mark.soak
 async def test_a_short_inventory_that_is_confirmed_says_nothing_of_prices(a_seller):
     seller = await a_stocked_seller(a_seller, 120)
     report = await seller.import_csv(
@@ -487,6 +509,7 @@ async def settle_run(seller, run_id, word):
     return await seller.post(f"/api/pricing/runs/{run_id}/{word}")
 
 
+@pytest.mark.soak
 async def test_an_uploads_review_is_settled_by_its_runs_route(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
@@ -508,6 +531,7 @@ async def test_an_uploads_review_is_settled_by_its_runs_route(a_seller):
     assert (again.status_code, again.json()["code"]) == (409, "not_awaiting_review")
 
 
+@pytest.mark.soak
 async def test_a_short_inventory_is_discarded_by_its_runs_route(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     run = await a_waiting_run(seller)
@@ -531,6 +555,7 @@ async def a_run_in_review_after_an_upload(a_seller):
     return seller, report["id"], run["id"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("word", "told", "ends", "exported"),
     [("confirm", "processing", "done", 50), ("discard", "discarded", "discarded", 0)],
@@ -556,6 +581,7 @@ async def test_a_run_that_follows_an_upload_is_settled_by_the_uploads_route(
         assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_review")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "follows", [False, True], ids=["an upload's own run", "a run that follows"]
 )
@@ -585,6 +611,7 @@ async def test_of_two_callers_by_both_routes_one_is_heard(a_seller, follows, wor
     assert open_now == [{"uploads_open": 0}]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "follows", [False, True], ids=["an upload's own run", "a run that follows"]
 )

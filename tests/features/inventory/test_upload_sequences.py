@@ -162,7 +162,7 @@ async def history_of(seller) -> dict[int, list[tuple]]:
 
 
 @settings(
-    max_examples=soak.examples(3, 8),
+    max_examples=soak.examples(2, 8),
     deadline=None,
     derandomize=True,
     database=None,

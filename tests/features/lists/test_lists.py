@@ -182,6 +182,7 @@ async def test_selected_ids_narrow_whatever_selects(seller):
         assert await add(seller, made["id"], search="bolt", selected_ids=nothing) == (0, 0, False)
 
 
+@pytest.mark.soak
 async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller):
     made = await make(seller)
     for nothing in ({"marketplace_ids": []}, {"card_ids": []}):
@@ -413,6 +414,7 @@ async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, 
     assert {answer.status_code for answer in await asyncio.gather(*asked)} <= {200, 404, 503}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_write_that_searches_too_long_is_refused(seller, service, monkeypatch):
     monkeypatch.setitem(FLAGS, "held", "pg_sleep(3) IS NULL")

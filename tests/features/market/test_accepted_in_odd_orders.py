@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from tests.features.market.test_recommendations import (
     CELLS,
     LIST,
@@ -49,6 +50,7 @@ async def pins(seller):
     return await seller.service.sql(seller.id, sql, id=seller.id)
 
 
+@pytest.mark.soak
 async def test_an_undone_unpinning_ends_with_the_evidence(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -58,6 +60,7 @@ async def test_an_undone_unpinning_ends_with_the_evidence(shop, observed, produc
     assert await pins(seller) == before
 
 
+@pytest.mark.soak
 async def test_an_undone_pin_of_many_ends_with_the_evidence(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -77,6 +80,7 @@ async def test_an_accepted_price_holds_as_long_as_the_newest_evidence(shop, obse
     assert pin["until"] == clock.read_moment(seen) + timedelta(hours=24)
 
 
+@pytest.mark.soak
 async def test_an_accepted_price_that_has_ended_is_no_pin(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -85,6 +89,7 @@ async def test_an_accepted_price_that_has_ended_is_no_pin(shop, observed, produc
     assert await found(seller, "is:pinned") == []
 
 
+@pytest.mark.soak
 async def test_an_older_acceptance_is_not_undone_below_a_newer_one(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -128,6 +133,7 @@ async def test_a_card_that_is_pinned_while_a_generation_runs(shop, observed, pro
     assert (await listed_now(seller))["total"] == 0
 
 
+@pytest.mark.soak
 async def test_automatic_mode_leaves_a_pin_of_this_moment(shop, observed, product, monkeypatch):  # noqa: F811
     seller = await shop()
     await observed(*listings(product, *["15.00"] * 10))
@@ -142,6 +148,7 @@ async def test_automatic_mode_leaves_a_pin_of_this_moment(shop, observed, produc
     assert (await targets(seller))[1] != "14.85"
 
 
+@pytest.mark.soak
 async def test_automatic_mode_waits_where_the_rules_changed_meanwhile(
     shop,  # noqa: F811
     observed,
@@ -192,6 +199,7 @@ async def test_automatic_mode_keeps_the_limits_of_the_rule_that_governs_now(
     assert (await targets(seller))[1] != "14.85"
 
 
+@pytest.mark.soak
 async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     decided = await accepted(seller, one)
@@ -202,6 +210,7 @@ async def test_a_rolled_back_recommendation_does_not_come_back(shop, observed, p
     assert await targets(seller) == ("10.00", "10.00")
 
 
+@pytest.mark.soak
 async def test_a_pin_that_is_undone_last_brings_no_undone_acceptance_back(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     await accepted(seller, one)
@@ -212,6 +221,7 @@ async def test_a_pin_that_is_undone_last_brings_no_undone_acceptance_back(shop, 
     assert await pins(seller) == []
 
 
+@pytest.mark.soak
 async def test_a_generation_of_a_card_that_is_gone_and_comes_back(shop, observed, product):  # noqa: F811
     seller, one = await pending(shop, observed, product)
     [card] = (await seller.get("/api/cards")).json()["cards"]

@@ -59,7 +59,7 @@ async def test_a_gate_with_too_few_listings_holds_and_names_its_count(listed, ob
     assert held["gate_verdict"] == {
         "condition_listings": 1,
         "passed": False,
-        "reason": "Fewer listings were observed than the rule asks for.",
+        "reason": "Fewer listings were observed than the rule requires.",
     }
     assert held["observed_at"] == seen
     assert held["buy_out_detected_at"] is None
@@ -90,7 +90,7 @@ async def test_a_card_says_that_a_gate_holds_it_until_a_pricing_lets_it_go(
     told = "Its market gate keeps the rule's price. "
     assert await gate_of(seller) == (
         "too_few_listings",
-        f"{told}Fewer listings were observed than the rule asks for.",
+        f"{told}Fewer listings were observed than the rule requires.",
     )
     stranger = await listed()
     assert await gate_of(stranger) == (None, None)
@@ -110,6 +110,7 @@ async def test_a_card_says_that_a_gate_holds_it_until_a_pricing_lets_it_go(
     assert await gate_of(seller) == (None, None)
 
 
+@pytest.mark.soak
 async def test_without_a_gate_nothing_is_held_any_more(listed, observed, product):
     seller = await listed()
     seen = ago(hours=1)
@@ -124,6 +125,7 @@ async def test_without_a_gate_nothing_is_held_any_more(listed, observed, product
     assert await gate_of(seller) == (None, None)
 
 
+@pytest.mark.soak
 async def test_a_buy_out_holds_for_four_hours(listed, observed, product):
     seller = await listed()
     before, after = ago(hours=3), ago(hours=1)

@@ -92,19 +92,19 @@ def test_sales_and_listings_come_typed_in_one_parquet_file(run, stored, tmp_path
 def test_bad_rows_are_listed_and_stop_nothing(run, stored, written, product, tmp_path):
     good = f"{product},NM,Normal,English,1.50,2,2026-11-19T10:00:00Z,{AT},"
     bad = {
-        f"x,NM,Normal,English,1,1,{AT},{AT},": "product_id is no number",
-        f"{product},Mint,Normal,English,1,1,{AT},{AT},": "Mint is no known condition",
-        f"{product},NM,Shiny,English,1,1,{AT},{AT},": "Shiny is no known printing",
-        f"{product},NM,Normal,Klingon,1,1,{AT},{AT},": "Klingon is no known language",
-        f"{product},,Normal,English,1,1,{AT},{AT},": "(nothing) is no known condition",
-        f"{product},NM,Normal,English,0,1,{AT},{AT},": "price is no amount above zero",
-        f"{product},NM,Normal,English,NaN,1,{AT},{AT},": "price is no amount above zero",
-        f"{product},NM,Normal,English,1e3,1,{AT},{AT},": "price is no amount above zero",
-        f"{product},NM,Normal,English,1,1.5,{AT},{AT},": "quantity is no whole number above zero",
-        f"{product},NM,Normal,English,1,0,{AT},{AT},": "quantity is no whole number above zero",
-        f"{product},NM,Normal,English,1,1,yesterday,{AT},": "sold_at is no time",
-        f"{product},NM,Normal,English,1,1,{AT},,": "fetched_at is no time",
-        f"{product},NM,Normal,English,1,1,,,": "observed_at is no time",
+        f"x,NM,Normal,English,1,1,{AT},{AT},": "product_id is not a number",
+        f"{product},Mint,Normal,English,1,1,{AT},{AT},": "Mint is not a known condition",
+        f"{product},NM,Shiny,English,1,1,{AT},{AT},": "Shiny is not a known printing",
+        f"{product},NM,Normal,Klingon,1,1,{AT},{AT},": "Klingon is not a known language",
+        f"{product},,Normal,English,1,1,{AT},{AT},": "(nothing) is not a known condition",
+        f"{product},NM,Normal,English,0,1,{AT},{AT},": "price is not an amount above zero",
+        f"{product},NM,Normal,English,NaN,1,{AT},{AT},": "price is not an amount above zero",
+        f"{product},NM,Normal,English,1e3,1,{AT},{AT},": "price is not an amount above zero",
+        f"{product},NM,Normal,English,1,1.5,{AT},{AT},": "quantity is not a whole number above zero",
+        f"{product},NM,Normal,English,1,0,{AT},{AT},": "quantity is not a whole number above zero",
+        f"{product},NM,Normal,English,1,1,yesterday,{AT},": "sold_at is not a time",
+        f"{product},NM,Normal,English,1,1,{AT},,": "fetched_at is not a time",
+        f"{product},NM,Normal,English,1,1,,,": "observed_at is not a time",
     }
     skipped = tmp_path / "skipped.csv"
     answer = run(written(*bad, good), "--skipped", skipped)
@@ -137,7 +137,7 @@ def test_a_file_without_the_columns_is_refused(run, written, header, said):
 def test_a_file_of_which_no_record_can_be_used_is_refused(run, written):
     answer = run(written(f"x,NM,Normal,English,1,1,{AT},{AT},"))
     assert answer.exit_code != 0
-    assert "holds no record that can be used; row 1: product_id is no number" in answer.output
+    assert "holds no usable record; row 1: product_id is not a number" in answer.output
 
 
 def looks(owner_url, product):

@@ -85,7 +85,7 @@ async def test_young_decisions_wait_and_few_sales_say_nothing(a_seller):
     # 12.00 less 13.25 % and 0.30.
     assert (by_kind["net_per_card"], by_kind["control_per_card"]) == ("10.11", "0.00")
     assert (by_kind["verdict"], by_kind["interval"]) == ("not_enough_sales", None)
-    assert "not enough sales" in by_kind["reason"]
+    assert "Not enough sales" in by_kind["reason"]
 
 
 async def test_applied_prices_that_bring_more_are_told_with_an_interval(a_seller):

@@ -77,6 +77,7 @@ def shop_of(a_seller, owner_url):
     return made
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_days_evidence_is_that_of_a_run_of_the_day(shop_of, observed, product, seed):
     rng = random.Random(seed)
@@ -151,6 +152,7 @@ async def test_a_look_counts_once_an_hour_and_never_before_its_time(observed, pr
         assert looks() == times[1:]
 
 
+@pytest.mark.soak
 async def test_looks_go_with_the_observations_of_their_time(observed, product, looks, service):
     old, new = clock.now() - timedelta(days=900), clock.now() - timedelta(days=1)
     for at in (old, new):
@@ -195,6 +197,7 @@ def days_of(listed, observed, product):
     return made
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("fields", "lines", "later", "asked"),
     [

@@ -1,14 +1,17 @@
 """The page Operator, its operations, and the commands that say who an operator is."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from click.testing import CliRunner
 
 from browsers import joined, operates, signed_in
 from builders import a_csv, a_row
+from cardsync import clock
 from cardsync.cli import program
 from cardsync.logs import setup_logging
+from cardsync.operations.backup_reports import record
 from cardsync.operators.installation import without_values
 from cardsync.work.jobs import mark_due
 
@@ -96,7 +99,7 @@ async def test_a_suspension_stands_in_both_feeds_and_ends_every_request_of_the_s
     path = f"/operator/sellers/{shop.id}"
     done = await browser.form(path, suspended="true")
     assert done.status_code == 303
-    assert "The account is suspended." in (await browser.get(done.headers["location"])).text
+    assert "Account suspended." in (await browser.get(done.headers["location"])).text
     assert (await asked(shop)).json()["code"] == "account_suspended"
     told = ({"suspended": "false"}, {"suspended": "true"})
     assert ("operator", "account.changed", *told) in await entries(shop)
@@ -116,7 +119,7 @@ async def test_a_plan_is_set_and_an_unreadable_trial_is_refused(a_seller):
     assert (shown["plan"], shown["trial_ends_at"]) == ("trial", "2027-01-31T12:00:00Z")
     refused = await browser.form(path, plan="gold")
     assert refused.status_code == 422
-    assert "takes one of free, trial" in refused.text
+    assert "must be one of free, trial" in refused.text
     assert (await browser.form(path, plan="trial", trial_ends_at="soon")).status_code == 422
     refused = await browser.send("PATCH", f"/api{path}", json={"plan": "gold"})
     assert refused.status_code == 422
@@ -127,7 +130,7 @@ async def test_operators_do_not_lock_themselves_out(a_seller):
     path = f"/operator/sellers/{operator.id}"
     refused = await browser.form(path, suspended="true")
     assert refused.status_code == 422
-    assert "an operator cannot suspend the account that they sign in with." in refused.text
+    assert "an operator cannot suspend the account they sign in with." in refused.text
     assert (await browser.get("/operator/sellers/999999")).status_code == 404
     assert (await browser.form("/operator/sellers/999999", past_due="true")).status_code == 404
 
@@ -143,8 +146,30 @@ async def test_the_installation_tells_lines_queues_and_imports(a_seller):
     assert waits["waiting"] == 1
     assert waits["oldest_seconds"] < 60
     page = (await browser.get("/operator/installation")).text
-    assert "No release is published" in page
+    assert "No releases published" in page
     assert "orders" in page
+
+
+async def test_the_installation_shows_what_became_of_its_backups(a_seller):
+    operator, browser = await an_operator(a_seller)
+    page = (await browser.get("/operator/installation")).text
+    assert "No backup by cardsync" in page
+    url = operator.service.settings.migration_database_url
+    at = clock.now() - timedelta(days=3)
+    record(url, "backup", "2026-11-20T080000Z", at, at, None, 2_500_000)
+    page = (await browser.get("/operator/installation")).text
+    assert "it is too old" in page
+    assert "2.5 MB" in page
+    record(url, "backup", "", clock.now(), clock.now(), "the disk is full")
+    found = (await browser.get("/api/operator/installation")).json()["backups"]
+    assert found["wrong"] == "The last backup failed: the disk is full"
+    assert "backup_wrong" in (await browser.get("/api/today")).text
+    another = await signed_in(await a_seller())
+    assert "backup_wrong" not in (await another.get("/api/today")).text
+    record(url, "backup", "2026-11-26T080000Z", clock.now(), clock.now(), None, 1)
+    found = (await browser.get("/api/operator/installation")).json()["backups"]
+    assert found["wrong"] is None
+    assert found["backup"]["failure"] is None
 
 
 async def mark_waiting(session, seller_id):

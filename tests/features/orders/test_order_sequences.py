@@ -249,7 +249,7 @@ async def ends_in_what_a_plain_model_says(a_seller, steps):
 of_any_steps = given(
     steps=st.lists(st.tuples(uploads(), st.integers(0, 2), st.booleans()), min_size=4, max_size=16)
 )
-test_any_sequence_of_uploads = settings(max_examples=5, **QUICK)(
+test_any_sequence_of_uploads = settings(max_examples=3, **QUICK)(
     of_any_steps(ends_in_what_a_plain_model_says)
 )
 test_very_many_sequences_of_uploads = pytest.mark.soak(

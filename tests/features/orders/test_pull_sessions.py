@@ -132,7 +132,7 @@ async def test_the_story_of_a_session(a_seller):
         ("pull_session.opened", f"pull session {number} opened with 4 orders"),
         ("pull_session.pulled", f"order URGENT pulled in pull session {number}"),
         ("pull_session.deferred", f"order PARCEL pushed to the end of pull session {number}"),
-        ("pull_session.unassigned", f"order OLD taken out of pull session {number}"),
+        ("pull_session.unassigned", f"order OLD removed from pull session {number}"),
         ("order.dismissed", "order LETTER set aside"),
         ("order.marked_shipped", "order URGENT marked shipped"),
         ("pull_session.completed", f"pull session {number} completed"),
@@ -369,6 +369,7 @@ async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_sell
     assert listed["review_count"] == 1
 
 
+@pytest.mark.soak
 async def test_what_becomes_again_what_it_was_is_not_told_as_changed(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -377,6 +378,7 @@ async def test_what_becomes_again_what_it_was_is_not_told_as_changed(a_seller):
         assert (await read(seller, pulls["id"]))["orders"][0]["changed"] == changed
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("path", "row", "changed"),
     [
@@ -402,6 +404,7 @@ async def test_each_change_of_an_upload_is_named(a_seller, path, row, changed):
     assert (second["changed"], second["needs_review"]) == ([], False)
 
 
+@pytest.mark.soak
 async def test_an_ended_session_keeps_what_was_changed_in_the_end(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -424,6 +427,7 @@ async def test_an_ended_session_keeps_what_was_changed_in_the_end(a_seller):
     assert sorted(quantities.values()) == [[2, 1], [9]]
 
 
+@pytest.mark.soak
 async def test_what_is_taken_out_takes_its_lines_along(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)

@@ -64,7 +64,7 @@ async def test_a_note_is_written_undone_and_seen_by_no_other_seller(a_seller):
     assert (await seller.get(path)).json()["note"] == HOSTILE
     await seller.http.put(f"{path}/note", json={"note": ""})
     assert (await seller.get(path)).json()["note_updated_at"] is None
-    for body, told in (({"note": 1}, "must be a text"), ({"note": "x" * 2001}, "at most 2000")):
+    for body, told in (({"note": 1}, "must be text"), ({"note": "x" * 2001}, "at most 2000")):
         answer = await seller.http.put(f"{path}/note", json=body)
         assert answer.status_code == 422
         assert f"note: must {'have ' if 'most' in told else ''}" in answer.json()["error"]

@@ -199,7 +199,7 @@ UPLOADS = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=soak.examples(6, 20),
+    max_examples=soak.examples(4, 20),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -112,6 +112,7 @@ async def test_no_way_of_a_token_goes_round_the_limits(a_limited_seller, way):
     assert plan["actor"].startswith("token ")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_member_makes_of_a_proposal_what_was_asked(a_limited_seller, way):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
@@ -124,6 +125,28 @@ async def test_a_member_makes_of_a_proposal_what_was_asked(a_limited_seller, way
     assert await all_of(seller) != before
 
 
+async def test_a_sale_or_setting_that_changed_meanwhile_is_shown_before_a_write_applies(
+    a_limited_seller,
+):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    sale = (await owner.post(f"{PRICING}/sales", json=a_sale(-100))).json()
+    path = f"{PRICING}/sales/{sale['id']}"
+    deeper = needs_review(await seller.http.patch(path, json={"adjust_bp": -9000}))
+    dearer = needs_review(
+        await seller.http.patch(f"{PRICING}/settings", json={"hard_floor": "50.00"})
+    )
+    renamed = await owner.send("PATCH", path, json={"name": "Another"})
+    assert renamed.status_code == 200, renamed.text
+    floor = await owner.send("PATCH", f"{PRICING}/settings", json={"hard_floor": "0.11"})
+    assert floor.status_code == 200, floor.text
+    seen = (await owner.post(f"{PLANS}/{deeper['proposal_id']}/confirm")).json()
+    assert seen["status"] == "drifted"
+    assert any("“Another”: name was" in line for line in seen["drift"]), seen["drift"]
+    seen = (await owner.post(f"{PLANS}/{dearer['proposal_id']}/confirm")).json()
+    assert seen["status"] == "drifted"
+    assert any("hard_floor was" in line and "0.11" in line for line in seen["drift"])
+
+
 async def test_all_at_once_is_no_way_round_either(a_limited_seller):
     seller, _, _ = await a_shop_under_limits(a_limited_seller, budget="6.50")
     answers = await asyncio.gather(
@@ -132,6 +155,7 @@ async def test_all_at_once_is_no_way_round_either(a_limited_seller):
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [409] * 2
 
 
+@pytest.mark.soak
 async def test_a_sale_behind_a_gentler_one_is_judged_as_if_it_ran_alone(a_limited_seller):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
     gentle = await owner.post(f"{PRICING}/sales", json=a_sale(-100, priority=1, days=1))
@@ -183,6 +207,7 @@ async def test_a_key_reprices_only_what_is_near(a_limited_seller):
     assert "10" in done.json()["drift"][0]
 
 
+@pytest.mark.soak
 async def test_a_list_that_a_rule_selects_is_a_price(a_limited_seller):
     seller, owner, _ = await a_shop_under_limits(a_limited_seller)
     made = (await owner.post("/api/lists", json={"name": "Cheap"})).json()
@@ -216,6 +241,7 @@ async def test_a_rollback_by_a_key_is_under_the_limits(a_limited_seller):
     assert rollback["state"] == "requested"
 
 
+@pytest.mark.soak
 async def test_drafts_and_names_move_no_price(a_limited_seller):
     seller, _, rule_id = await a_shop_under_limits(a_limited_seller)
     draft = await seller.post(f"{PRICING}/rules", json={"name": "Draft", "adjust_bp": -9900})
@@ -231,6 +257,7 @@ async def test_drafts_and_names_move_no_price(a_limited_seller):
     assert (await seller.http.patch(f"{PRICING}/rules/987654", json={})).status_code == 404
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("bp", [-9001, -10_000, 1])
 async def test_a_sale_takes_off_at_most_nine_tenths(a_limited_seller, bp):
     _, owner, _ = await a_shop_under_limits(a_limited_seller)
@@ -258,6 +285,7 @@ async def test_a_member_confirms_a_mistyped_sale_and_a_floor_holds(a_limited_sel
     assert sure.status_code == 201
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("price", "needed"), [("5.00", False), ("4.99", True)])
 async def test_a_member_confirms_what_halves_a_card(a_limited_seller, price, needed):
     _, owner, _ = await a_shop_under_limits(a_limited_seller)
@@ -310,6 +338,7 @@ async def test_a_pin_of_many_and_an_end_of_pins_are_weighed(a_limited_seller):
     assert (fine.status_code, fine.json()["changed"]) == (200, 2)
 
 
+@pytest.mark.soak
 async def test_the_page_of_sales_says_what_a_sale_may_take_off(a_limited_seller):
     _, owner, _ = await a_shop_under_limits(a_limited_seller)
     form = {"name": "All", "percent": "99", "hours": "48"}

@@ -55,13 +55,14 @@ async def test_slices_of_a_plan_are_the_whole(a_seller):
     assert (await rule_of(seller, rule_id))["adjust_bp"] == -2000
 
 
+@pytest.mark.soak
 async def test_one_dear_card_of_a_large_shop_has_the_same_limit(a_seller):
     rows = [a_row(1, market="50.00", price="50.00", low="")]
     rows += [a_row(n, market="100.00", price="100.00", low="", quantity=50) for n in range(2, 10)]
     seller, _ = await a_bold_shop(a_seller, *rows)
     over = await planned(seller, pins("39.99"), 200)
     assert (over["status"], over["limit"]) == ("refused_by_limit", "card_hour")
-    assert "20 %" in over["error"]
+    assert "20%" in over["error"]
     assert "card 1 " in over["error"]
     assert over["confirm_url"]
     up = await planned(seller, pins("60.01"), 200)
@@ -95,6 +96,7 @@ async def test_the_shop_loses_no_more_than_its_budget_of_a_week(a_seller):
     assert (await planned(seller, pins("", "", "", "", "9.00")))["status"] == "applied"
 
 
+@pytest.mark.soak
 async def test_what_a_member_clicks_is_not_counted(a_seller):
     seller, _ = await a_bold_shop(a_seller)
     owner = await signed_in(seller)
@@ -131,11 +133,12 @@ async def test_no_plan_prices_a_card_under_a_hundredth_of_its_market(a_seller):
     assert (await owner.post(PLANS, json=pins("5.10", "5.10"))).json()["status"] == "applied"
     under = await planned(seller, pins("4.99"), 200)
     assert (under["status"], under["limit"]) == ("refused_by_limit", "price_of_market")
-    assert "1 %" in under["error"]
+    assert "1%" in under["error"]
     assert "card 1" in under["error"]
     assert (await planned(seller, pins("5.00")))["status"] == "applied"
 
 
+@pytest.mark.soak
 async def test_a_card_without_stock_hides_no_price(a_seller):
     rows = [a_row(1, market="500.00", price="500.00", low="", quantity=0), a_row(2)]
     seller, _ = await a_bold_shop(a_seller, *rows)
@@ -167,7 +170,7 @@ async def test_a_click_lifts_a_limit(a_seller):
     )
     owner = await signed_in(seller)
     page = await owner.get(f"/plans/{plan['plan_id']}")
-    assert "You can lift it." in page.text
+    assert "You can override the limit." in page.text
     done = await owner.post(f"{PLANS}/{plan['plan_id']}/confirm", json={"revision": 1})
     assert done.json()["status"] == "applied"
     assert (await rule_of(seller, rule_id))["adjust_bp"] == -6000
@@ -218,7 +221,7 @@ async def asked_value(seller):
 @pytest.mark.slow
 @pytest.mark.hypothesis
 @settings(
-    max_examples=soak.examples(5, 15),
+    max_examples=soak.examples(3, 15),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -147,7 +147,7 @@ def rows_of(market):
 @pytest.mark.slow
 @pytest.mark.hypothesis
 @settings(
-    max_examples=soak.examples(3, 8),
+    max_examples=soak.examples(2, 8),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

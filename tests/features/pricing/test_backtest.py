@@ -85,6 +85,7 @@ async def test_each_day_is_priced_by_what_was_known_then(a_seller):
     }  # fmt: skip
 
 
+@pytest.mark.soak
 async def test_only_the_days_asked_for_and_both_ends_are_in(a_seller):
     seller = await a_past_of_three_days(a_seller)
     assert days(await what_of(seller, **span(1, 3))) == [(2, "7.00", 1), (2, "11.00", 1)]
@@ -93,6 +94,7 @@ async def test_only_the_days_asked_for_and_both_ends_are_in(a_seller):
     assert days(await what_of(seller, **moments)) == [(2, "7.00", 1)]
 
 
+@pytest.mark.soak
 async def test_a_day_goes_on_from_what_was_asked_the_day_before(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(4):
@@ -111,6 +113,7 @@ async def test_a_day_goes_on_from_what_was_asked_the_day_before(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_two_snapshots_of_a_day_share_its_cap(a_seller):
     seller = await a_seller(time_zone="UTC")
     await seen(seller, at(0, 8), a_row(1, market="2.00", price="1.00"))
@@ -120,6 +123,7 @@ async def test_two_snapshots_of_a_day_share_its_cap(a_seller):
     assert days(await what_of(seller, capped)) == [(1, "1.20", 1), (1, "1.44", 1)]
 
 
+@pytest.mark.soak
 async def test_a_card_that_came_mid_way_begins_its_cap_with_its_first_price(a_seller):
     seller = await a_seller(time_zone="UTC")
     new = {"market": "5.00", "price": "1.00", "quantity": 2}
@@ -138,6 +142,7 @@ async def test_a_card_that_came_mid_way_begins_its_cap_with_its_first_price(a_se
     assert days(found) == [(1, "1.10", 1), (2, "3.41", 2), (2, "3.42", 2)]
 
 
+@pytest.mark.soak
 async def test_never_lower_holds_on_to_what_was_asked(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day, market in enumerate(("1.50", "1.20", "1.80")):
@@ -146,6 +151,7 @@ async def test_never_lower_holds_on_to_what_was_asked(a_seller):
     assert days(found) == [(1, "1.50", 1), (1, "1.50", 0), (1, "1.80", 1)]
 
 
+@pytest.mark.soak
 async def test_queries_see_the_values_of_then(a_seller):
     seller = await a_past_of_three_days(a_seller)
     dear = [{"query": "market>2.50", "adjust_bp": 10_000}, {"query": "name:card", "adjust_bp": 0}]
@@ -157,6 +163,7 @@ async def test_queries_see_the_values_of_then(a_seller):
     assert found["summary"]["blocked"] == {"no_rule": 2}
 
 
+@pytest.mark.soak
 async def test_a_query_that_asks_for_the_time_is_asked_of_each_day(a_seller):
     seller = await a_seller(time_zone="UTC")
     await seen(seller, at(0), a_row(1, market="2.00", price="1.00"))
@@ -176,6 +183,7 @@ async def test_a_query_that_asks_for_the_time_is_asked_of_each_day(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_a_sale_is_on_on_its_days(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(3):
@@ -191,6 +199,7 @@ async def test_a_sale_is_on_on_its_days(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_the_way_back_from_a_sale_waits_for_nobody(a_seller):
     seller = await a_seller(time_zone="UTC")
     limits = {"review_up_bp": 5_000, "review_down_bp": 2_000}
@@ -209,6 +218,7 @@ async def test_the_way_back_from_a_sale_waits_for_nobody(a_seller):
     assert [day["listed_value"] for day in found["days"]] == ["10.00", "4.00", "4.00", "10.00"]
 
 
+@pytest.mark.soak
 async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(4):
@@ -223,6 +233,7 @@ async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
     assert [value for _, value, _ in days(found)] == ["1.00", "0.90", "1.00", "0.90"]
 
 
+@pytest.mark.soak
 async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
     seller = await a_past_of_three_days(a_seller)
     for moment, sku, price in (
@@ -255,6 +266,7 @@ async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
     assert found["summary"]["without_asked_price"] == 2
 
 
+@pytest.mark.soak
 async def test_without_a_line_of_both_prices_the_sums_are_unknown_and_not_zero(a_seller):
     seller = await a_past_of_three_days(a_seller)
     order = await an_order(seller, order_date=at(2).date(), placed_at_given=at(2))
@@ -265,7 +277,7 @@ async def test_without_a_line_of_both_prices_the_sums_are_unknown_and_not_zero(a
     browser = await signed_in(seller)
     page = (await browser.get("/pricing/backtest", params=span())).text
     assert "$0.00" not in page
-    assert "The price that was paid is unknown for 1 line:" in page
+    assert "The price paid is unknown for 1 line:" in page
 
 
 async def test_the_newest_day_asks_what_the_preview_asks(a_seller):
@@ -284,6 +296,7 @@ async def test_the_newest_day_asks_what_the_preview_asks(a_seller):
     assert found["summary"]["changed"] == ahead["up"] + ahead["down"]
 
 
+@pytest.mark.soak
 async def test_nothing_is_written_and_two_at_once_say_the_same(a_seller):
     seller = await a_past_of_three_days(a_seller)
     kept = [
@@ -315,7 +328,7 @@ TABLES = ("card", "price_observation", "price_run", "price_change", "activity", 
         (
             {"from": "2026-11-02", "to": "2026-11-01", "rules": []},
             "invalid_payload",
-            "from: is after to",
+            "from: is later than to",
         ),
         ({**span(), "rules": None}, "invalid_payload", "rules"),
         ({**span(), "rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),
@@ -350,6 +363,7 @@ AGES = {
 }  # fmt: skip
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", AGES)
 async def test_a_days_market_is_as_old_as_for_a_run_of_that_day(a_seller, name):
     seller = await a_seller(time_zone="UTC")

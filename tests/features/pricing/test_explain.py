@@ -248,7 +248,7 @@ async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no
         None,
         None,
     )
-    assert gate["summary"] == "2.00 stands: no listing is known that could be undercut."
+    assert gate["summary"] == "2.00 stays: there is no known listing to undercut."
 
 
 async def test_where_the_market_is_stale_the_aggressive_price_is_null(a_seller):

@@ -67,6 +67,7 @@ async def test_only_cards_whose_target_differs_are_exported_and_by_id(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_seller):
     seller, other = await a_seller(), await a_seller()
     rows = [a_row(n) for n in range(1, 120)]
@@ -145,6 +146,7 @@ async def test_a_new_seller_gets_the_header_and_no_updates(a_seller):
     )
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
@@ -169,6 +171,7 @@ async def test_a_switch_of_the_account_empties_the_export_and_says_why(
     )
 
 
+@pytest.mark.soak
 async def test_all_reasons_stand_together_in_their_order(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 21))))
@@ -214,6 +217,7 @@ async def test_the_same_tag_is_304_without_a_body(a_seller):
     assert REASON not in answer.headers
 
 
+@pytest.mark.soak
 async def test_if_none_match_is_a_list_compared_weakly(a_seller):
     seller, tag = await a_reader(a_seller)
     strong = tag.removeprefix("W/")
@@ -229,6 +233,7 @@ async def test_an_identical_upload_keeps_the_304(a_seller):
     assert (await again(seller, tag)).status_code == 304
 
 
+@pytest.mark.soak
 async def test_a_change_that_no_target_shows_keeps_the_304(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.import_csv(
@@ -237,6 +242,7 @@ async def test_a_change_that_no_target_shows_keeps_the_304(a_seller):
     assert (await again(seller, tag)).status_code == 304
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "rows",
     [
@@ -257,6 +263,7 @@ async def test_a_changed_set_has_another_tag(a_seller, rows):
     assert answer.headers["ETag"] != tag
 
 
+@pytest.mark.soak
 async def test_the_tag_comes_back_with_the_set(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.import_csv(a_csv(a_row(1, market="1.30"), a_row(2, market="1.00")))
@@ -264,6 +271,7 @@ async def test_the_tag_comes_back_with_the_set(a_seller):
     assert (await again(seller, tag)).status_code == 304
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("setting", ["past_due", "automatic_pricing_paused"])
 async def test_a_switch_changes_the_tag_and_back(a_seller, setting):
     seller, tag = await a_reader(a_seller)
@@ -308,6 +316,7 @@ async def a_rule(seller, **fields):
     return answer.json()["id"]
 
 
+@pytest.mark.soak
 async def test_unpublished_drafts_are_excluded(a_seller):
     seller = await a_priced_seller(a_seller)
     before = (await seller.export()).content
@@ -317,6 +326,7 @@ async def test_unpublished_drafts_are_excluded(a_seller):
     assert (await seller.export()).content == before
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("sync_mode", ["full", "read_only"])
 async def test_drafts_only_says_that_a_draft_would_change_a_card(a_seller, sync_mode):
     seller = await a_seller(sync_mode=sync_mode)
@@ -378,6 +388,7 @@ async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_selle
     assert (answer.status_code, len(read_csv(answer.content))) == (200, 1)
 
 
+@pytest.mark.soak
 async def test_while_a_run_waits_for_the_sellers_word_the_export_is_empty(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 61))))

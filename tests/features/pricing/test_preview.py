@@ -127,7 +127,7 @@ async def test_a_search_narrows_it_and_queries_choose(a_seller):
         (
             {"rules": [{"priority": 3}, {"priority": 3}]},
             "invalid_rule",
-            "rules[1].priority: 3 is that of rules[0]",
+            "rules[1].priority: 3 is already used by rules[0]",
         ),
         ({"rules": [{"floor": "9" * 5000}]}, "invalid_rule", "rules[0].floor"),
         ({"search": "prise>1"}, "invalid_query", "search"),

@@ -116,8 +116,8 @@ async def test_what_has_changed_since_the_run_is_named_on_the_workshop_and_the_p
         assert page.status_code == 200, page.text
         return page.text
 
-    assert "than the last run" not in await shown(form["was"])
-    assert "than the last run" not in (await browser.get("/pricing/presets")).text
+    assert "than in the last run" not in await shown(form["was"])
+    assert "than in the last run" not in (await browser.get("/pricing/presets")).text
     await seller.http.put("/api/pricing/pins/1", json={"price": "7.00"})
     told = await sent(seller, "preview", 200)
     assert told["differs"] == 1
@@ -125,11 +125,11 @@ async def test_what_has_changed_since_the_run_is_named_on_the_workshop_and_the_p
         (1, "<b>Elf", "8.50", "8.91", "7.00")
     ]
     page = await shown(form["was"])
-    assert "1 card would be asked for another price than the last run asked for" in page
+    assert "1 card would get a different price than in the last run" in page
     assert "have changed since that run" in page
     assert "&lt;b&gt;Elf" in page
     edited = await shown(form["was"].replace('"adjust_bp": -100', '"adjust_bp": -200'))
     assert "have changed since that run" not in edited
-    assert "1 card would be asked for another price than the last run asked for" in edited
+    assert "1 card would get a different price than in the last run" in edited
     presets = (await browser.get("/pricing/presets")).text
     assert presets.count("have changed since the last run") == 1

@@ -104,15 +104,15 @@ def test_nothing_is_left_out_silently(with_rules):
     assert changed == {2: "9.0000"}
     assert "rule “Draft” is a draft and prices nothing" in said
     assert "rule “Off” is switched off and prices nothing" in said
-    assert "rule “Old ones” asks for age, is:pinned, which a file does not have" in said
-    assert "no stale card is reduced" in said
+    assert "rule “Old ones” uses age, is:pinned, which a file does not have" in said
+    assert "no stale card is lowered" in said
     assert "no_rule 1" in said
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "rules.json: line 1: this is no JSON"),
+        ("{", "rules.json: line 1: this is not valid JSON"),
         ("5", "rules.json: rules: is missing"),
         ('{"rules": 5}', "rules.json: rules: must be a list"),
         ('{"rules": [], "rule": []}', "rules.json: rule: is not a field"),
@@ -122,7 +122,7 @@ def test_nothing_is_left_out_silently(with_rules):
             "rules.json: rules[0].floor: is above the ceiling",
         ),
         ('[{"adjust_bp": 1.5}]', "rules.json: rules[0].adjust_bp: must be a whole number"),
-        ('[{"id": 7}, {"id": 7}]', "rules.json: rules: two have the same id"),
+        ('[{"id": 7}, {"id": 7}]', "rules.json: rules: two have the same ID"),
         (
             '{"rules": [], "settings": {"fee_level": "9"}}',
             "rules.json: settings.fee_level: must be one of",
@@ -163,7 +163,7 @@ def test_an_explanation_is_a_table_of_all_steps_in_eighty_columns(price):
         )
     ]  # fmt: skip
     assert "The price changes from 1.00 to 1.15." in " ".join(ran.stdout.split())
-    assert "no usable row with the id 9" in refused(price("explain", 9, "--file", "export.csv"))
+    assert "no usable row with the ID 9" in refused(price("explain", 9, "--file", "export.csv"))
 
 
 def test_it_names_the_rules_that_lost(price, tmp_path):
@@ -182,7 +182,7 @@ def test_it_names_the_rules_that_lost(price, tmp_path):
     ]
     assert told["steps"][1]["losing_candidates"] == [-3]
     said = price("explain", 2, "--file", "export.csv", "--rules", "rules.json").stdout
-    assert "rule “Lotuses” (priority 3): Rule “Foils” comes before it." in said
+    assert "rule “Lotuses” (priority 3): Rule “Foils” is applied before it." in said
 
 
 def test_where_the_card_is_has_to_be_said(price, monkeypatch):
@@ -213,8 +213,8 @@ async def test_a_sellers_card_and_rules_come_out_as_the_routes_have_them(price, 
     assert told == route
     table = (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id)).stdout
     said = " ".join(table.split())
-    assert "Rule “Lotuses” is the first that selects the card." in said
-    assert "The target is of an earlier run: priced now, the card comes to 9.45." in said
+    assert "Rule “Lotuses” is the first that matches the card." in said
+    assert "The target is from an earlier run. Priced now, the card would be 9.45." in said
     await seller.service.sql(seller.id, "DELETE FROM price_run")
     table = (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id)).stdout
     assert "No receipt: No sync has priced the card yet." in table
@@ -266,4 +266,4 @@ def test_a_name_does_not_steer_the_terminal_and_any_width_is_kept():
 def test_moves_beyond_the_review_limits_of_a_file_stay_as_they_are(with_rules):
     changed, said = with_rules({"rules": [{"adjust_bp": 0}], "settings": {"review_up_bp": 10_000}})
     assert changed == {1: "2.0000"}
-    assert "1 move further than your review limits, so they stay as they are" in said
+    assert "1 move beyond your review limits, so they stay as they are" in said

@@ -40,6 +40,7 @@ async def repriced(seller):
     return run.json()
 
 
+@pytest.mark.soak
 async def test_a_published_rule_prices_the_stored_cards_on_demand(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -119,7 +120,7 @@ async def test_a_rule_whose_query_rots_blocks_what_no_earlier_rule_governs(a_sel
     assert (await explained(seller, 2))["blockers"] == [
         {
             "code": "rule_broken",
-            "message": "The query of a rule that might select it cannot be read.",
+            "message": "The search of a rule that might match it could not be read.",
         }
     ]
     assert (await seller.get(f"{RULES}/{rotten['id']}")).json()["warnings"]
@@ -151,7 +152,7 @@ async def test_large_moves_wait_for_the_sellers_word(a_seller):
     await made(seller, adjust_bp=9000)
     run = await repriced(seller)
     assert (run["state"], await targets(seller)) == ("awaiting_review", before)
-    waiting = {"code": "awaiting_review", "message": "The run waits for your review."}
+    waiting = {"code": "awaiting_review", "message": "The run needs your review."}
     assert (await explained(seller))["blockers"] == [waiting]
     # A read_only seller looks at the file anyway.
     await seller.set(sync_mode="read_only")
@@ -332,6 +333,7 @@ async def test_losing_candidates_are_named(a_seller):
     assert told["steps"][1]["losing_candidates"] == [told["matching_rules"][1]["id"]]
 
 
+@pytest.mark.first(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["rename", "delete"])
 @pytest.mark.parametrize(
@@ -380,6 +382,7 @@ async def warnings_of(seller, rule):
     return (await seller.get(f"{RULES}/{rule['id']}")).json()["warnings"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("query", ["rule:Competitive", "-rule:Competitive", "bolt has:photo|rule"])
 async def test_a_rule_or_sale_that_asks_for_rules_is_refused_and_a_stored_one_is_broken(
     a_seller, query

@@ -80,6 +80,7 @@ async def pushes(seller):
     return [row["status"] for row in await seller.service.sql(seller.id, query, id=seller.id)]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("days", "target"), [(2, "1.9800"), (4, None)])
 async def test_an_import_makes_no_market_price_younger(a_seller, days, target):
     """The market was seen by the upload: eight days later its price is too old to be used."""
@@ -102,6 +103,7 @@ async def test_an_import_moves_current_prices_and_empties_the_export(a_seller):
     assert answer.headers["X-Price-Export-Empty-Reason"] == "no_updates"
 
 
+@pytest.mark.soak
 async def test_the_price_before_the_import_stays_in_the_history(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -123,6 +125,7 @@ async def test_the_price_before_the_import_stays_in_the_history(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_a_price_seen_after_the_import_stays(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -137,6 +140,7 @@ async def test_a_price_seen_after_the_import_stays(a_seller):
     assert await prices(seller) == {1: "1.5000"}
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("behind", "old", "moved"),
     [
@@ -158,6 +162,7 @@ async def test_an_import_before_the_upload_moves_a_price_only_if_a_clock_may_be_
     assert await prices(seller) == {1: "1.9800" if moved else "1.0000"}
 
 
+@pytest.mark.soak
 async def test_a_clock_that_is_behind_moves_the_prices_of_a_file_that_is_known(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -167,6 +172,7 @@ async def test_a_clock_that_is_behind_moves_the_prices_of_a_file_that_is_known(a
     assert await prices(seller) == {1: "1.9800"}
 
 
+@pytest.mark.soak
 async def test_an_old_file_told_of_after_a_newer_upload_changes_nothing(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -178,6 +184,7 @@ async def test_an_old_file_told_of_after_a_newer_upload_changes_nothing(a_seller
     assert await prices(seller) == {1: "1.0000"}
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("path", [EVENTS, FAILURE])
 async def test_an_import_of_the_future_is_refused_and_changes_nothing(a_seller, path):
     seller = await a_seller()
@@ -193,6 +200,7 @@ async def test_an_import_of_the_future_is_refused_and_changes_nothing(a_seller, 
     assert await seller.service.sql(seller.id, query, id=seller.id) == [{"count": 0}]
 
 
+@pytest.mark.soak
 async def test_a_clock_that_is_a_little_ahead_counts_as_now(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
@@ -272,6 +280,7 @@ async def test_a_clock_that_runs_behind_does_not_keep_the_apply_task_open_if_the
     assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("queried", [False, True])
 async def test_nor_if_the_cycle_is_known_whose_prices_they_are(a_seller, queried):
     seller = await a_seller()
@@ -293,6 +302,7 @@ async def test_one_that_names_neither_ends_what_was_queued_before_it(a_seller):
     assert await pushes(seller) == ["completed"]
 
 
+@pytest.mark.soak
 async def test_an_older_file_told_of_late_leaves_the_newer_prices_push(a_seller):
     seller, _ = await a_pushed_price(a_seller)
     old = await imported_rows(seller)
@@ -326,6 +336,7 @@ async def test_a_report_of_the_wrong_shape_is_refused(a_seller, fields):
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload"), answer.text
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("with_rows", [False, True])
 async def test_the_event_with_the_served_files_sha256_closes_a_rollback(a_seller, with_rows):
     seller, id, sha, _ = await a_served_rollback(a_seller)
@@ -338,6 +349,7 @@ async def test_the_event_with_the_served_files_sha256_closes_a_rollback(a_seller
     assert [status for status, _ in await tasks(seller)] == ["completed"]
 
 
+@pytest.mark.soak
 async def test_applied_its_cards_have_no_target_until_the_next_run(a_seller):
     seller, _, sha, _ = await a_served_rollback(a_seller)
     assert set((await targets(seller)).values()) == {"1.9800"}
@@ -348,6 +360,7 @@ async def test_applied_its_cards_have_no_target_until_the_next_run(a_seller):
     assert await targets(seller) == dict.fromkeys((1, 2, 3), "1.9800")
 
 
+@pytest.mark.soak
 async def test_cards_beside_the_rollback_keep_their_targets(a_seller):
     seller, run = await pushed(a_seller)
     await seller.import_csv(rows({1: "1.98", 2: "1.98", 3: "1.98", 4: "1.00"}))
@@ -359,6 +372,7 @@ async def test_cards_beside_the_rollback_keep_their_targets(a_seller):
     assert await exported(seller) == {4: "1.9800"}
 
 
+@pytest.mark.soak
 async def test_another_files_event_closes_nothing(a_seller):
     seller, id, _, _ = await a_served_rollback(a_seller)
     for fields in (
@@ -393,6 +407,7 @@ async def test_a_failure_ends_the_rollback_and_loses_nothing(a_seller):
     assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
 
 
+@pytest.mark.soak
 async def test_a_failure_of_updates_is_only_recorded(a_seller):
     seller, id, _, _ = await a_served_rollback(a_seller)
     first = await record(seller, FAILURE, **FAILED)
@@ -414,6 +429,7 @@ async def test_a_failure_names_its_step_and_error(a_seller, fields):
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("ending", ["expired", "failed"])
 async def test_one_given_up_and_imported_all_the_same_is_applied(a_seller, ending):
     seller, id, sha, _ = await a_served_rollback(a_seller)
@@ -427,6 +443,7 @@ async def test_one_given_up_and_imported_all_the_same_is_applied(a_seller, endin
     assert await prices(seller) == dict.fromkeys((1, 2, 3), "1.0000")
 
 
+@pytest.mark.soak
 async def test_while_another_writes_prices_the_event_waits_for_it(a_seller):
     seller, id, sha, _ = await a_served_rollback(a_seller)
     await seller.hold_lease("sync")
@@ -439,6 +456,7 @@ async def test_while_another_writes_prices_the_event_waits_for_it(a_seller):
     assert await targets(seller) == dict.fromkeys((1, 2, 3), None)
 
 
+@pytest.mark.soak
 async def test_many_cards_move_in_slabs(a_seller):
     seller, run = await pushed(a_seller, cards=120)
     rollback = await ready(seller, run_id=run)
@@ -454,6 +472,7 @@ async def test_many_cards_move_in_slabs(a_seller):
     assert (event["moved"], event["rows"]) == (120, None)
 
 
+@pytest.mark.soak
 async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
     seller, id, sha, run = await a_served_rollback(a_seller)
     await record(seller, file_sha256=sha)
@@ -462,6 +481,7 @@ async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
     assert (await read(seller, id))["cards"] == 3
 
 
+@pytest.mark.soak
 async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
     seller = await a_seller()
     row = a_row(
@@ -474,6 +494,7 @@ async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
     assert await exported(seller) == {}
 
 
+@pytest.mark.soak
 async def test_after_a_rollback_the_receipt_does_not_reflect_the_current_price(a_seller):
     seller, _, sha, _ = await a_served_rollback(a_seller)
     explain = "/api/v1/pricing/explain/1"

@@ -129,8 +129,7 @@ async def test_moves_beyond_the_limits_wait_and_all_others_are_exported(shop):
     step = next(one for one in told["steps"] if one["name"] == "review")
     assert (step["input"], step["output"], step["reason"]) == ("15.01", "10.00", "rise")
     assert step["summary"] == (
-        "15.01: a rise beyond your limit of 50 % waits for your review,"
-        " so the price stays at 10.00."
+        "15.01: a rise beyond your limit of 50% waits for your review, so the price stays at 10.00."
     )
     receipt = told["historical_breakdown"]
     assert next(one for one in receipt["steps"] if one["name"] == "review") == step
@@ -138,6 +137,7 @@ async def test_moves_beyond_the_limits_wait_and_all_others_are_exported(shop):
     assert (preview["reviewed"], preview["held"], preview["unchanged"]) == (2, 0, 0)
 
 
+@pytest.mark.soak
 async def test_a_first_price_waits_if_the_seller_wants_it(shop):
     seller = await shop()
     await limited(seller, review_first_price=True)
@@ -146,7 +146,7 @@ async def test_a_first_price_waits_if_the_seller_wants_it(shop):
     assert await targets(seller) == {1: None}
     told = (await seller.get("/api/v1/pricing/explain/1")).json()
     assert told["steps"][-2]["summary"] == (
-        "10.00 would be the card's first price; it waits for your review."
+        "10.00 would be the card's first price; it needs your review."
     )
     assert told["steps"][-1]["summary"] == "The card has no price yet."
     [one] = (await waiting(seller))["reviews"]
@@ -156,6 +156,7 @@ async def test_a_first_price_waits_if_the_seller_wants_it(shop):
     assert await exported(seller) == {1: "10.00"}
 
 
+@pytest.mark.soak
 async def test_a_rules_own_limits_stand_in_the_place_of_the_sellers(shop):
     seller = await shop()
     own = {"up_bp": None, "down_bp": 0, "first_price": False}
@@ -201,11 +202,12 @@ async def test_an_accepted_price_is_exported_and_later_runs_let_it_pass(shop):
     assert await exported(seller) == {1: "22.00"}
     told = (await seller.get("/api/v1/pricing/explain/1")).json()
     step = next(one for one in told["steps"] if one["name"] == "review")
-    assert step["summary"] == "You accepted 20.00, so 22.00 needs no review."
+    assert step["summary"] == "You approved 20.00, so 22.00 needs no review."
     await imported(seller, card(1, "22.01"))
     assert await prices(seller) == [(1, "rise", "10.00", "22.01")]
 
 
+@pytest.mark.soak
 async def test_an_acceptance_is_forgotten_after_thirty_days(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"))
@@ -232,6 +234,7 @@ async def test_of_32_callers_for_the_same_price_one_wins(shop):
     assert counted["n"] == (1 if winner.json()["run_id"] else 0)
 
 
+@pytest.mark.soak
 async def test_many_are_decided_together_and_each_refusal_is_told(shop):
     seller = await shop()
     await imported(seller, *(card(n, f"{20 + n}.00") for n in range(1, 5)))
@@ -259,7 +262,7 @@ async def test_many_are_decided_together_and_each_refusal_is_told(shop):
         ({"reviews": [1]}, "reviews[0]: must be an object, not a number"),
         (
             {"reviews": [{"marketplace_id": "1"}]},
-            "reviews[0].marketplace_id: must be an id, not a text",
+            "reviews[0].marketplace_id: must be an ID, not a text",
         ),
         (
             {"reviews": [{"marketplace_id": 1, "revision": "now"}]},
@@ -273,6 +276,7 @@ async def test_a_word_that_names_no_review_is_refused(a_seller, body, error):
     assert (answer.status_code, answer.json()["error"]) == (422, error)
 
 
+@pytest.mark.soak
 async def test_a_dismissed_price_waits_again_only_when_it_moves_on(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"))
@@ -284,6 +288,7 @@ async def test_a_dismissed_price_waits_again_only_when_it_moves_on(shop):
     assert await prices(seller) == [(1, "rise", "10.00", "22.01")]
 
 
+@pytest.mark.soak
 async def test_both_words_can_be_taken_back(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"), card(2, "5.00"))
@@ -302,6 +307,7 @@ async def test_both_words_can_be_taken_back(shop):
     assert (await undone(seller, "pricing.review_accepted")).status_code == 409
 
 
+@pytest.mark.soak
 async def test_a_price_that_no_run_asks_any_more_does_not_wait(shop):
     seller = await shop()
     await imported(seller, card(1, "20.00"), card(2, "20.00"))
@@ -317,6 +323,7 @@ async def test_a_price_that_no_run_asks_any_more_does_not_wait(shop):
     assert (await prices(seller), (await exported(seller))[1]) == ([], "20.00")
 
 
+@pytest.mark.soak
 async def test_a_review_expires_with_its_evidence(shop):
     seller = await shop()
     await limited(seller, max_age_hours=24)
@@ -331,6 +338,7 @@ async def test_a_review_expires_with_its_evidence(shop):
     assert await exported(seller) == {}
 
 
+@pytest.mark.soak
 async def test_an_accepted_review_keeps_the_floor_that_was_raised_since(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -391,6 +399,7 @@ async def half_off(seller, **lasts):
     assert (await seller.post(SALES, json=sale)).status_code == 201
 
 
+@pytest.mark.soak
 async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
     seller = await shop()
     await imported(seller, card(1, "10.00"), card(2, "40.00"))
@@ -405,6 +414,7 @@ async def test_a_sale_and_the_way_back_from_it_wait_for_nobody(shop):
     assert await prices(seller) == [(2, "rise", "10.00", "40.00")]
 
 
+@pytest.mark.soak
 async def test_a_run_over_stored_cards_keeps_reviews_as_an_import_does(shop):
     seller = await shop(query="market>=1")
     await imported(seller, card(1, "20.00"), card(2, "11.00"))
@@ -429,6 +439,7 @@ async def test_another_shop_and_a_token_that_only_reads_decide_nothing(shop, a_s
     assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
 
 
+@pytest.mark.soak
 async def test_accepted_leaps_do_not_stop_the_next_run(shop):
     seller = await shop()
     rows = [card(n, "20.00") for n in range(1, 61)]
@@ -444,6 +455,7 @@ def drawn_as(rows, kind):
     return {row["marketplace_id"] for row in rows if row["kind"] == kind}
 
 
+@pytest.mark.soak
 async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop):
     seller = await shop(holdout_bp=2_000)
     await imported(seller, *(card(n, "11.00") for n in range(1, 201)))
@@ -459,7 +471,7 @@ async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop
     told = (await seller.get(f"/api/v1/pricing/explain/{one}")).json()
     step = next(step for step in told["steps"] if step["name"] == "holdout")
     assert step["summary"] == (
-        "The card is in the rule's hold-out of 20 % of its cards,"
+        "The card is in the rule's hold-out of 20% of its cards,"
         " so its price stays at 10.00 until the thirty days end."
     )
     # A second run draws the same cards, and notes none again.
@@ -468,6 +480,7 @@ async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop
     assert (await exported(seller)).keys() == changed.keys()
 
 
+@pytest.mark.soak
 async def test_a_draw_that_is_broken_off_is_forgotten(shop):
     seller = await shop(holdout_bp=2_000)
     rows = [card(n, "11.00") for n in range(1, 101)]
@@ -502,6 +515,7 @@ async def test_a_receipt_with_reviews_and_hold_outs_prices_itself_again(shop):
     assert set(frame["holdout"].drop_nulls()) == {"held", "twin"}
 
 
+@pytest.mark.soak
 async def test_a_dearer_review_does_not_take_an_accepted_price_back(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -516,6 +530,7 @@ async def test_a_dearer_review_does_not_take_an_accepted_price_back(a_seller):
     assert await exported(seller) == {1: "20.00"}
 
 
+@pytest.mark.soak
 async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -530,6 +545,7 @@ async def test_a_crash_during_a_sale_waits_as_it_does_without_one(a_seller):
     assert await exported(seller) == {}
 
 
+@pytest.mark.soak
 async def test_a_second_acceptance_is_undone_to_the_first(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -550,6 +566,7 @@ async def test_a_second_acceptance_is_undone_to_the_first(a_seller):
     assert await exported(seller) == {1: "20.00"}
 
 
+@pytest.mark.soak
 async def test_a_rolled_back_acceptance_waits_again(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -564,6 +581,7 @@ async def test_a_rolled_back_acceptance_waits_again(a_seller):
     assert await exported(seller) == {}
 
 
+@pytest.mark.soak
 async def test_a_card_that_is_gone_does_not_wait(shop):
     seller = await shop()
     others = [card(n) for n in range(2, 5)]
@@ -576,6 +594,7 @@ async def test_a_card_that_is_gone_does_not_wait(shop):
     assert await prices(seller) == [(1, "rise", "10.00", "20.00")]
 
 
+@pytest.mark.soak
 async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -591,6 +610,7 @@ async def test_a_spike_at_the_begin_of_a_sale_waits_at_its_end(a_seller):
     assert await exported(seller) == {1: "10.00"}
 
 
+@pytest.mark.soak
 async def test_a_first_price_of_a_sale_is_not_served_after_it(a_seller):
     seller = await a_seller()
     await ruled(seller)
@@ -620,6 +640,7 @@ async def test_the_price_of_a_custom_listing_is_decided_too(shop):
     assert await exported(seller) == {77: "20.00"}
 
 
+@pytest.mark.soak
 async def test_a_hold_out_draws_custom_listings_too(shop):
     seller = await shop(holdout_bp=2_000)
     report = await imported(seller, own_listing("11.00"), card(1, "11.00"))

@@ -186,7 +186,7 @@ async def test_an_assistants_token_overrides_nothing_and_its_plans_are_held_back
     }
     answer = await http.post("/api/v1/agent/plans", json=plan)
     assert (answer.status_code, answer.json()["code"]) == (409, "rule_tests_failed"), answer.text
-    assert answer.json()["error"].startswith("actions[0].changes[0]: 1 rule test is red")
+    assert answer.json()["error"].startswith("actions[0].changes[0]: 1 rule test is failing")
 
 
 async def test_a_plan_that_waits_is_not_applied_over_a_test_that_is_red_by_then(seller):
@@ -214,7 +214,7 @@ async def test_a_test_whose_search_is_gone_is_red_and_says_so(seller):
     draft = (await a_rule(seller)).json()
     answer = await seller.post(f"{RULES}/{draft['id']}/publish")
     assert answer.status_code == 409
-    assert "can't be judged: " in answer.json()["error"]
+    assert "cannot be checked: " in answer.json()["error"]
 
 
 async def test_staff_neither_reads_nor_writes_tests(seller):
@@ -240,7 +240,7 @@ async def test_a_test_and_a_publish_at_once_never_leave_a_red_test_behind(seller
 
 
 EXPECTATIONS = st.sampled_from(
-    ["never moves", "never under 1.00", "never over 20.00", "at most +50 %", "at most -20 %",
+    ["never moves", "never under 1.00", "never over 20.00", "at most +50%", "at most -20%",
      "lands at 2.00"]
 )  # fmt: skip
 SEARCHES = st.sampled_from(["", "price>20", "price<2", 'name:"Card 1"'])
@@ -259,7 +259,7 @@ SAVES = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=soak.examples(5, 15), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=soak.examples(3, 15), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.tuples(EXPECTATIONS, SEARCHES), min_size=1, max_size=3), SAVES)
 async def test_no_publish_passes_a_red_test_and_an_override_leaves_its_trace(
@@ -290,7 +290,7 @@ def holds(expectation, now, then):
     words = expectation.split()
     if then is None or expectation == "never moves":
         return then is None or now == then
-    amount = Decimal(words[-2] if words[-1] == "%" else words[-1])
+    amount = Decimal((words[-2] if words[-1] == "%" else words[-1]).rstrip("%"))
     match words[:2]:
         case ["never", "under"]:
             return then >= amount
@@ -358,7 +358,7 @@ async def governing(seller):
 
 @pytest.mark.slow
 @settings(
-    max_examples=soak.examples(4, 12),
+    max_examples=soak.examples(3, 12),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

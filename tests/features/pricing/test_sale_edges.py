@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs import run_pricing
 from cardsync.pricing.runs.reprice import work_off_one
 from cardsync.pricing.runs.sale_runs import work_off
 from stopped_workers import killed, stopped
@@ -66,6 +66,7 @@ async def exported(seller):
     }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("mode", ["full", "read_only"])
 async def test_a_run_starts_within_a_minute_of_a_sales_start_and_end(a_seller, mode):
     seller = await a_shop(a_seller, sync_mode=mode)
@@ -88,6 +89,7 @@ async def test_a_run_starts_within_a_minute_of_a_sales_start_and_end(a_seller, m
     await seller.fingerprint_is_right()
 
 
+@pytest.mark.soak
 async def test_a_sale_made_while_it_is_on_and_one_ended_now_count_as_edges(a_seller):
     seller = await a_shop(a_seller)
     sale = await a_sale(seller)
@@ -103,6 +105,7 @@ async def test_a_sale_made_while_it_is_on_and_one_ended_now_count_as_edges(a_sel
     )
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("how", ["deleted", "switched off", "put off"])
 async def test_a_sale_that_is_taken_away_is_exported_no_more_at_once(a_seller, how):
     seller = await a_shop(a_seller, sync_mode="read_only")
@@ -144,6 +147,7 @@ async def test_an_ended_sale_is_left_out_before_any_run_and_its_etag_is_worth_no
     assert (await seller.export(**{"If-None-Match": after.headers["ETag"]})).status_code == 304
 
 
+@pytest.mark.soak
 async def test_a_full_account_is_not_sent_an_ended_sale_either(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -153,6 +157,7 @@ async def test_a_full_account_is_not_sent_an_ended_sale_either(a_seller):
     assert (answer.headers[REASON], read_csv(answer.content)) == ("no_updates", [])
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it_is_over(a_seller):
     seller = await a_shop(a_seller)
@@ -174,6 +179,7 @@ async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it
     assert (left, until) == ([], [{"export_until": None}])
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is_over(a_seller):
     seller = await a_shop(a_seller)
@@ -185,6 +191,7 @@ async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is
     assert await exported(seller) == {}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_many_edges_at_once_are_one_run(a_seller):
     seller = await a_shop(a_seller)
@@ -200,6 +207,7 @@ async def test_many_edges_at_once_are_one_run(a_seller):
     assert await triggers(seller) == ["sale_started", "sale_ended"]
 
 
+@pytest.mark.soak
 async def test_a_run_that_waits_already_is_taken(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -210,6 +218,7 @@ async def test_a_run_that_waits_already_is_taken(a_seller):
     assert (await triggers(seller), (await exported(seller))[1]) == (["manual"], HALF)
 
 
+@pytest.mark.soak
 async def test_while_the_account_is_paused_no_run_begins_and_one_does_when_it_goes_on(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=9 * HOUR)
@@ -223,6 +232,7 @@ async def test_while_the_account_is_paused_no_run_begins_and_one_does_when_it_go
     assert (await triggers(seller), (await exported(seller))[1]) == (["sale_started"], HALF)
 
 
+@pytest.mark.soak
 async def test_a_sale_that_came_and_went_during_a_pause_brings_no_run(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=2 * HOUR)
@@ -242,6 +252,7 @@ async def test_two_workers_at_the_same_edge_begin_one_run(a_seller):
     assert await triggers(seller) == ["sale_started"]
 
 
+@pytest.mark.soak
 async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=2 * HOUR)
@@ -260,6 +271,7 @@ async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_s
     assert await triggers(seller) == ["sale_started"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_served_too_long(
     a_seller,
@@ -323,6 +335,7 @@ async def states(seller):
     return [run["state"] for run in reversed(await runs(seller)) if run["trigger"] != "sync"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("edge", ["start", "end", "a run that waits already"])
 async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
     """Nothing else happens in this shop: no upload, no request."""
@@ -333,7 +346,7 @@ async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
         await minutes_pass(seller)
         clock.shift(HOUR)
     with monkeypatch.context() as patched:
-        patched.setattr(reprice, "read_stock", broken)
+        patched.setattr(run_pricing, "read_stock", broken)
         if edge == "a run that waits already":
             assert (await seller.post("/api/pricing/reprice")).status_code == 202
             await work_off(seller.service.work, seller.id)
@@ -354,6 +367,7 @@ async def test_a_run_that_fails_is_begun_again(a_seller, monkeypatch, edge):
     await seller.fingerprint_is_right()
 
 
+@pytest.mark.soak
 async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
     await a_sale(seller, starts=HOUR, ends=9 * HOUR)
@@ -362,7 +376,7 @@ async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller,
     due = "SELECT due_at FROM work_due WHERE seller_id = :s AND stream = 'sales'"
     pauses = []
     with monkeypatch.context() as patched:
-        patched.setattr(reprice, "read_stock", broken)
+        patched.setattr(run_pricing, "read_stock", broken)
         for _ in range(4):
             await minutes_pass(seller)
             [row] = await seller.service.sql(seller.id, due, s=seller.id)
@@ -373,18 +387,20 @@ async def test_a_run_that_fails_again_and_again_rests_longer_each_time(a_seller,
     assert (await exported(seller))[1] == HALF
 
 
+@pytest.mark.soak
 async def test_a_manual_run_that_fails_is_its_sellers_to_begin_again(a_seller, monkeypatch):
     seller = await a_shop(a_seller)
     await a_sale(seller)
     await minutes_pass(seller)
     with monkeypatch.context() as patched:
-        patched.setattr(reprice, "read_stock", broken)
+        patched.setattr(run_pricing, "read_stock", broken)
         assert (await seller.post("/api/pricing/reprice")).status_code == 202
         await seller.service.run_jobs()
     await minutes_pass(seller)
     assert await triggers(seller) == ["sale_started", "manual"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_sales_run_whose_worker_is_killed_is_finished_by_the_next_one(a_seller):
     seller = await a_shop(a_seller, cards=200)

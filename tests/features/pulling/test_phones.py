@@ -96,6 +96,21 @@ async def test_the_queue_is_in_shelf_order_and_of_one_game(shop):
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_payload")
 
 
+async def test_a_phone_shows_the_cards_of_its_own_game(shop):
+    owner = await signed_in(shop)
+    _, _, _, links = await a_pull(shop, owner)
+    phone, other = Phone(shop, links["magic"]), Phone(shop, links["pokemon"])
+    line = (await phone.queue())["lines"][0]
+    page = await phone.http.get(phone.path)
+    address = f"{phone.path}/img/{line['item_id']}/large"
+    assert f'src="{address}"' in page.text
+    drawn = await phone.http.get(address)
+    assert (drawn.status_code, drawn.headers["content-type"]) == (200, "image/svg+xml")
+    assert "private" in drawn.headers["cache-control"]
+    strange = await other.http.get(f"{other.path}/img/{line['item_id']}/large")
+    assert strange.status_code == 404
+
+
 async def test_marks_count_once_and_the_order_is_pulled(shop):
     owner = await signed_in(shop)
     session, (first, _), (one, two, _), links = await a_pull(shop, owner)
@@ -332,7 +347,7 @@ async def test_a_leaked_link_leaves_room_for_other_marks_and_revoking_frees_its_
 async def test_the_desk_opens_a_pull_prints_its_cover_and_ends_it(shop):
     staff = await joined(shop, f"desk-{shop.email}")
     page = await staff.get("/pulls")
-    assert "No order can be pulled" in page.text
+    assert "No orders can be pulled" in page.text
     first = await an_order(shop, buyer_name=HOSTILE)
     await an_item(shop, first, sku_id=1, product_name=HOSTILE)
     assert "1 order can be pulled" in (await staff.get("/pulls")).text
@@ -371,7 +386,7 @@ async def test_an_address_puts_no_words_into_our_mouth(shop):
     ):
         assert "555-0100" not in (await http.get(path, params=forged)).text
         page = (await http.get(path, params={"done": "phone_surplus.2"})).text
-        assert "2 of it are not wanted any more" in page
+        assert "2 are no longer needed" in page
 
 
 async def test_a_phone_without_scripts_pulls_by_forms(shop):
@@ -388,7 +403,7 @@ async def test_a_phone_without_scripts_pulls_by_forms(shop):
             answer = await http.post(path, data=fields)
             assert answer.status_code == 303, answer.text
     assert (await orders(shop, session))[first]["pulled_at"]
-    assert "Every card of this game is done" in (await http.get(path)).text
+    assert "Every card in this game is done" in (await http.get(path)).text
 
 
 async def test_what_the_desk_marks_stands_on_the_phones_and_can_be_taken_back_there(shop):
@@ -469,7 +484,7 @@ async def test_a_second_cover_says_that_the_first_one_works_on(shop):
     owner = await signed_in(shop)
     session, _, _, links = await a_pull(shop, owner)
     cover = await owner.form(f"/pulls/{session}/cover")
-    assert "2 links of earlier cover sheets go on working" in cover.text
+    assert "2 links from earlier cover sheets go on working" in cover.text
     assert (await Phone(shop, links["magic"]).queue())["lines"]
 
 

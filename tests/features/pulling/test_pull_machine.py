@@ -213,7 +213,7 @@ class Pulls(RuleBasedStateMachine):
 
 EVERYDAY = settings(
     settings.get_profile("daily"),
-    max_examples=soak.examples(4, 10),
+    max_examples=soak.examples(2, 10),
     stateful_step_count=20,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

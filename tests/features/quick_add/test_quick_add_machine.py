@@ -209,7 +209,7 @@ class QuickAdds(RuleBasedStateMachine):
 
 EVERYDAY = settings(
     settings.get_profile("daily"),
-    max_examples=soak.examples(3, 6),
+    max_examples=soak.examples(2, 6),
     stateful_step_count=15,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -191,13 +191,13 @@ async def test_publishing_again_moves_the_roll_out(operator, seller):
 )
 async def test_a_version_never_gets_other_bytes(operator, as_if):
     made = await operator.publish("1.1")
-    other = {"version": "1.1", "content": b"other bytes"} | as_if
-    assert "other bytes" in await operator.refused(*operator.arguments(**other))
+    other = {"version": "1.1", "content": b"different contents"} | as_if
+    assert "different contents" in await operator.refused(*operator.arguments(**other))
     assert [row["sha256"] for row in (await operator.json("list"))["releases"]] == [made["sha256"]]
-    # For another product, platform or version they are no other bytes but the first.
-    await operator.publish("1.1", content=b"other bytes", product="desktop")
-    await operator.publish("1.1", content=b"other bytes", platform="darwin/arm64")
-    await operator.publish("1.2", content=b"other bytes")
+    # For another product, platform or version they are no different contents but the first.
+    await operator.publish("1.1", content=b"different contents", product="desktop")
+    await operator.publish("1.1", content=b"different contents", platform="darwin/arm64")
+    await operator.publish("1.2", content=b"different contents")
 
 
 async def test_the_same_bytes_go_to_another_channel(operator, seller):
@@ -227,12 +227,12 @@ async def test_two_who_publish_other_bytes_at_once_leave_one(operator, service):
 @pytest.mark.parametrize(
     ("version", "given", "words"),
     [
-        ("one", {}, "no version by PEP 440"),
+        ("one", {}, "not a PEP 440 version"),
         ("1.1", {"min_from": "old"}, "min-from 'old'"),
         ("1.1", {"platform": "../etc"}, "os/arch"),
         ("1.1", {"platform": "linux/../amd64"}, "os/arch"),
         ("1.1", {"channel": "a b"}, "one word"),
-        ("1.1", {"key_file": __file__}, "no unencrypted private key"),
+        ("1.1", {"key_file": __file__}, "not an unencrypted private key"),
     ],
 )
 async def test_a_mistake_is_one_sentence(operator, version, given, words):
@@ -336,6 +336,7 @@ async def test_the_desktop_wrapper_asks_for_its_own_product_platform_and_channel
     assert await offered(version="3.0") is None
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_staged_release_reaches_some_sellers_and_the_same_ones_later(operator, a_seller):
     sellers = [await a_seller() for _ in range(24)]
@@ -529,6 +530,7 @@ async def test_bytes_that_are_gone_are_not_found_and_no_crash(download, service)
     assert (await download("HEAD")).status_code == 404
 
 
+@pytest.mark.soak
 async def test_a_store_in_the_cloud_serves_its_bytes_itself(download, service):
     bucket = S3Store("cards", access_key_id="id", secret_access_key="secret", region="eu-central-1")
     async with another_process(service) as other:
@@ -603,12 +605,14 @@ async def test_what_is_published_reaches_every_process_by_a_notice(operator, ser
         await until(killed, "the second process never heard of the kill")
 
 
+@pytest.mark.soak
 async def test_a_new_process_knows_from_its_first_request_on(operator, service):
     await operator.publish("1.1")
     async with another_process(service, release_refresh_seconds=3600) as other:
         assert await knows(other, "1.1")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_a_process_whose_connection_broke_hears_again(operator, service, cut_off):
     async with another_process(service, release_refresh_seconds=3600) as other:
@@ -696,6 +700,7 @@ async def test_a_notice_comes_with_its_payload_and_only_if_the_transaction_commi
         await until(told, "the notice did not come, or another one did")
 
 
+@pytest.mark.soak
 async def test_a_process_starts_and_stops_while_the_database_is_away(service):
     away = service.settings.model_copy(
         update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}

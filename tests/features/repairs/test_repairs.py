@@ -1,4 +1,4 @@
-"""Repairs of the agent's workflows: what is asked, proposed, verified, shared and given up."""
+"Agent repairs's workflows: what is asked, proposed, verified, shared and given up."
 
 import asyncio
 import base64
@@ -101,10 +101,10 @@ async def test_what_is_not_there_any_more_is_told_as_gone(a_seller, step):
     page = PAGE.replace("Export CSV", "Reports").replace("export-pricing", "reports")
     told = await healed(seller, **step, dom_snippet=page)
     assert told["status"] == "gone"
-    assert "near enough" in told["reason"]
+    assert "close enough" in told["reason"]
     twice = await healed(seller, **step, dom_snippet=PAGE + PAGE)
     assert twice["status"] == "gone"
-    assert "equally near" in twice["reason"]
+    assert "equally close" in twice["reason"]
     # The agent's owner found it by hand.
     assert await confirmed(seller, heal_id=told["id"], selector="#reports")
     assert (await healed(seller, **step))["correction"]["selector"] == "#reports"
@@ -131,6 +131,21 @@ async def test_the_workflows_name_says_which_of_two_is_meant(a_seller):
     assert (await healed(seller, **lost, workflow="shop"))["status"] == "gone"
     told = await healed(seller, **lost, workflow="orders")
     assert told["correction"]["selector"] == "#b"
+
+
+async def test_a_link_to_the_page_itself_is_left_out(a_seller, step):
+    seller = await a_seller()
+    page = (
+        '<nav><a href="/pricing/import">Import prices</a></nav>'
+        '<form><button id="b1">Import your prices</button></form>'
+    )
+    lost = step | {"selector": "#import-prices-button", "step_name": "import_prices",
+                   "dom_snippet": page}  # fmt: skip
+    here = "https://marketplace.invalid/pricing/import"
+    told = await healed(seller, **lost, page_url=here)
+    assert told["correction"]["selector"] == "#b1"
+    elsewhere = "https://marketplace.invalid/pricing"
+    assert (await healed(await a_seller(), **lost, page_url=elsewhere))["status"] == "gone"
 
 
 async def test_after_the_third_failure_a_selector_is_never_proposed_again(a_seller, step):

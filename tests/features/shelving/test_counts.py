@@ -96,7 +96,7 @@ async def test_a_correction_that_was_changed_since_is_not_undone(shop):
     await browser.post("/api/shelves/put", json=body)
     answer = await undo_newest(seller, "shelf.count_settled")
     assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
-    assert "1 places of box 1 changed since" in answer.json()["error"]
+    assert "1 places of box 1 changed in the meantime" in answer.json()["error"]
 
 
 async def test_a_place_that_changed_meanwhile_is_left_alone(shop):
@@ -158,8 +158,8 @@ async def test_boxes_are_suggested_by_value_time_and_drops_without_a_sale(shop):
     assert [box["box"] for box in found] == [1, 3, 2]
     assert found[1]["reasons"] == [
         "Cards worth $6.00 lie here.",
-        "The box was never counted.",
-        "3 pieces are gone from the marketplace without a sale.",
+        "The box has never been counted.",
+        "3 copies are gone from the marketplace without a sale.",
     ]
     await settled(browser, await begun(browser))
     again = (await browser.get("/api/counts/suggested?limit=2")).json()["boxes"]

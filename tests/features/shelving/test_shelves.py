@@ -345,6 +345,7 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
     assert sum((await lying(seller)).values()) == 9
 
 
+@pytest.mark.soak
 async def test_putting_many_and_putting_one_at_once_take_turns(shop):
     """In either order the card that is put by hand is there, and `put_many` takes the cards that
     then are on no shelf.
@@ -383,6 +384,7 @@ async def test_many_are_put_after_who_is_still_putting_one(shop):
     assert (await lying(seller))[ids[1], "9-9"] == sum((await lying(seller)).values()) - 6 == 3
 
 
+@pytest.mark.soak
 async def test_a_gone_card_keeps_its_place_and_is_drift(shop):
     seller, browser, ids = shop
     await put(browser, ids[1], 4, 4, 3)

@@ -141,6 +141,7 @@ async def test_a_cycle_that_collects_is_cancelled_at_once(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_seller):
     seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
@@ -157,6 +158,7 @@ async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_sell
     }  # fmt: skip
 
 
+@pytest.mark.soak
 async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
@@ -176,6 +178,7 @@ async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     await next_one_is_whole(seller)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
     seller = await a_synced_shop(a_seller)
@@ -195,6 +198,7 @@ async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
     await next_one_is_whole(seller)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
     """The other outcome: nobody cancels, and afterwards there is nothing left to cancel."""
@@ -209,6 +213,7 @@ async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
     assert await cycles(seller) == []
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_what_a_dead_worker_had_begun_is_cancelled_at_once(a_seller, boundary):
     seller = await a_synced_shop(a_seller)
@@ -243,6 +248,7 @@ async def by_worker(seller):
 ENDS = (by_poll, by_heartbeat, by_cancel, by_worker)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("ending", ENDS)
 @pytest.mark.parametrize("boundary", [0, 2, SLABS])
 async def test_a_worker_that_dies_after_the_cancel_is_not_resumed(a_seller, boundary, ending):
@@ -265,6 +271,7 @@ async def test_a_worker_that_dies_after_the_cancel_is_not_resumed(a_seller, boun
     await next_one_is_whole(seller)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_that_was_thought_dead_writes_no_more(a_seller, boundary):
     seller = await a_synced_shop(a_seller)
@@ -279,6 +286,7 @@ async def test_a_worker_that_was_thought_dead_writes_no_more(a_seller, boundary)
     await next_one_is_whole(seller)
 
 
+@pytest.mark.soak
 async def test_an_upload_after_a_cancel_that_nobody_ended_is_not_taken_along(a_seller):
     seller = await a_synced_shop(a_seller)
     upload = await send(seller)
@@ -292,6 +300,7 @@ async def test_an_upload_after_a_cancel_that_nobody_ended_is_not_taken_along(a_s
     assert states == ["cancelled", "done"]
 
 
+@pytest.mark.soak
 async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
     seller = await a_synced_shop(a_seller)
     upload = await send(seller)
@@ -304,6 +313,7 @@ async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
     await next_one_is_whole(seller)
 
 
+@pytest.mark.soak
 async def test_between_two_uploads_the_first_stays_done(a_seller):
     seller = await a_synced_shop(a_seller)
     first, second = await send(seller), await send(seller, BEFORE)
@@ -386,6 +396,7 @@ async def test_a_rollback_keeps_its_lease(a_seller, service):
     assert (await seller.report(upload))["state"] == "cancelled"
 
 
+@pytest.mark.soak
 async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_export_no_longer(
     a_seller,
 ):
@@ -403,6 +414,7 @@ async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_expo
     assert not any(card["gone"] for card in await seller.cards())
 
 
+@pytest.mark.soak
 async def test_a_review_that_waits_is_no_part_of_the_cycle(a_seller):
     seller = await a_synced_shop(a_seller)
     report = await seller.import_csv(a_csv(*BEFORE[:20]))
@@ -429,6 +441,7 @@ async def test_the_clients_log_and_the_cancel_merge_in_either_order(a_seller, fi
     ] == [("cycle-1", "cancelled", "1.2.3")]
 
 
+@pytest.mark.soak
 async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
     seller = await a_synced_shop(a_seller)
     await send(seller, **{"X-Sync-Cycle-Id": "cycle-1"})
@@ -439,6 +452,7 @@ async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
     assert (await status(seller))["sync_in_progress"]
 
 
+@pytest.mark.soak
 async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(a_seller):
     seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
@@ -454,6 +468,7 @@ async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(
     assert (await status(seller))["phase"] == "idle"
 
 
+@pytest.mark.soak
 async def test_the_holder_of_a_cycle_that_is_being_cancelled_is_not_told_to_run_it_again(a_seller):
     """The worker writes what an earlier cycle uploaded; this one has uploaded nothing yet."""
     seller = await a_synced_shop(a_seller)
@@ -511,6 +526,7 @@ async def test_two_cancels_at_once_cancel_once(a_seller):
     assert len(await cycles(seller)) == 5
 
 
+@pytest.mark.soak
 async def test_cancel_and_the_worker_at_once_end_one_way(a_seller):
     """Whenever the cancel comes: refused and done, or answered and cancelled; and the cycle after
     it is never touched.
@@ -573,3 +589,42 @@ async def test_it_is_told_in_the_activity(a_seller):
         ("sync.cancel_requested", "key"),
         ("sync.cancelled", "sync"),
     ]
+
+
+async def a_cycle_whose_upload_is_priced(a_seller, **beat):
+    """Its agent has said with its heartbeat whether it drives a browser."""
+    seller = await a_synced_shop(a_seller)
+    assert (await seller.post("/api/v1/heartbeat", json=beat)).status_code == 200
+    await seller.service.app.state.last_seen.flush()
+    upload_id = await send(seller, **{"X-Sync-Cycle-Id": "cycle-1"})
+    await seller.service.run_jobs()
+    assert (await status(seller))["sync_in_progress"] is False
+    return seller, upload_id
+
+
+async def logged(seller, outcome):
+    log = {"status": outcome, "sync_cycle_id": "cycle-1", "steps": []}
+    assert (await seller.post("/api/v1/sync/log", json=log)).status_code == 201
+
+
+async def test_a_cycle_whose_agent_brings_prices_is_cancelled_and_its_upload_says_so(a_seller):
+    seller, upload_id = await a_cycle_whose_upload_is_priced(a_seller, your_turn=None)
+    assert "cycle_cancelled" not in await seller.report(upload_id)
+    assert await cancel(seller) == CANCELLED
+    assert (await seller.report(upload_id))["cycle_cancelled"] is True
+    assert await cancel(seller) == NOTHING
+    # The agent's log fills in its steps, and the cycle stays cancelled.
+    await logged(seller, "partial")
+    assert [one["status"] for one in await cycles(seller)][-1] == "cancelled"
+    assert await cancel(seller) == NOTHING
+
+
+async def test_a_cycle_that_its_agent_has_logged_is_over(a_seller):
+    seller, _ = await a_cycle_whose_upload_is_priced(a_seller, your_turn=None)
+    await logged(seller, "success")
+    assert await cancel(seller) == NOTHING
+
+
+async def test_a_person_who_imports_the_file_is_not_stopped(a_seller):
+    seller, _ = await a_cycle_whose_upload_is_priced(a_seller)
+    assert await cancel(seller) == NOTHING

@@ -62,6 +62,21 @@ async def test_the_body_is_optional(a_seller, sent):
     assert (await seller.post("/api/v1/heartbeat", **sent)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"your_turn": None},
+        {"your_turn": "paused", "your_turn_host": None},
+        {"your_turn": "captcha", "your_turn_host": "[::1]:8080"},
+        {"your_turn_host": "market.example"},
+    ],
+    ids=json.dumps,
+)
+async def test_an_agent_may_say_what_it_waits_for(a_seller, body):
+    seller = await a_seller()
+    assert (await seller.post("/api/v1/heartbeat", json=body)).status_code == 200
+
+
 async def test_unknown_fields_and_parameters_are_ignored(a_seller):
     seller = await a_seller()
     answer = await seller.post(
@@ -72,7 +87,20 @@ async def test_unknown_fields_and_parameters_are_ignored(a_seller):
 
 @pytest.mark.parametrize(
     "body",
-    [[], "text", 7, True, {"version": 7}, {"platform": ["linux"]}, {"version": {"major": 1}}],
+    [
+        [],
+        "text",
+        7,
+        True,
+        {"version": 7},
+        {"platform": ["linux"]},
+        {"version": {"major": 1}},
+        {"your_turn": "dance"},
+        {"your_turn": ["sign_in"]},
+        {"your_turn": ""},
+        {"your_turn": "sign_in", "your_turn_host": "https://market.example/login?token=1"},
+        {"your_turn": "sign_in", "your_turn_host": "a" * 254},
+    ],
     ids=json.dumps,
 )
 async def test_the_wrong_shape_is_invalid_payload(a_seller, body):
@@ -252,7 +280,7 @@ async def test_heartbeats_of_many_sellers_are_written_by_one_statement(a_seller,
 async def test_a_version_that_cannot_be_stored_hurts_nobody_else(a_seller, service):
     odd, other = await a_seller(), await a_seller()
     sent = await odd.post("/api/v1/heartbeat", json={"version": "1\u0000", "platform": "\u0000"})
-    assert (sent.status_code, sent.json()["error"]) == (422, "version: has the character NUL")
+    assert (sent.status_code, sent.json()["error"]) == (422, "version: contains a NUL character")
     await other.post("/api/v1/heartbeat", json={"version": "2.0"})
     await service.app.state.last_seen.flush()
     assert (await seen(service, other))["version"] == "2.0"

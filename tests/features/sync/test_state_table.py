@@ -189,6 +189,7 @@ async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a
     ]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_seller):
     """The cooldown may begin at this moment: the request comes before it and stays, or it is
@@ -197,6 +198,7 @@ async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_se
     await cooldown_begins_meanwhile(a_seller, (402, "cooldown"), credits_metering_enabled=True)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_unchanged(a_seller):
     await cooldown_begins_meanwhile(a_seller, (429, "cooldown"), plan="free")
@@ -243,6 +245,7 @@ async def test_skip_wait_while_a_sync_is_running_is_unchanged(a_seller):
         assert await phase(seller) == ("requested" if "charged" in (first, second) else "idle")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("holder", ["sync", "rollback", "preview"])
 async def test_skip_wait_while_the_mutex_is_held_is_unchanged(a_seller, holder):
     """Or it has just been let go: then the wait is sold."""

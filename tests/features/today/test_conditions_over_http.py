@@ -26,7 +26,7 @@ async def test_a_failed_task_is_told_until_one_of_its_kind_ends_well(a_seller):
     [task] = await claim(seller)
     await end(seller, task, "failed", error={"code": "broken", "message": "it broke"})
     failed = (await told(seller))["task_failed"]
-    assert failed["sentence"] == "The agent's last try at fetching new orders has failed."
+    assert failed["sentence"] == "The agent's last attempt at fetching new orders failed."
     assert failed["since"] is not None
     await queue(seller, "refresh_orders")
     [task] = await claim(seller)
@@ -62,6 +62,86 @@ async def test_an_agent_that_is_silent_is_told_to_staff_too(a_seller):
     assert "agent_silent" in await told(staff)
     await seller.post("/api/v1/heartbeat")
     assert "agent_silent" not in await told(seller)
+
+
+async def beat(seller, **report):
+    answer = await seller.post("/api/v1/heartbeat", json=report)
+    assert answer.status_code == 200, answer.text
+
+
+async def test_what_the_agent_waits_for_is_told_until_it_is_gone(a_seller, service):
+    seller = await a_seller()
+    staff = await joined(seller, f"bea-{seller.email}")
+    owner = await signed_in(seller)
+    await beat(seller, version="1.0")
+    assert "your_turn" not in await told(seller)
+    await beat(seller, your_turn="sign_in", your_turn_host="market.example")
+    turn = (await told(seller))["your_turn"]
+    assert turn["severity"] == "bad"
+    assert turn["sentence"].startswith("Your turn: sign in to the marketplace (market.example). ")
+    assert "your_turn" in await told(staff)
+    page = (await owner.get("/today")).text
+    assert "Your turn: sign in to the marketplace (market.example)" in page
+    await beat(seller, your_turn="second_factor")
+    assert "second-factor code." in (await told(seller))["your_turn"]["sentence"]
+    await beat(seller, your_turn="human")
+    assert "what the marketplace's page asks" in (await told(seller))["your_turn"]["sentence"]
+    await beat(seller, your_turn=None)
+    assert "your_turn" not in await told(seller)
+    assert "Your turn" not in (await owner.get("/today")).text
+
+
+async def test_a_turn_began_when_its_kind_was_first_reported(a_seller, service):
+    """This holds before and after the flush, and beside the reports of another agent."""
+    seller = await a_seller()
+    flush = service.app.state.last_seen.flush
+
+    async def since() -> str:
+        return (await told(seller))["your_turn"]["since"]
+
+    await beat(seller, your_turn="captcha")
+    first = await since()
+    await flush()
+    assert await since() == first
+    for report in ({"your_turn": "captcha", "your_turn_host": "a.example"}, {"version": "1"}, {}):
+        clock.shift(timedelta(seconds=30))
+        await beat(seller, **report)
+        assert await since() == first
+        await flush()
+        assert await since() == first
+        assert "(a.example)" in (await told(seller))["your_turn"]["sentence"]
+    clock.shift(timedelta(seconds=30))
+    await beat(seller, your_turn="sign_in")
+    later = await since()
+    assert later > first
+    await flush()
+    turn = (await told(seller))["your_turn"]
+    assert (turn["since"], "example" in turn["sentence"]) == (later, False)
+    clock.shift(timedelta(seconds=30))
+    await beat(seller, your_turn=None)
+    await flush()
+    assert "your_turn" not in await told(seller)
+    clock.shift(timedelta(seconds=30))
+    await beat(seller, your_turn="sign_in")
+    assert await since() > later
+
+
+async def test_a_turn_survives_an_agent_that_drives_no_browser_within_a_second(a_seller, service):
+    seller = await a_seller()
+    await beat(seller, your_turn="paused")
+    clock.shift(timedelta(milliseconds=1))
+    await beat(seller, version="2.0")
+    await service.app.state.last_seen.flush()
+    assert (await told(seller))["your_turn"]["severity"] == "info"
+
+
+async def test_a_turn_of_a_newer_program_is_no_condition(a_seller, service):
+    seller = await a_seller()
+    await beat(seller, your_turn="paused")
+    await service.app.state.last_seen.flush()
+    change = "UPDATE agent_seen SET your_turn = 'dance' WHERE seller_id = :id RETURNING 1"
+    assert await service.sql(seller.id, change, id=seller.id)
+    assert "your_turn" not in await told(seller)
 
 
 async def test_listings_are_told_when_rejected_and_when_unanswered(a_seller):

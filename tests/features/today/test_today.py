@@ -74,7 +74,7 @@ async def test_a_pull_is_work_until_it_ends(a_seller):
     [opened] = (await today(seller))["conditions"]
     assert (opened["deadline"], opened["money"]) == (waits["deadline"], "25.00")
     page = await (await signed_in(seller)).get("/today")
-    assert f"Pull {pull}: 0 of 2 orders pulled." in page.text
+    assert f"Pull {pull}: 0 of 2 orders pulled" in page.text
     orders = (await seller.get(f"/api/pull_sessions/{pull}")).json()["orders"]
     for order in orders:
         path = f"/api/pull_sessions/{pull}/orders/{order['id']}/pulled"

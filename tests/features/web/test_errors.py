@@ -335,6 +335,7 @@ async def test_a_text_with_a_nul_is_refused_and_not_changed(a_seller, method, pa
     assert (await seller.get("/api/lists")).json()["lists"] == []
 
 
+@pytest.mark.soak
 async def test_a_nul_in_an_address_breaks_no_route(a_seller):
     seller = await a_seller()
     found = {}
@@ -364,4 +365,4 @@ async def test_a_member_and_a_store_have_no_name_with_a_nul(a_seller):
     joining, _ = await accept(seller.service, token, name="a\0b", password=A_PASSWORD)
     for answer, field in ((named, "store_name"), (joining, "name")):
         assert answer.status_code == 422, answer.text
-        assert answer.json()["error"] == f"{field}: has the character NUL"
+        assert answer.json()["error"] == f"{field}: contains a NUL character"

@@ -74,15 +74,16 @@ WRITERS = {
     "accounts/data_export.py": "safe_texts",
     "pricing/preview/preview.py": "safe_texts",
     "pricing/files/content.py": "the marketplace's",
-    "inventory/csv_format.py": "the marketplace's",
+    "inventory/price_file.py": "the marketplace's",
     "inventory/rejected_rows.py": "the marketplace's: the whole file with its mended rows",
     "quick_add/served_entries.py": "the marketplace's",
     "processes/demo/market.py": "the marketplace's, of the demo",
     "processes/demo/other_shops.py": "the marketplace's, of the demo",
+    "processes/demo/demo_catalog.py": "the marketplace's, of the demo",
     "processes/demo/order_texts.py": "the marketplace's, of the demo",
     "database/copy.py": "for PostgreSQL",
     "inventory/outcome.py": "for a hash",
-    "pricing/runs/reprice.py": "for a hash",
+    "pricing/runs/run_pricing.py": "for a hash",
 }
 _WRITES = re.compile(r"csv\.writer\(|DictWriter\(|\.write_csv\(|FORMAT csv", re.IGNORECASE)
 
@@ -118,7 +119,7 @@ def test_every_module_that_writes_a_table_is_known():
 
 
 def a_text(dice: random.Random) -> str:
-    """A text that a spreadsheet may calculate, or a harmless one that looks like it."""
+    "Text that a spreadsheet may calculate, or a harmless one that looks like it."
     before = "".join(dice.choices(["", "", "\u200b", " ", "\u00a0", "\ufeff", "\u3000"], k=3))
     sign = dice.choice(["=", "+", "-", "@", "＝", "＋", "－", "＠", "", "'="])
     return f"{before}{sign}{dice.choice(['HYPERLINK(1)', '1+1', 'cmd|x!A0', 'Jaguar'])}"

@@ -57,7 +57,7 @@ async def test_an_error_page_is_locked_down_as_a_strangers_page_is(service):
     assert "style=" not in error.text
     assert f'href="{asset_url("app.css")}"' in error.text
     assert style.status_code == 200
-    assert "There is no such page" in error.text
+    assert "Page not found" in error.text
     assert error.headers["X-Request-Id"] in error.text
 
 

@@ -102,7 +102,7 @@ async def test_a_request_that_ends_in_the_middle_of_a_copy_leaves_no_connection_
     for answer in answers:
         assert answer.status_code == 503
         # Not that the database is away, which would be another sentence.
-        assert answer.json()["error"] == "this took longer than one answer may; try again"
+        assert answer.json()["error"] == "this took too long to answer; try again"
     assert [record.getMessage() for record in caplog.records if record.levelno >= 30] == []
     assert (await impatient.get("/readyz")).json()["checks"]["database"] == "ok"
 

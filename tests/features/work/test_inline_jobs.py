@@ -7,7 +7,7 @@ from procrastinate import RetryStrategy
 from sqlalchemy import text
 
 from cardsync.concurrency import beside
-from cardsync.processes.worker import run_worker
+from cardsync.processes.worker import NOTICE_QUEUES, PICTURE_QUEUES, QUEUES, run_worker
 from cardsync.work.jobs import jobs
 
 
@@ -16,7 +16,7 @@ def seen():
     """What the tasks below have noted; they are known only while a test runs."""
     notes = []
 
-    @jobs.task(name="test.note")
+    @jobs.task(name="test.note", queue="imports")
     async def note(name):
         notes.append(name)
 
@@ -52,7 +52,7 @@ def seen():
 
 
 def queued(task, lock=None, **options):
-    return jobs.configure_task(f"test.{task}", lock=lock, **options)
+    return jobs.configure_task(f"test.{task}", lock=lock, queue="imports", **options)
 
 
 async def left_over(service):
@@ -112,3 +112,8 @@ async def test_jobs_run_inline_end_as_with_a_real_worker(service, seen):
         ("test.note", "of an hour", "todo", 0, None),
         ("test.note", None, "todo", 0, True),
     ]
+
+
+def test_a_worker_serves_the_queue_of_each_task():
+    ours = {name: task for name, task in jobs.tasks.items() if task.queue != "builtin"}
+    assert {task.queue for task in ours.values()} == {*QUEUES, *PICTURE_QUEUES, *NOTICE_QUEUES}

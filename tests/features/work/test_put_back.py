@@ -145,6 +145,13 @@ def test_every_stream_of_the_runner_is_in_the_table():
             "sales",
             "repairs",
             "deletion",
+            # test_pictures.py has these.
+            "pictures",
+            "picture_files",
+            # tests/features/notices has these.
+            "notices",
+            "mail",
+            "webhooks",
             # test_kept_figures.py has these.
             *Figure,
         )
@@ -213,6 +220,7 @@ def _the_clock_stands():
     clock.stop()
 
 
+@pytest.mark.first(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_that_waits_rests_longer_each_time_and_goes_on(a_seller, owner_url, name):
@@ -233,6 +241,7 @@ async def test_work_that_waits_rests_longer_each_time_and_goes_on(a_seller, owne
     assert await stream.state(seller, answer) == stream.done
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_a_nudge_within_the_pause_changes_nothing(a_seller, owner_url, name):
     stream = STREAMS[name]
@@ -251,6 +260,7 @@ async def due_of(seller, name):
     return await seller.service.sql(seller.id, query, seller=seller.id, stream=name)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on(
     a_seller, owner_url, name
@@ -275,6 +285,7 @@ async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on
     assert await due_of(seller, name) == []
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_that_fails_by_itself_ends_soon(a_seller, owner_url, name):
     stream = STREAMS[name]
@@ -298,6 +309,7 @@ async def storage_path(seller, upload_id):
     return store.path(row["storage_key"])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", UPLOADS)
 @pytest.mark.parametrize("what", ["a folder in its place", "nothing"])
 async def test_a_file_that_can_never_be_read_is_not_tried_for_ever(a_seller, name, what):
@@ -318,6 +330,7 @@ async def test_a_file_that_can_never_be_read_is_not_tried_for_ever(a_seller, nam
     assert (await seller.report(again))["state"] == "done"
 
 
+@pytest.mark.soak
 async def test_a_believed_file_that_kills_its_worker_each_time_is_not_tried_for_ever(
     a_seller, owner_url
 ):
@@ -399,6 +412,7 @@ async def accepted(a_seller, name):
     return Accepted(seller, stream, answer.json())
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_whose_worker_was_killed_is_done_by_another(a_seller, name):
     work = await accepted(a_seller, name)
@@ -412,6 +426,7 @@ async def test_work_whose_worker_was_killed_is_done_by_another(a_seller, name):
     assert await work.is_let_go()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_that_kills_every_worker_is_given_up_and_the_next_goes_on(a_seller, name):
     work = await accepted(a_seller, name)
@@ -428,6 +443,7 @@ async def test_work_that_kills_every_worker_is_given_up_and_the_next_goes_on(a_s
     assert await work.is_let_go()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_a_start_that_was_put_back_is_not_counted(a_seller, name):
     work = await accepted(a_seller, name)
@@ -438,6 +454,7 @@ async def test_a_start_that_was_put_back_is_not_counted(a_seller, name):
     assert await work.told() == work.stream.done
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_a_cancel_of_the_sync_ends_what_is_of_a_sync(a_seller, name):
     work = await accepted(a_seller, name)
@@ -455,6 +472,7 @@ async def test_a_cancel_of_the_sync_ends_what_is_of_a_sync(a_seller, name):
     assert await work.is_let_go()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", STREAMS)
 async def test_a_worker_that_was_overtaken_writes_nothing_more(a_seller, name):
     work = await accepted(a_seller, name)
@@ -473,6 +491,7 @@ async def test_a_worker_that_was_overtaken_writes_nothing_more(a_seller, name):
     assert await work.is_let_go()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", STREAMS)
 async def test_what_cannot_even_be_put_back_is_in_the_log_and_begun_again(
     a_seller, owner_url, name

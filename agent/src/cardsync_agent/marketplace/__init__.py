@@ -1,35 +1,92 @@
 """The marketplace's side of the agent, where inventory and orders are fetched and prices are
-delivered. Each way of reaching the marketplace is an adapter; today the folder is the only one.
+delivered. Each way of reaching the marketplace is an adapter: a folder that a person fills, or the
+seller's own browser.
 
 The agent's steps call it; it returns an inventory export as a file and order files as their bytes,
 and delivers price files. Where a page has lost an element for good, any of its methods raises
-`repairs.NotFound`, and the step fails with that sentence.
+`repairs.NotFound` or StepFailed, and the step fails with that sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from cardsync_agent.client import PersonsTurn
 from cardsync_agent.inbox import InventoryExport, OrderFile
+from cardsync_agent.job import StepFailed
 from cardsync_agent.orders import Kind
 from cardsync_agent.repairs import Repairs
 
 
+class Shot(NamedTuple):
+    """A PNG of a page, and the page's address without its query."""
+
+    content: bytes
+    page_url: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """The orders that are wanted. `months` are those whose sales the server lacks (ISO dates of
+    their first days); it is asked only where they matter.
+    """
+
+    since: date
+    until: date
+    months: Callable[[], Sequence[str]] = field(default=lambda: (), repr=False)
+
+
+class NotTaken(StepFailed):
+    """The marketplace's report does not agree with what was sent, so nothing was published.
+    `rejected` has the reason of each card.
+    """
+
+    def __init__(self, message: str, rejected: Mapping[int, str]) -> None:
+        super().__init__(message)
+        self.rejected = rejected
+
+
 class Marketplace(Protocol):
-    def use_repairs(self, repairs: Repairs) -> None:
-        """Take the server's repairs, once, before any other call. An adapter that works on pages
-        looks for its elements with `repairs.find`.
+    @property
+    def place(self) -> str:
+        """Where its files come from, in a sentence: `the inbox`."""
+
+    @property
+    def publishes(self) -> bool:
+        """Whether `import_prices` ends with the prices at the marketplace, so that the agent
+        reports them; else a person imports the file and reports it.
         """
+
+    def use_repairs(self, repairs: Repairs) -> None:
+        """Take the server's repairs, once, before any other call."""
+
+    def keep_alive(self, between: Callable[[], None]) -> None:
+        """Take the function to call between the parts of long work; it may end the work by an
+        exception.
+        """
+
+    def begin_cycle(self) -> None:
+        """A cycle or task begins: what was seen before is not fresh any more."""
+
+    def turn(self) -> PersonsTurn | None:
+        """Return what the adapter waits for its person for."""
 
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
         """Put the newest inventory at `spool`; content whose hash is in `known` is not taken
         again. Raises NoExport.
         """
 
-    def order_files(self, kind: Kind) -> list[OrderFile]:
-        """Return the newest files of a kind, oldest first, at least one. Raises NoExport."""
+    def order_files(self, kind: Kind, window: Window) -> list[OrderFile]:
+        """Return the newest files of a kind, oldest first, at least one; none where no month of
+        sales is wanted. Raises NoExport.
+        """
+
+    def account(self) -> Mapping[str, str]:
+        """Return what the marketplace shows of the account. Raises NothingThere."""
 
     def import_prices(
         self,
@@ -37,18 +94,29 @@ class Marketplace(Protocol):
         chosen: Callable[[bytes], bytes],
         *,
         staged: bool,
+        go_on: Callable[[], None],
         note_staged: Callable[[], None],
     ) -> Path:
-        """Deliver the chosen rows of a price file exactly once; `note_staged` journals the point
-        of no return.
+        """Deliver the chosen rows of a price file exactly once. `go_on` is called before each
+        batch, and `note_staged` journals the point of no return; both may end the import by an
+        exception, and then nothing more of it is published.
 
-        Returns the place of the delivered file.
+        Returns the place of the delivered file. Raises NotTaken.
         """
 
     def has_imported(self, prices: Path, *, staged: bool) -> bool:
         """Return whether an earlier, interrupted `import_prices` succeeded."""
 
-    def screenshot(self) -> bytes | None:
-        """Return the seller's present view as PNG, for the person who examines a failed step; None
-        if there is nothing to see.
+    def published(self, prices: Path) -> frozenset[int]:
+        """Return the cards of a file that an import published and read back before it ended."""
+
+    def left_out(self, prices: Path) -> frozenset[int]:
+        """Return the cards of a delivered file that the marketplace did not list."""
+
+    def pictures(self, *, of_failure: bool) -> list[Shot]:
+        """Return the pictures that a step kept for the log and, of a failed one, the seller's
+        present view, for the person who examines it.
         """
+
+    def close(self) -> None:
+        """Let go of what the adapter holds; the seller's browser stays open."""

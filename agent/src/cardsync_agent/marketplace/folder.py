@@ -6,16 +6,21 @@ files there; "import prices" places a copy of the price file in DIR/outbox.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cardsync_agent import durable
+from cardsync_agent.client import PersonsTurn
 from cardsync_agent.inbox import InventoryExport, OrderFile, take_newest, take_of
+from cardsync_agent.job import NothingThere
+from cardsync_agent.marketplace import Shot, Window
 from cardsync_agent.orders import Kind
 from cardsync_agent.repairs import Repairs
 
 
 class FolderMarketplace:
+    place, publishes = "the inbox", False
+
     def __init__(self, folder: Path, settle: float, sleep: Callable[[float], None]) -> None:
         self.inbox, self.outbox = folder / "inbox", folder / "outbox"
         self._settle, self._sleep = settle, sleep
@@ -23,11 +28,23 @@ class FolderMarketplace:
     def use_repairs(self, repairs: Repairs) -> None:
         """A folder has no selectors to repair."""
 
+    def keep_alive(self, between: Callable[[], None]) -> None:
+        """Nothing takes long here."""
+
+    def begin_cycle(self) -> None:
+        """A folder is looked at anew in each step."""
+
+    def turn(self) -> PersonsTurn | None:
+        return None
+
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
         return take_newest(self.inbox, spool, known, self._settle, self._sleep)
 
-    def order_files(self, kind: Kind) -> list[OrderFile]:
+    def order_files(self, kind: Kind, window: Window) -> list[OrderFile]:
         return take_of(self.inbox, kind, self._settle, self._sleep)
+
+    def account(self) -> Mapping[str, str]:
+        raise NothingThere("a folder tells nothing of the account")
 
     def import_prices(
         self,
@@ -35,6 +52,7 @@ class FolderMarketplace:
         chosen: Callable[[bytes], bytes],
         *,
         staged: bool,
+        go_on: Callable[[], None],
         note_staged: Callable[[], None],
     ) -> Path:
         target = self.outbox / prices.name
@@ -46,5 +64,15 @@ class FolderMarketplace:
     def has_imported(self, prices: Path, *, staged: bool) -> bool:
         return durable.is_placed(self.outbox / prices.name, staged=staged)
 
-    def screenshot(self) -> bytes | None:
-        return None
+    def published(self, prices: Path) -> frozenset[int]:
+        """A person imports the file and reports it."""
+        return frozenset()
+
+    def left_out(self, prices: Path) -> frozenset[int]:
+        return frozenset()
+
+    def pictures(self, *, of_failure: bool) -> list[Shot]:
+        return []
+
+    def close(self) -> None:
+        pass

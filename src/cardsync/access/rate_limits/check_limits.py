@@ -17,7 +17,7 @@ from cardsync.access.rate_limits import gcra
 from cardsync.access.rate_limits.addresses import client_of
 from cardsync.access.rate_limits.bucket import Bucket
 from cardsync.access.rate_limits.buckets import Buckets
-from cardsync.access.rate_limits.groups import Group, group_of, limits_of
+from cardsync.access.rate_limits.groups import Group, group_of, groups_of, limits_of
 from cardsync.database.session import Database
 from cardsync.settings import Settings, read_networks
 
@@ -51,7 +51,7 @@ class RateLimits:
         return self._of_bearer(scope, _holder("token", token_id, grant_id), opt)
 
     def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
-        return self._look_at(scope, holder, *dict.fromkeys((Group.GENERAL, group_of(opt))))
+        return self._look_at(scope, holder, *groups_of(opt))
 
     async def admit_further(self, scope: Scope, who: Identity, opt: Mapping[str, Any]) -> None:
         """Admit what an admitted request asks of this process itself: GENERAL has counted it."""
@@ -64,8 +64,7 @@ class RateLimits:
         """Admit one request of a member who is signed in, whichever of the member's browsers it
         comes from.
         """
-        groups = dict.fromkeys((Group.GENERAL, group_of(opt)))
-        await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups))
+        await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups_of(opt)))
 
     async def admit_link(self, scope: Scope, link_id: int, opt: Mapping[str, Any]) -> None:
         """Admit one request of the phones that share a link."""

@@ -20,6 +20,7 @@ class Group(StrEnum):
     SYNC_REQUEST = "sync_request"
     DISCOVERY = "discovery"
     WRITES = "writes"
+    PICTURES = "pictures"
     SIGN_IN = "sign_in"
     ANONYMOUS = "anonymous"
 
@@ -29,11 +30,20 @@ UPLOADS = {_OPTION: Group.UPLOADS}
 SYNC_REQUEST = {_OPTION: Group.SYNC_REQUEST}
 DISCOVERY = {_OPTION: Group.DISCOVERY}
 WRITES = {_OPTION: Group.WRITES}
+PICTURES = {_OPTION: Group.PICTURES}
 
 
 def group_of(opt: Mapping[str, Any]) -> Group:
     """Return the group that a route declared; every other route is in GENERAL alone."""
     return Group(opt.get(_OPTION, Group.GENERAL))
+
+
+def groups_of(opt: Mapping[str, Any]) -> tuple[Group, ...]:
+    """Return the groups that count a request of a known caller. A page brings forty pictures, so
+    they count by themselves.
+    """
+    own = group_of(opt)
+    return (own,) if own in (Group.GENERAL, Group.PICTURES) else (Group.GENERAL, own)
 
 
 def limits_of(settings: Settings) -> dict[Group, Limit]:

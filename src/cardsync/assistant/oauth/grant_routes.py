@@ -14,7 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.grant_models import OAuthGrant
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.assistant.oauth import grants
-from cardsync.clock import rfc3339
+from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.plans.actions import ActionType
 from cardsync.plans.modes import Mode
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, Deleted, problems
@@ -50,7 +50,7 @@ def assistant_body(grant: OAuthGrant, member_name: str, modes: grants.Modes) -> 
         list(grant.scopes),
         grant.buyer_data,
         rfc3339(grant.created_at),
-        rfc3339(grant.last_used_at) if grant.last_used_at else None,
+        rfc3339_or_none(grant.last_used_at),
         modes,
     )
 

@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
+from cardsync.web.public_fetch import OWN_MACHINE, host_of
+
 CHARACTERS_MOST: Final = 2_000
 # Visible ASCII, without what browsers and programs read in different ways.
 _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+")
-_HOST: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
-_PORT: Final = re.compile(r"(:[0-9]{1,5})?")
 _LOOPBACK: Final = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?([/?].*)?")
-OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
 # Browsers act on these schemes themselves; any other may be a program's own.
 _NOT_OWN: Final = frozenset(
     ("about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "ftps", "gopher",
@@ -43,16 +42,6 @@ def problem(uri: object) -> str | None:
     if scheme in _NOT_OWN:
         return f"must not be {scheme}:"
     return None if rest else "must not be a scheme alone"
-
-
-def host_of(uri: str) -> str | None:
-    """Return the host that an http or https address names in a plain form."""
-    try:
-        place = urlsplit(uri).netloc
-    except ValueError:
-        return None
-    host = _HOST.match(place)
-    return host[0] if host and _PORT.fullmatch(place, host.end()) else None
 
 
 def is_one_of(uri: str, registered: Iterable[str]) -> bool:

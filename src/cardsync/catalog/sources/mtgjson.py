@@ -6,6 +6,7 @@ A card has one product id for its finishes; only an etched foil is a product of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -27,6 +28,9 @@ from cardsync.catalog.sources.source_record import (
 )
 
 GAME = "magic"
+# Scryfall names a picture by the id of its card. Tokens and foreign cards have such an id, too.
+_PICTURE = "https://cards.scryfall.io/normal/front/{0[0]}/{0[1]}/{0}.jpg"
+_SCRYFALL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FINISHES = {"nonfoil": "Normal", "foil": "Foil", "etched": "Foil"}
 
 
@@ -61,6 +65,8 @@ def _card(of: Record, card: Record) -> Iterator[Printing]:
     product_id = id_or_none(ids.get("tcgplayerProductId"))
     etched_id = id_or_none(ids.get("tcgplayerEtchedProductId"))
     name, number = text_in(card, "name"), text_in(card, "number")
+    scryfall_id = str(ids.get("scryfallId"))
+    picture = _PICTURE.format(scryfall_id) if _SCRYFALL_ID.fullmatch(scryfall_id) else None
     for finish in card.get("finishes") or ["nonfoil"]:
         etched = finish == "etched"
         yield Printing(
@@ -73,6 +79,7 @@ def _card(of: Record, card: Record) -> Iterator[Printing]:
             FINISHES.get(finish),
             LANGUAGES.get(str(card.get("language", "English")), "en"),
             etched_id or product_id if etched else product_id,
+            picture,
         )
 
 

@@ -16,7 +16,7 @@ REQUIRED = ("game", "set_name", "product_name")
 COLUMNS = Printing._fields
 SCHEMA = dict.fromkeys(COLUMNS, pl.String()) | {"product_id": pl.Int64()}
 _ROWS_AT_ONCE = 50_000
-_TEXTS = COLUMNS[:-1]
+_TEXTS = tuple(name for name in COLUMNS if name not in ("product_id", "picture_url"))
 
 
 def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFrame, list[Broken]]]:
@@ -34,7 +34,12 @@ def frames(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFra
         raise CatalogError(f"{path.name} cannot be read as {form}: {e}") from e
 
 
-def _complete(scan: pl.LazyFrame, names: list[str], path: Path, game: str | None) -> pl.LazyFrame:
+def _complete(
+    scan: pl.LazyFrame,
+    names: list[str],
+    path: Path,
+    game: str | None,
+) -> pl.LazyFrame:
     if game is not None and "game" not in names:
         scan, names = scan.with_columns(game=pl.lit(game)), [*names, "game"]
     missing = [name for name in REQUIRED if name not in names]
@@ -57,7 +62,7 @@ def _usable(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Broken]]:
     number = pl.col("product_id").cast(pl.Int64, strict=False)
     reason = (
         pl.when(~pl.col("game").fill_null("").is_in(NAMES))
-        .then(pl.format("{} is no known product line", pl.col("game").fill_null("(nothing)")))
+        .then(pl.format("{} is not a known product line", pl.col("game").fill_null("(nothing)")))
         .when(pl.col("set_name").is_null())
         .then(pl.lit("set_name is missing"))
         .when(pl.col("set_name").str.len_chars() > 500)
@@ -65,12 +70,14 @@ def _usable(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Broken]]:
         .when(pl.col("product_name").is_null())
         .then(pl.lit("product_name is missing"))
         .when(pl.col("product_id").is_not_null() & number.is_null())
-        .then(pl.lit("product_id is no number"))
+        .then(pl.lit("product_id is not a number"))
     )
     rows = rows.with_columns(reason.alias("reason"))
     broken = rows.filter(pl.col("reason").is_not_null()).select("row", "reason")
     good = rows.filter(pl.col("reason").is_null())
     return (
-        good.select(*_TEXTS, number).with_columns(pl.col("language").fill_null("en")),
+        good.select(*_TEXTS, number, "picture_url").with_columns(
+            pl.col("language").fill_null("en")
+        ),
         [Broken(f"row {row}", why) for row, why in broken.iter_rows()],
     )

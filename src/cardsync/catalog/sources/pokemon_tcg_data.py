@@ -17,6 +17,7 @@ from cardsync.catalog.sources.source_record import (
     Printing,
     Record,
     Unfit,
+    address_or_none,
     each,
     named_by,
     part,
@@ -80,4 +81,5 @@ def _card(of_file: Record, card: Record) -> Iterator[Printing]:
             finish,
             "en",
             None,
+            address_or_none(part(card, "images").get("large")),
         )

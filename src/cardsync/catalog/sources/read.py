@@ -49,7 +49,7 @@ def slices(path: Path, form: str, game: str | None) -> Iterator[tuple[pl.DataFra
     if it is given. Raises CatalogError.
     """
     if game is not None and game not in NAMES:
-        raise CatalogError(f"{game!r} is no known product line; known are {', '.join(NAMES)}")
+        raise CatalogError(f"{game!r} is not a known product line; known are {', '.join(NAMES)}")
     form = form_of(path) if form == "auto" else form
     if form in _OWN:
         if path.is_dir():

@@ -11,9 +11,11 @@ from cardsync.catalog.sources.source_record import (
     Found,
     Printing,
     Record,
+    address_or_none,
     each,
     id_or_none,
     named_by,
+    part,
     text_in,
     text_or_none,
 )
@@ -33,6 +35,7 @@ def _card(card: Record) -> Iterator[Printing]:
     product_id = id_or_none(card.get("tcgplayer_id"))
     etched_id = id_or_none(card.get("tcgplayer_etched_id"))
     name = text_in(card, "name")
+    picture = address_or_none(_pictures(card).get("normal"))
     for finish in card.get("finishes") or ["nonfoil"]:
         etched = finish == "etched"
         yield Printing(
@@ -45,4 +48,12 @@ def _card(card: Record) -> Iterator[Printing]:
             FINISHES.get(finish),
             _LANGUAGES.get(language, language),
             etched_id or product_id if etched else product_id,
+            picture,
         )
+
+
+def _pictures(card: Record) -> Record:
+    """Return the addresses of the front's pictures; a card with two sides has them on its faces."""
+    faces = card.get("card_faces")
+    front = faces[0] if isinstance(faces, list) and faces and isinstance(faces[0], dict) else {}
+    return part(card, "image_uris") or part(front, "image_uris")

@@ -21,7 +21,9 @@ class Unfit(ValueError):
 
 
 class Printing(NamedTuple):
-    """The columns of a catalog, in their order; `product_id` is the marketplace's."""
+    """The columns of a catalog, in their order; `product_id` is the marketplace's, and
+    `picture_url` the address of a picture of the card.
+    """
 
     game: str
     set_name: str
@@ -32,6 +34,7 @@ class Printing(NamedTuple):
     finish: str | None
     language: str
     product_id: int | None
+    picture_url: str | None = None
 
 
 class Broken(NamedTuple):
@@ -80,6 +83,12 @@ def id_or_none(value: object) -> int | None:
     """Return a marketplace's id, which some sources write as a text."""
     digits = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def address_or_none(value: object) -> str | None:
+    """Return the address of a picture; a wrong one leaves the card without a picture."""
+    fits = isinstance(value, str) and value.startswith("https://") and len(value) <= _LONGEST
+    return str(value) if fits else None
 
 
 def each(

@@ -79,12 +79,12 @@ def _product(groups: dict[str, Record], game: str | None, row: Record) -> Printi
     category = id_or_none(row.get("categoryId") or group.get("categoryId"))
     line = _GAMES.get(category) if category is not None else game
     if line is None:
-        raise Unfit(f"category {category} is no known product line")
+        raise Unfit(f"category {category} is not a known product line")
     number, rarity = text_or_none(row, "extNumber"), text_or_none(row, "extRarity")
     sealed = number is None and rarity is None
     product_id = id_or_none(row.get("productId"))
     if product_id is None:
-        raise Unfit("productId is no number")
+        raise Unfit("productId is not a number")
     return Printing(
         line,
         text_in(group, "name"),

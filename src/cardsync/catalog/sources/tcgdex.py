@@ -16,6 +16,7 @@ from cardsync.catalog.sources.source_record import (
     Printing,
     Record,
     Unfit,
+    address_or_none,
     each,
     id_or_none,
     named_by,
@@ -73,6 +74,8 @@ def _card(game: str, card: Record) -> Iterator[Printing]:
             finish,
             "ja" if game == "pokemon_japan" else "en",
             id_or_none(part(card, "thirdParty").get("tcgplayer")),
+            # The address names the picture without its quality and type.
+            address_or_none(f"{card.get('image')}/high.webp"),
         )
 
 

@@ -21,14 +21,11 @@ from cardsync.activity.shown import page_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, show, url
+from cardsync.dashboard.shell import PageRequest, back_to, see, show, url
 from cardsync.database.session import Database
-from cardsync.plans import reads
-from cardsync.plans.shown import plan_body
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 
-PLANS_SHOWN = 20
 ACTORS = [
     ("", "Everybody"),
     ("member", "Members"),
@@ -58,29 +55,23 @@ async def activity_page(
     given = dict(request.query_params.multi_items())
     day = str(given.get("since", ""))
     wanted = wanted_of(given, zone_of(caller.account.time_zone))
-    now = clock.now()
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         done = await feed.read_feed(session, caller, wanted)
-        plans = []
-        if caller.role == "owner":
-            waiting = await reads.waiting(session, caller, PLANS_SHOWN, now)
-            plans = [plan_body(plan, "", now) for plan in waiting]
-        names = {**done.names, **await feed.names_in(session, caller, (p.actor for p in plans))}
+    names = done.names
     address = partial(_address, wanted, day)
     return show(
         request,
         caller,
         "activity.html",
         feed=page_body(caller, done, wanted),
-        plans=plans,
         wanted=wanted,
         since=day,
         address=address,
         actors=_with(ACTORS, wanted.actor, entry_words.actor_words(wanted.actor or "", names)),
         areas=_with(AREAS, wanted.action, entry_words.action_words(wanted.action or "")),
-        risks=[("", "Every risk"), *((risk, risk.title()) for risk in RISKS)],
-        outcomes=[("", "Every outcome"), *((name, _words(name)) for name in OUTCOMES)],
+        risks=[("", "Any risk"), *((risk, risk.title()) for risk in RISKS)],
+        outcomes=[("", "Any outcome"), *((name, _words(name)) for name in OUTCOMES)],
         words=_words,
         action_words=entry_words.action_words,
         field_words=entry_words.field_words,
@@ -114,7 +105,11 @@ def _since(text: str, zone: tzinfo) -> str:
         return text
 
 
-def _with(options: list[tuple[str, str]], value: str | None, label: str) -> list[tuple[str, str]]:
+def _with(
+    options: list[tuple[str, str]],
+    value: str | None,
+    label: str,
+) -> list[tuple[str, str]]:
     """Return the options, and the address's own value where it is none of them."""
     known = value is None or any(value == name for name, _ in options)
     return options if known else [*options, (str(value), label)]
@@ -124,7 +119,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace(".", ": ").capitalize()
 
 
-def _address(wanted: Wanted, since: str, **changed: Any) -> str:
+def _address(wanted: Wanted, since: str, /, **changed: Any) -> str:
     query = {
         "actor": wanted.actor,
         "action": wanted.action,
@@ -140,10 +135,12 @@ def _address(wanted: Wanted, since: str, **changed: Any) -> str:
 async def undo_entry(form: Form, writer: Writer, activity_id: int) -> Response[str]:
     # It waits for who else writes to the same thing.
     await undo.undo_entry(writer, activity_id)
-    done = message("undone", activity_id)
+    done = message("undone")
+    if form["back"]:
+        return back_to(form["back"], done)
     try:
         page = max(1, int(form["page"] or 1))
     except ValueError as e:
-        raise errors.BadRequest("page is no number") from e
+        raise errors.BadRequest("page must be a number") from e
     back = form.some("actor", "action", "outcome", "risk", "since")
     return see("/activity", done, **back, page=page if page > 1 else None)

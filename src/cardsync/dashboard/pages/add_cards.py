@@ -82,7 +82,7 @@ async def draft_cards(caller: Caller, form: Form, database: Database) -> Respons
         values |= {"product_id": product_id, "quantity": form[name]}
         wanted.append(read_json.read(values, Wanted, f"card {product_id}, ", strict=False))
     if not wanted:
-        raise errors.InvalidPayload("quantity: give the quantity of one card at least")
+        raise errors.InvalidPayload("quantity: enter a quantity for at least one card")
     if len(wanted) > limits.QUICK_ADD_BATCH:
         raise errors.InvalidPayload(f"quantity: at most {limits.QUICK_ADD_BATCH} cards at once")
     made = await drafts.draft(database, caller, wanted, clock.now())
@@ -94,7 +94,7 @@ async def draft_cards(caller: Caller, form: Form, database: Database) -> Respons
 async def publish_cards(form: Form, writer: Writer) -> Response[str]:
     ids = [id for text in form.all("ids") if (id := read_id(text)) is not None]
     if not 1 <= len(ids) <= limits.QUICK_ADD_BATCH:
-        raise errors.InvalidPayload(f"ids: tick 1 to {limits.QUICK_ADD_BATCH} drafts")
+        raise errors.InvalidPayload(f"ids: select 1 to {limits.QUICK_ADD_BATCH} drafts")
     await writes.publish_listings(writer, ids)
     done = message("drafts_published")
     return see("/add-cards", done, status="published")

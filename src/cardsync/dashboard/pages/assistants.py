@@ -36,17 +36,17 @@ KINDS: Final[tuple[tuple[ActionType, str], ...]] = (
 # Without a mode of its own, an assistant's plans have the mode of all tokens.
 _USUAL: Final[dict[Mode, str]] = {
     "deny": "never",
-    "always_ask": "plans ask me, single changes are made",
-    "ask_for_mutations": "plans ask me, single changes are made",
-    "auto_low_risk": "large plans ask me, single changes are made",
-    "auto_unless_critical": "critical plans ask me, single changes are made",
+    "always_ask": "ask me about plans; make single changes",
+    "ask_for_mutations": "ask me about plans; make single changes",
+    "auto_low_risk": "ask me about large plans; make single changes",
+    "auto_unless_critical": "ask me about critical plans; make single changes",
 }
 MODES: Final = (
     ("deny", "Never"),
     ("always_ask", "Ask me every time"),
     ("ask_for_mutations", "Ask me before anything changes"),
-    ("auto_low_risk", "Small changes are made, the rest asks me"),
-    ("auto_unless_critical", "Changes are made, critical ones ask me"),
+    ("auto_low_risk", "Make small changes; ask me about the rest"),
+    ("auto_unless_critical", "Make changes; ask me about critical ones"),
 )
 
 
@@ -70,15 +70,15 @@ async def _page(
         connected=connected,
         used=used,
         shares=[
-            ("This hour, the price that moved most", used.card_hour_bp, loss.HOUR_CARD_BP),
-            ("This hour, the value of the changed cards", used.hour_value_bp, loss.HOUR_TOUCHED_BP),
-            ("This day, the price that moved most", used.card_day_bp, loss.DAY_CARD_BP),
+            ("This hour, the largest price move", used.card_hour_bp, loss.HOUR_CARD_BP),
+            ("This hour, value of the changed cards", used.hour_value_bp, loss.HOUR_TOUCHED_BP),
+            ("Today, the largest price move", used.card_day_bp, loss.DAY_CARD_BP),
         ],
         week=dollars(used.week_units),
         week_budget=dollars(used.week_budget_units),
         kinds=KINDS,
         modes=MODES,
-        usual={kind: f"As usual: {_USUAL[of_tokens[kind]]}" for kind, _ in KINDS},
+        usual={kind: f"Default: {_USUAL[of_tokens[kind]]}" for kind, _ in KINDS},
         clients=CLIENTS,
         address=_origin(request, settings) + PATH,
         steps=steps,

@@ -18,24 +18,29 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.chosen_match import settle_match
-from cardsync.cards.matches import MatchBody, match_body, read_match
+from cardsync.cards.matches import MatchBody, read_match
 from cardsync.cards.queries import read_card
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
 from cardsync.contributions.add import publish
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
+from cardsync.dashboard.ladder import ladder_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
 from cardsync.database.session import Database
-from cardsync.orders.of_card import orders_of_card, sold_page
+from cardsync.orders.of_card import orders_of_card
 from cardsync.plans import writes
 from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.in_short import receipt_of
+from cardsync.pricing.receipts.shown import Explanation, ReceiptThen
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.why_held import gate_hold
 from cardsync.settings import Settings
+from cardsync.shelving.place import read_place
+from cardsync.shelving.places import assign
 from cardsync.storage import Store
 
 SERIES = {
@@ -51,7 +56,7 @@ SOURCES = (
     ("low", "low_price", "Low"),
     ("low_with_shipping", "low_price_with_shipping", "Low with shipping"),
     ("direct_low", "direct_low", "Direct low"),
-    ("current", "price", "Own price"),
+    ("current", "price", "Your price"),
 )
 SOLD = 10
 # The fields of a rule that the page lets one try, as its address has them.
@@ -98,10 +103,12 @@ def seen_since(history: Sequence[Observation], key: str) -> str | None:
     return since
 
 
-def binding_step(steps: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the place of the step that decides the price: the last one that changes it. Pure."""
-    moving = [place for place, step in enumerate(steps) if step["input"] != step["output"]]
-    return moving[-1] if moving else None
+def _asks(steps: Sequence[Mapping[str, Any]], why: Explanation | None) -> str | None:
+    """Return what a pricing run would ask now; the target itself if it would price nothing. Pure."""
+    if steps and steps[-1]["name"] == "change":
+        price: str | None = steps[-1]["output"]
+        return price
+    return why.target_price if why else None
 
 
 @get("/cards/{card_id:int}", opt=BY_FORM)
@@ -115,7 +122,7 @@ async def card_page(
 ) -> Template:
     after = read_id(str(request.query_params.get("sold_after", "")))
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        sold = sold_page(await orders_of_card(reading, caller, card_id, after, SOLD))
+        sold = await orders_of_card(reading, caller, card_id, after, SOLD)
         row, history = await read_card(reading, caller, card_id)
     card = with_history(row, history)
     # These two take the longest, and each has a connection of its own.
@@ -127,10 +134,9 @@ async def card_page(
     then = await _then(database, caller, store, card, sold_at)
     changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
     changed, problem = await _changed(database, caller, settings, card, changes)
-    steps = why["steps"] if why else []
+    steps = why.steps if why else []
     async with database.tenant(caller.seller_id) as session:
         marks = await badges_of(session, caller, [], [card_id], clock.now())
-    receipt = (why["historical_breakdown"] or {}).get("steps", []) if why else []
     return show(
         request,
         caller,
@@ -143,17 +149,17 @@ async def card_page(
         sold=sold,
         first_sold=after is None,
         sources=sources_of(card, steps),
-        binding=binding_step(steps),
+        receipt=receipt_of(steps),
+        ladder=ladder_of(card, steps),
+        asks_now=_asks(steps, why),
         changes=changes,
         changed=changed,
         change_problem=problem,
-        bound_if=binding_step(changed.steps) if changed else None,
-        bound_then=binding_step(receipt),
+        receipt_if=receipt_of(changed.steps if changed else []),
+        kept_receipt=receipt_of(_kept_steps(why)),
         sold_at=clock.rfc3339(sold_at) if then and sold_at else "",
         then=then,
-        bound_at_sale=binding_step(
-            ((then and then["historical_breakdown"]) or {}).get("steps", [])
-        ),
+        receipt_at_sale=receipt_of(_kept_steps(then)),
         points=[
             (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
             for seen in card.history
@@ -174,7 +180,12 @@ async def _match(
     card_id: int,
 ) -> MatchBody:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return match_body(await read_match(reading, caller, card_id))
+        return await read_match(reading, caller, card_id)
+
+
+def _kept_steps(found: Explanation | ReceiptThen | None) -> list[dict[str, Any]]:
+    kept = found.historical_breakdown if found else None
+    return kept["steps"] if kept else []
 
 
 async def _why(
@@ -182,7 +193,7 @@ async def _why(
     caller: Caller,
     store: Store,
     card: CardWithHistory,
-) -> dict[str, Any] | None:
+) -> Explanation | None:
     """Return the explanation; a contribution has none."""
     if card.contribution is not None:
         return None
@@ -201,7 +212,7 @@ async def _then(
     store: Store,
     card: CardWithHistory,
     at: datetime | None,
-) -> dict[str, Any] | None:
+) -> ReceiptThen | None:
     """Return the receipt in force at the moment of the address; None without a moment."""
     if at is None or card.contribution is not None:
         return None
@@ -256,7 +267,27 @@ async def pin_card(
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = writer_of(session, caller, settings, form)
         await writes.pin(writer, number, {"price": form["price"]})
-    return see(f"/cards/{card_id}", done=message("pinned"))
+    return _after(form, card_id, message("pinned"))
+
+
+def _after(form: Form, card_id: int, done: str) -> Response[str]:
+    """Return to where the form was: the table of cards, or the card's page."""
+    return back_to(form["back"], done) if form["back"] else see(f"/cards/{card_id}", done=done)
+
+
+@post_form("/cards/{card_id:int}/place")
+async def place_card(
+    caller: Caller, form: Form, session: AsyncSession, card_id: int
+) -> Response[str]:
+    """Move the copies of a place, or those that are unassigned, to the place that was typed."""
+    origin = read_place(form["from"]) if form["from"] else None
+    target = read_place(form["place"]) if form["place"] else None
+    copies = await assign(session, caller, card_id, origin, target, clock.now())
+    if target is not None:
+        done = message("copies_put", copies, target)
+    else:
+        done = message("card_taken_out", origin) if origin else message("same")
+    return _after(form, card_id, done)
 
 
 @post_form("/cards/{card_id:int}/unpin")
@@ -298,7 +329,7 @@ async def match_page(
     """Show products of the catalog that the card may be."""
     seconds = settings.read_seconds
     async with database.readings.of(caller.seller_id, seconds) as reading:
-        match = match_body(await read_match(reading, caller, card_id))
+        match = await read_match(reading, caller, card_id)
         row, _ = await read_card(reading, caller, card_id)
     card = card_body(row)
     typed = str(request.query_params.get("typed", card.product_name))[: limits.SEARCH_CHARACTERS]
@@ -310,7 +341,12 @@ async def match_page(
 
 
 @post_form("/cards/{card_id:int}/match")
-async def settle(caller: Caller, form: Form, bounded: AsyncSession, card_id: int) -> Response[str]:
+async def settle(
+    caller: Caller,
+    form: Form,
+    bounded: AsyncSession,
+    card_id: int,
+) -> Response[str]:
     product_id = read_id(form["product_id"])
     if product_id is None or abs(product_id) > limits.LARGEST_ID:
         raise errors.InvalidPayload("product_id: choose the product that the card is")
@@ -318,4 +354,4 @@ async def settle(caller: Caller, form: Form, bounded: AsyncSession, card_id: int
     return see(f"/cards/{card_id}", done=message("match_settled"))
 
 
-ROUTES = [card_page, pin_card, unpin_card, publish_card, match_page, settle]
+ROUTES = [card_page, pin_card, place_card, unpin_card, publish_card, match_page, settle]

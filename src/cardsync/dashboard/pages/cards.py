@@ -1,55 +1,80 @@
 """The page of cards: a table by the address's search, filter, order and columns, with the search as
-chips and the saved searches.
+chips, saved searches as views, and one card beside the table if the address names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from litestar import Response, get
+from litestar import MediaType, Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards import saved_searches
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_columns import COLUMNS, choose_columns, chosen_columns, read_columns
-from cardsync.cards.card_filter import CardFilter, CardPage, read_filter, read_page
-from cardsync.cards.queries import cards_behind, search_cards
-from cardsync.cards.shown import CardRow, card_body, cards_behind_body
+from cardsync.cards.card_filter import CardFilter, CardPage, ids_of, read_filter, read_page
+from cardsync.cards.market_trend import Trend, market_trends
+from cardsync.cards.queries import cards_of, order_of_cards, read_card, search_cards
+from cardsync.cards.shown import CardBody, CardRow, card_body
 from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.ladder import Ladder, ladder_of
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, games_of, see, show, url
+from cardsync.dashboard.shell import HEADERS, PageRequest, games_of, see, show, url
 from cardsync.lists.seller_lists import names_of_lists
+from cardsync.pricing.receipts.in_short import Receipt, receipt_of
+from cardsync.pricing.receipts.some_cards import live_steps
 from cardsync.recommendations.badges import badges_of
 from cardsync.recommendations.shown import CardBadges
-from cardsync.search.chips import Chip, chips_of, with_part
+from cardsync.search.chips import Chip, chips_of, query_of, with_part
 from cardsync.search.fields import QueryError
 from cardsync.web.request import provide_database, provide_settings, reading
 
 NAMES = {
     "set": "Set", "number": "Number", "rarity": "Rarity", "condition": "Condition",
     "printing": "Printing", "language": "Language", "quantity": "Stock", "price": "Price",
-    "target": "Target", "change": "Change", "market": "Market", "low": "Low",
+    "target": "Target", "change": "Change", "trend": "30 days", "market": "Market", "low": "Low",
     "low_with_shipping": "Low with shipping", "direct_low": "Direct low", "location": "Place",
     "lists": "Lists", "game": "Game", "marketplace_id": "SKU", "updated": "Updated",
+}  # fmt: skip
+# Columns leave a narrow table by their weight, the third first; the others stay.
+WEIGHTS = {
+    "market": "w1", "trend": "w1", "condition": "w2", "target": "w2", "quantity": "", "price": "",
+    "change": "",
 }  # fmt: skip
 # Parts that one click adds to a search or takes away.
 FILTERS = (
     ("is:foil", "Foil"),
     ("is:pinned", "Pinned"),
-    ("is:held", "Held"),
-    ("is:underpriced", "Underpriced"),
-    ("is:overpriced", "Overpriced"),
-    ("is:unpriced", "Without a price"),
-    ("is:unshelved", "Not on a shelf"),
+    ("is:capped", "Held by a cap"),
+    ("is:underpriced", "Under target"),
+    ("is:overpriced", "Over target"),
+    ("is:unpriced", "No price"),
+    ("is:unshelved", "Unassigned"),
     ("is:custom", "Custom"),
 )
+# The views that every shop has, before its own.
+VIEWS = (
+    ("", "All"),
+    ("is:underpriced", "Under target"),
+    ("is:overpriced", "Over target"),
+    ("is:unshelved", "Unassigned"),
+    ("price>=50", "Over $50"),
+)
+
+
+class View(NamedTuple):
+    """A search under a name."""
+
+    query: str
+    name: str
 
 
 class Filter(NamedTuple):
@@ -82,39 +107,86 @@ def fault_of(search: str, message: str, at: int) -> Fault:
     return Fault(message, search[:at], word, rest[len(word) :])
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The address's choice of cards. `term` was typed beside the chips and is part of `wanted`."""
+
+    wanted: CardFilter
+    page: CardPage
+    columns: tuple[str, ...]
+    term: str
+    card_id: int | None
+    edit: str
+
+    @property
+    def address(self) -> Callable[..., str]:
+        return partial(address_of, self.wanted, self.page, self.columns)
+
+
+def read_asked(given: Mapping[str, Sequence[str]]) -> Asked:
+    """Read the address. Raises InvalidPayload."""
+    term = _last(given, "term")
+    search = joined(_last(given, "search"), term)
+    return Asked(
+        read_filter({**given, "search": [search]}),
+        read_page(given),
+        read_columns(_last(given, "columns")),
+        term,
+        read_id(_last(given, "card")),
+        _last(given, "edit"),
+    )
+
+
+def _last(given: Mapping[str, Sequence[str]], name: str) -> str:
+    return (given.get(name) or [""])[-1].strip()
+
+
+def joined(search: str, term: str) -> str:
+    """Return a search with one more term; as they were typed if they cannot be read. Pure."""
+    texts = [text for text in (search, term) if text]
+    if len(texts) < 2:
+        return "".join(texts)
+    try:
+        return query_of(texts)
+    except QueryError:
+        return " ".join(texts)
+
+
 @get("/cards", opt=BY_FORM)
-async def cards_page(request: PageRequest, caller: Caller) -> Template:
-    given = request.query_params.dict()
-    wanted, page = read_filter(given), read_page(given)
+async def cards_page(request: PageRequest, caller: Caller) -> Template | Response[str]:
+    asked = read_asked(request.query_params.dict())
+    by_script = "hx-request" in request.headers
+    if asked.term and not by_script:
+        return see(asked.address())
+    wanted, page, address = asked.wanted, asked.page, asked.address
     settings = provide_settings(request.app.state)
-    asked = read_columns((given.get("columns") or [""])[-1])
     chips, quick = list[Chip](), list[Filter]()
     with suppress(QueryError):
         chips, quick = chips_of(wanted.search), filters_of(wanted.search)
     async with reading(request) as reads:
         lists = await names_of_lists(reads, caller)
-        columns = asked or await chosen_columns(reads, caller)
-        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+        columns = asked.columns or await chosen_columns(reads, caller)
+        answer = await search_cards(
+            reads, caller, wanted, page, settings.read_seconds, worth=caller.sees_revenue
+        )
+    found = answer.found
     async with provide_database(request.app.state).tenant(caller.seller_id) as session:
         searches = await saved_searches.saved_searches(session, caller)
-        marks = await marks_of(session, caller, answer.found.cards)
-    found = answer.found
+        marks = await marks_of(session, caller, found.cards)
     fault = fault_of(wanted.search, *answer.problems[0]) if answer.problems else None
-    address = partial(address_of, wanted, page, asked)
+    here = {"page": page.page if page.page > 1 else None, "card": asked.card_id}
     return show(
         request,
         caller,
         "cards.html",
         # A form sends its empty fields too; the address bar shows none of them.
-        headers={"HX-Push-Url": address(page=page.page if page.page > 1 else None)}
-        if "hx-request" in request.headers
-        else None,
+        headers={"HX-Push-Url": address(**here)} if by_script else None,
         cards=[card_body(row) for row in found.cards],
         marks=marks,
+        trends=await _trends(request, caller, columns, found.cards),
+        peek=await _peek(request, caller, asked.card_id),
         total=found.total,
-        more=_more(wanted, page, asked, found.cards[-1].id)
-        if found.total > page.offset + len(found.cards) > 0
-        else "",
+        worth=found.worth,
         total_pages=-(-found.total // page.per_page),
         page=page,
         wanted=wanted,
@@ -125,51 +197,103 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         address=address,
         lists=[(str(list_id), name) for list_id, name in lists],
         searches=searches,
+        views=[View(*view) for view in VIEWS] + [View(one.query, one.name) for one in searches],
         columns=columns,
-        asked=",".join(asked),
-        editing=(given.get("edit") or [""])[-1] == "columns",
+        asked=",".join(asked.columns),
+        editing=asked.edit,
         choices=choices_of(columns),
         others=[name for name in COLUMNS if name not in columns],
         names=NAMES,
+        weights=WEIGHTS,
     )
 
 
-def _more(
-    wanted: CardFilter,
-    page: CardPage,
-    columns: tuple[str, ...],
-    behind: int | None,
-) -> str:
-    """Return the address of the rows behind a card; empty if there are none."""
-    if behind is None:
-        return ""
-    address = address_of(wanted, page, columns, behind=behind)
-    return address.replace("/cards?", "/cards/more?", 1)
+async def _trends(
+    request: PageRequest, caller: Caller, columns: Sequence[str], rows: Sequence[CardRow]
+) -> dict[int, Trend]:
+    if "trend" not in columns:
+        return {}
+    async with reading(request) as reads:
+        return await market_trends(reads, caller, [row.id for row in rows], clock.now())
+
+
+class Peek(NamedTuple):
+    """One card beside the table, with the steps to the price that a run would ask now."""
+
+    card: CardBody
+    trend: Trend | None
+    receipt: Receipt
+    ladder: Ladder | None
+
+
+async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Peek | None:
+    """Return the card that the address names, if it is there."""
+    if card_id is None:
+        return None
+    now = clock.now()
+    async with reading(request) as reads:
+        trends = await market_trends(reads, caller, [card_id], now)
+        try:
+            row, _ = await read_card(reads, caller, card_id)
+        except errors.NotFound:
+            return None
+    card = card_body(row)
+    database = provide_database(request.app.state)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        steps = [] if card.contribution else await live_steps(session, caller, card_id, now)
+    return Peek(card, trends.get(card_id), receipt_of(steps), ladder_of(card, steps))
+
+
+@get("/cards/order", opt=BY_FORM)
+async def order_of_search(request: PageRequest, caller: Caller) -> Response[bytes]:
+    """Send the ids of all cards of a search in its order, by which scrolling asks for rows."""
+    asked = read_asked(request.query_params.dict())
+    async with reading(request) as reads:
+        ids = await order_of_cards(reads, caller, asked.wanted, asked.page)
+    return Response(f"[{ids}]".encode(), media_type=MediaType.JSON, headers=HEADERS)
 
 
 @get("/cards/more", opt=BY_FORM)
 async def more_cards(request: PageRequest, caller: Caller) -> Template:
-    """Show the rows behind a card, which scrolling adds to the table."""
+    """Show the rows of some cards, which scrolling puts into the table, and what a form did that
+    led here.
+    """
     given = request.query_params.dict()
-    wanted, page = read_filter(given), read_page(given)
-    asked = read_columns((given.get("columns") or [""])[-1])
-    behind = read_id((given.get("behind") or [""])[-1])
-    if behind is None:
-        raise errors.InvalidPayload("behind: the id of a card")
+    asked = read_asked(given)
+    ids = ids_of(_last(given, "ids"))
+    if not 0 < len(ids) <= limits.CARDS_PER_PAGE_MOST:
+        raise errors.InvalidPayload(f"ids: from 1 to {limits.CARDS_PER_PAGE_MOST} card IDs")
     async with reading(request) as reads:
-        columns = asked or await chosen_columns(reads, caller)
-        rows = await cards_behind(reads, caller, wanted, page, behind)
+        columns = asked.columns or await chosen_columns(reads, caller)
+        rows = await cards_of(reads, caller, ids)
     async with provide_database(request.app.state).tenant(caller.seller_id) as session:
         marks = await marks_of(session, caller, rows)
-    found = cards_behind_body(rows, page)
     return show(
         request,
         caller,
         "cards_more.html",
-        cards=found.cards,
+        cards=[card_body(row) for row in rows],
         marks=marks,
+        trends=await _trends(request, caller, columns, rows),
+        page=asked.page,
         columns=columns,
-        more=_more(wanted, page, asked, found.behind),
+        weights=WEIGHTS,
+        address=asked.address,
+    )
+
+
+@get("/cards/peek", opt=BY_FORM)
+async def peek_at_card(request: PageRequest, caller: Caller) -> Template:
+    """Show one card beside the table, without the table."""
+    asked = read_asked(request.query_params.dict())
+    return show(
+        request,
+        caller,
+        "card_peek.html",
+        peek=await _peek(request, caller, asked.card_id),
+        wanted=asked.wanted,
+        page=asked.page,
+        address=asked.address,
     )
 
 
@@ -235,7 +359,8 @@ def address_of(
 @post_form("/cards/columns")
 async def keep_columns(caller: Caller, form: Form, bounded: AsyncSession) -> Response[str]:
     shop = form["whose"] == "shop"
-    columns = [name for name in form["columns"].split(",") if name]
+    sent = form.all("column") or form["columns"].split(",")
+    columns = [name for name in sent if name]
     await choose_columns(bounded, caller, columns, clock.now(), shop=shop)
     notice = message("columns_of_shop" if shop else "columns_of_member")
     return see("/cards", done=notice, search=form["search"])
@@ -272,4 +397,12 @@ async def change_search(
     return see("/cards", done=notice, search=form["search"])
 
 
-ROUTES = [cards_page, more_cards, keep_columns, save_search, change_search]
+ROUTES = [
+    cards_page,
+    order_of_search,
+    more_cards,
+    peek_at_card,
+    keep_columns,
+    save_search,
+    change_search,
+]

@@ -1,4 +1,4 @@
-"""The page of a cycle count: the cards that should be in a box, the form for what was seen, and the
+"""The page of counts, and that of one cycle count: the cards that should be in a box, the form for what was seen, and the
 buttons that settle or cancel.
 """
 
@@ -15,10 +15,27 @@ from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_filter import read_page
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
-from cardsync.shelving import cycle_counts
+from cardsync.settings import Settings
+from cardsync.shelving import count_reads, cycle_counts
+from cardsync.shelving.count_shown import count_history
+
+SUGGESTED = 10
+
+
+@get("/counts", opt=BY_FORM)
+async def counts_page(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    """Show the boxes that are most worth counting, and the newest counts."""
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
+        suggested = await count_reads.suggested(session, caller, clock.now(), SUGGESTED)
+        history = await count_reads.history(session, caller, None, None)
+    counted = count_history(history, limits.COUNTS_PER_PAGE).counts
+    return show(request, caller, "counts.html", suggested=suggested.boxes, counted=counted)
 
 
 @post_form("/counts")
@@ -34,17 +51,21 @@ async def count_page(
     request: PageRequest,
     caller: Caller,
     database: Database,
+    settings: Settings,
     count_id: int,
 ) -> Template:
+    find, found = await offered_cards(request, caller, settings)
     page = read_page(request.query_params.dict()).page
     per_page = limits.PLACES_PER_PAGE
     async with database.tenant(caller.seller_id) as session:
-        count = await cycle_counts.in_full(session, caller, count_id, page, per_page)
+        count = await count_reads.in_full(session, caller, count_id, page, per_page)
     return show(
         request,
         caller,
         "count.html",
         count=count,
+        find=find,
+        found=found,
         total_pages=-(-count.lines // per_page),
     )
 
@@ -62,7 +83,7 @@ async def see_cards(
 
 def sights_of(form: Form) -> list[cycle_counts.Sight]:
     """Read the fields seen-<card>-<slot>, and one card that was found. Pure. Raises InvalidPayload
-    if a field is no number, or if none is filled in.
+    if a field is not a number, or if none is filled in.
     """
     sights = []
     for name in form:
@@ -86,7 +107,7 @@ def sights_of(form: Form) -> list[cycle_counts.Sight]:
             )
         )
     if not sights:
-        raise errors.InvalidPayload("quantity: type how many you see of at least one card")
+        raise errors.InvalidPayload("quantity: enter how many you see for at least one card")
     return sights
 
 
@@ -122,4 +143,4 @@ async def end_count(
     return see(f"/counts/{count_id}", done=notice)
 
 
-ROUTES = [begin_count, count_page, see_cards, end_count]
+ROUTES = [counts_page, begin_count, count_page, see_cards, end_count]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from litestar import get
 from litestar.response import Template
 
@@ -26,7 +28,7 @@ async def customers_page(request: PageRequest, caller: Caller) -> Template:
         customers=customer_bodies(found.page),
         total=found.total,
         returning=found.returning,
-        share=100 * found.returning / found.total if found.total else 0.0,
+        share=Decimal(100 * found.returning) / found.total if found.total else None,
         page=page,
         total_pages=-(-found.total // per_page),
     )

@@ -27,28 +27,27 @@ from cardsync.settings import Settings
 INPUTS: Final = (
     Input(
         "network_consent",
-        "I consent: buyers of the network may find my stock",
+        "I agree to let network buyers find my stock",
         "check",
-        "Without it nobody sees your stock, and nobody is told that it is yours.",
+        "If off, no one can see your stock.",
     ),
     Input(
         "network_published",
         "My stock is published",
         "check",
-        "Switch it off for a while, as for a holiday, and keep your consent.",
+        "Switch it off for a while, for example for a vacation, and keep your consent.",
     ),
-    Input("store_name", "Name of your store", hint="As buyers read it."),
+    Input("store_name", "Store name", hint="As buyers see it."),
     Input(
         "listing_url_template",
-        "Link to a listing of yours",
+        "Link to one of your listings",
         hint="Like https://shop.example/product/{marketplace_product_id}. "
         "Empty for the product's page at the marketplace.",
     ),
     Input(
         "postage_steps",
-        "Postage by the value of a parcel",
-        hint="Like 0:1.27,12:3.20: a parcel costs 1.27, and 3.20 from 12 dollars on. "
-        "Empty if you do not know: baskets then count an estimate.",
+        "Postage by parcel value",
+        hint="For example 0:1.27,12:3.20: a parcel costs 1.27 to ship, or 3.20 from $12 up. Empty if you do not know: baskets then use an estimate.",
     ),
 )
 REASONS: Final = {
@@ -116,7 +115,7 @@ async def change_network(
             409,
             mine,
             conflicts=e.conflicts,
-            problem="Something has changed meanwhile. Nothing was saved.",
+            problem="Something changed in the meantime. Nothing was saved.",
         )
     except Unreadable as e:
         return await _page(
@@ -127,7 +126,7 @@ async def change_network(
             422,
             wanted,
             problems=e.problems,
-            problem="Nothing was saved: a field cannot be read.",
+            problem="Nothing was saved: a field could not be read.",
         )
     return see("/network", message("saved_network" if changed else "same"))
 

@@ -71,7 +71,7 @@ async def change_seller(
             try:
                 values[name] = sellers.SETTABLE[name](form[name])
             except ValueError as e:
-                raise errors.InvalidPayload(f"{name}: takes {e}") from e
+                raise errors.InvalidPayload(f"{name}: must be {e}") from e
     await shops.change_shop(session, caller, seller_id, values, clock.now())
     facts = [
         message(f"{name}_{'on' if on else 'off'}")
@@ -89,11 +89,8 @@ async def installation_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    unknown_lines = settings.allow_unknown_lines
     async with database.tenant(caller.seller_id) as session:
-        found = await installation.read_installation(
-            session, caller, clock.now(), unknown_lines=unknown_lines
-        )
+        found = await installation.read_installation(session, caller, clock.now(), settings)
     return show(
         request,
         caller,

@@ -64,6 +64,6 @@ async def mark_order(
     caller: Caller, session: AsyncSession, order_id: int, mark: str
 ) -> Response[str]:
     if mark not in MARKS:
-        raise errors.NotFound(f"an order takes no mark {mark!r}")
+        raise errors.NotFound(f"an order cannot take the mark {mark!r}")
     await MARKS[mark](session, caller, order_id, clock.now())
     return see(f"/orders/{order_id}", done=message(f"order_{mark}"))

@@ -40,7 +40,6 @@ PHONE_HEADERS = HEADERS | {
     "Content-Security-Policy": HEADERS["Content-Security-Policy"] + "; worker-src 'self'",
     "Referrer-Policy": "no-referrer",
 }
-# The photos of cards are at other addresses, and a phone shows none: no address learns the token.
 
 
 @get("/{token:str}")
@@ -107,15 +106,15 @@ async def mark_by_form(
     form = await unchecked(request)
     kind, item, mark_id = (form[name] for name in ("kind", "item_id", "id"))
     if kind not in get_args(Kind) or not item.isdecimal() or len(item) > _MOST_ITEMS:
-        raise errors.InvalidPayload("kind: this form names no mark; load the page again")
+        raise errors.InvalidPayload("kind: this form does not name a mark; reload the page")
     if not _ID.fullmatch(mark_id):
-        raise errors.InvalidPayload("id: this form names no mark; load the page again")
+        raise errors.InvalidPayload("id: this form does not name a mark; reload the page")
     quantity = form["quantity"] or "1"
     if not quantity.isdecimal() or not 1 <= int(quantity[:9]) <= 10_000:
-        raise errors.InvalidPayload("quantity: it has to be a whole number from 1 on")
+        raise errors.InvalidPayload("quantity: must be a whole number, 1 or more")
     undoes = form["undoes"]
     if (kind == "undo") != bool(undoes):
-        raise errors.InvalidPayload("undoes: an undo has to name its mark")
+        raise errors.InvalidPayload("undoes: an undo must name its mark")
     device, person = _device(form["device"]), form["person"][:100]
     mark = Mark(mark_id, kind, int(item), device, person, int(quantity), undoes[:64])  # type: ignore[arg-type]
     link = link_of(request.scope)
@@ -161,6 +160,6 @@ def refused(
         "message.html",
         problem.status,
         problem.headers,
-        heading="This did not work",
+        heading="That did not work",
         message=sentence(problem),
     )

@@ -18,9 +18,7 @@ from cardsync.dashboard.form_handlers import Form, post_form, read_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
-from cardsync.plans import reads as plans
 from cardsync.plans import writes
-from cardsync.plans.shown import plan_body
 from cardsync.plans.writer import Writer
 from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.preview import presets, preview, rule_analysis
@@ -34,20 +32,19 @@ from cardsync.web.request import provide_caller
 TABS: Final = (
     ("/pricing", "Rules", True),
     ("/pricing/tests", "Rule tests", True),
-    ("/pricing/sales", "Sales", False),
+    ("/pricing/sales", "Promotions", False),
     ("/pricing/pins", "Pins", False),
-    ("/pricing/reviews", "Reviews", False),
-    ("/pricing/runs", "Runs", False),
+    ("/pricing/runs", "History", False),
     ("/pricing/rollback", "Rollback", True),
     ("/pricing/backtest", "Backtest", True),
     ("/pricing/presets", "Presets", True),
     ("/pricing/settings", "Settings", True),
 )
 MEANT: Final = {
-    "premium": "Five per cent above the market, and never lowered: for rare cards and patience.",
-    "competitive": "One per cent under the market, and never lowered: the usual choice.",
-    "move": "At the lowest listing, and lower the longer a card lies: for stock that shall go.",
-    "buy-box": "Two per cent under the lowest price with shipping: to be the first offer.",
+    "premium": "5% above market, and never lowered: for rare cards and patient sellers.",
+    "competitive": "1% under market, and never lowered: the usual choice.",
+    "move": "At the lowest listing, and lower the longer a card stays unsold: for stock you want to move.",
+    "buy-box": "2% under the lowest price with shipping: to be the cheapest offer.",
 }
 CHANGES: Final[dict[str, dict[str, Any]]] = {
     "publish": {"state": "published"},
@@ -55,7 +52,6 @@ CHANGES: Final[dict[str, dict[str, Any]]] = {
     "enable": {"enabled": True},
     "disable": {"enabled": False},
 }
-PLANS_SHOWN: Final = 10
 
 
 class Row(NamedTuple):
@@ -125,7 +121,6 @@ async def pricing_page(
         stored = await rule_sets.read_all(session, caller)
         rules = rule_bodies(stored, await warnings_of(session, stored))
         found = await rule_analysis.analyse(session, caller, now) if counted else None
-        waiting = await plans.waiting(session, caller, PLANS_SHOWN, now)
     findings = {finding.id: finding for finding in found.rules} if found else {}
     return show_part(
         request,
@@ -136,7 +131,6 @@ async def pricing_page(
         order=",".join(str(rule.id) for rule in rules),
         counted=counted,
         unmatched=found.unmatched if found else None,
-        plans=[plan_body(plan, settings.origin, now) for plan in waiting],
     )
 
 
@@ -183,7 +177,7 @@ async def switch_rule(form: Form, writer: Writer, rule_id: int, what: str) -> Re
         await writes.remove_rule(writer, rule_id, reason_of(form))
         return see("/pricing", done=message("rule_deleted"))
     if what not in CHANGES:
-        raise errors.NotFound("there is no such page")
+        raise errors.NotFound("this page does not exist")
     await writes.change_rule(writer, rule_id, CHANGES[what], reason_of(form))
     return see("/pricing", done=message(f"rule_{what}"))
 

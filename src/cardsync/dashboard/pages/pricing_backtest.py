@@ -7,7 +7,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 from litestar import get
 from litestar.response import Template
 
@@ -91,14 +90,13 @@ async def _tested(
                 rule_json.to_json(rule) for rule in rules if rule.state == "published" or drafts
             ]
         }
-        answer = await backtest(
+        return await backtest(
             session,
             caller,
             body,
             clock.now(),
             timedelta(seconds=seconds),
         )
-    return msgspec.convert(answer, Backtest)
 
 
 ROUTES = [backtest_page]

@@ -4,7 +4,7 @@ requests it, watches it, or cancels it before the agent has it.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from litestar import Response, get
 from litestar.response import Template
@@ -15,30 +15,38 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
-from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.formats import Reader, zone_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.pages.pricing_sales import moment_of
-from cardsync.dashboard.shell import PageRequest, see, sentence
+from cardsync.dashboard.shell import PageRequest, reader_of, see, sentence
 from cardsync.database.session import Database
+from cardsync.lists import seller_lists
 from cardsync.plans import writes
 from cardsync.plans.request_rollback import ask_for
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import diff_body, rollback_body
+from cardsync.pricing.rules import rule_sets
+from cardsync.pricing.runs.run_reads import newest_runs
+from cardsync.pricing.runs.shown import PriceRunShown, run_body
 from cardsync.settings import Settings
+from cardsync.web.request import reading
 
-SCOPES: Final = (
-    ("run_id", "One pricing run, by its number"),
-    ("rule_id", "What one rule has priced, by its number"),
-    ("list", "The cards of a list, by its id or short name"),
-    ("since", "Everything since a time"),
-)
+SCOPES: Final = ("run_id", "rule_id", "list", "since")
+
+
+class Choices(NamedTuple):
+    """Choices of the picker, each as (value of the form, words)."""
+
+    runs: list[tuple[str, str]]
+    rules: list[tuple[str, str]]
+    lists: list[tuple[str, str]]
 
 
 def scope_of(caller: Caller, scope: str, value: str) -> dict[str, Any]:
     """Read a form's scope into the body of a rollback. Raises InvalidPayload, InvalidRule."""
-    if scope not in dict(SCOPES) or not value:
-        raise errors.InvalidPayload("scope: choose what is rolled back, and name it")
+    if scope not in SCOPES or not value:
+        raise errors.InvalidPayload("scope: choose what to roll back, and name it")
     number = read_id(value)
     if scope == "since":
         zone = zone_of(caller.account.time_zone)
@@ -57,13 +65,21 @@ async def rollback_page(
     database: Database,
     settings: Settings,
 ) -> Template:
-    """Show the diff of what the address names, and the earlier rollbacks."""
-    scope = str(request.query_params.get("scope", ""))
-    value = str(request.query_params.get("value", "")).strip()
+    """Show the diff of what the address names, and the earlier rollbacks.
+
+    The address has a scope and its value, or both in one as the picker has them: `run_id:12`.
+    """
+    what = str(request.query_params.get("what", "")).partition(":")
+    scope = what[0] or str(request.query_params.get("scope", ""))
+    value = what[2] or str(request.query_params.get("value", "")).strip()
     now = clock.now()
     async with database.tenant(caller.seller_id) as session:
         newest = await rollbacks.newest(session, caller)
         earlier = [rollback_body(rollback, [], now) for rollback in newest]
+        runs = [run_body(run) for run in await newest_runs(session, caller)]
+        rules = await rule_sets.read_all(session, caller)
+    async with reading(request) as reads:
+        lists = await seller_lists.names_of_lists(reads, caller)
     asked, problem, status = None, "", 200
     if value:
         try:
@@ -76,14 +92,24 @@ async def rollback_page(
         caller,
         "pricing_rollback.html",
         status,
-        scope=scope or "run_id",
+        scope=scope,
         value=value,
-        scopes=SCOPES,
+        choices=Choices(
+            runs=[_run(run, reader_of(request, caller)) for run in runs if run.changed],
+            rules=[(f"rule_id:{rule.id}", rule.name) for rule in rules],
+            lists=[(f"list:{list_id}", name) for list_id, name in lists],
+        ),
         asked=asked,
         diff=diff_body(asked.diff) if asked else [],
         rollbacks=earlier,
         problem=problem,
     )
+
+
+def _run(run: PriceRunShown, reader: Reader) -> tuple[str, str]:
+    """Return a run as a choice: `Run 12, November 24, 2026, 4:05 PM EST, 96 prices`. Pure."""
+    words = f"Run {run.id}, {reader.exact(run.started_at)}, {reader.count(run.changed, 'prices')}"
+    return f"run_id:{run.id}", words
 
 
 @post_form("/pricing/rollback")

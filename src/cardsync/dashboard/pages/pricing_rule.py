@@ -1,11 +1,11 @@
-"""The workshop of one rule, as form, text and sentence. While somebody types, it shows the effect
-of the draft beside the live rules.
+"""The workshop of one rule: a sentence in sections whose parts are edited, or its text. While
+somebody types, it shows the effect of the draft beside the live rules.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,12 +15,14 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.dashboard.bars import histogram
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.money import percent
 from cardsync.plans import writes
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.inputs import rule_json as wire
@@ -32,7 +34,28 @@ from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
 
+# The fields of the form by the section that holds them: a section is open if one of its own is set.
+FOLDED: Final = {
+    "review": ("review_own", "review_up", "review_down", "review_first"),
+    "advanced": (
+        "holdout",
+        "stale_after_days",
+        "stale_step",
+        "stale_every_days",
+        "stale_limit",
+        "velocity_boost_enabled",
+        "fee_gap_adjustment",
+    ),
+}
 NEW: Final = wire.to_json(Rule(id=0, name="", priority=DEFAULT_PRIORITY - 1))
+# The words that a field of the sentence may have.
+CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
+    "price_source": rule_forms.SOURCES,
+    "rounding": rule_forms.ROUNDINGS,
+    "side": rule_forms.SIDES,
+    "cap_period": rule_forms.PERIODS,
+    "cap_mode": rule_forms.MODES,
+}
 BAD: Final = (errors.InvalidRule, errors.InvalidQuery, errors.InvalidPayload)
 
 
@@ -81,7 +104,13 @@ def body_of(form: Form, was: Mapping[str, Any]) -> dict[str, Any]:
     """Read the face that was sent. Pure. Raises InvalidRule."""
     if form["face"] == "text":
         return rule_forms.read_text(form["text"])
-    return rule_forms.read_form(form.some(*form), was)
+    return rule_forms.read_form(_texts(form, form), was)
+
+
+def _texts(form: Form, names: Iterable[str]) -> dict[str, str]:
+    """Return fields of the form; the fallbacks are as many fields, in their order. Pure."""
+    fallbacks = ", ".join(filter(None, form.all("fallback_sources")))
+    return form.some(*names) | {"fallback_sources": fallbacks}
 
 
 def was_of(form: Form) -> dict[str, Any]:
@@ -97,7 +126,10 @@ def changed_rule(was: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, A
     return wire.to_json(rule) | {"name": name}
 
 
-def differences(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
+def differences(
+    current: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+) -> list[Difference]:
     """Return the fields in which two versions of a rule differ. Pure."""
     return [
         Difference(name, _plain(current.get(name)), _plain(value))
@@ -118,7 +150,8 @@ def _shown(
     /,
     **values: Any,
 ) -> Template:
-    given = {"draft": None, "unread": "", "conflicts": [], "percent": _percent} | values
+    given = {"draft": None, "unread": "", "conflicts": []} | values
+    texts = shown.texts
     return show_part(
         request,
         caller,
@@ -126,15 +159,40 @@ def _shown(
         status,
         rule_id=shown.rule_id,
         rule=shown.stored,
-        texts=shown.texts,
+        texts=texts,
+        stored_texts=rule_forms.form_of(shown.stored),
+        fallbacks=_fallbacks(texts),
+        stored_fallbacks=_fallbacks(rule_forms.form_of(shown.stored)),
+        unfolded=[name for name, fields in FOLDED.items() if any(texts[f] for f in fields)],
         text=shown.text,
         was=rule_forms.text_of(shown.stored),
-        sentence=rule_forms.sentence_of(shown.wanted),
         face="text" if request.query_params.get("face") == "text" else "form",
-        sources=list(rule_forms.SOURCES.items()),
-        roundings=list(rule_forms.ROUNDINGS.items()),
+        choices={name: list(words.items()) for name, words in CHOICES.items()},
+        **effect_of(given["draft"], shown.stored if shown.rule_id else None, shown.wanted),
         **given,
     )
+
+
+def _fallbacks(texts: Mapping[str, str]) -> list[str]:
+    """Return the fallbacks in their order, and empty ones up to as many as there are sources."""
+    chosen = texts["fallback_sources"].replace(",", " ").split()
+    return chosen + [""] * (len(rule_forms.SOURCES) - len(chosen))
+
+
+def effect_of(
+    draft: Draft | None,
+    stored: Mapping[str, Any] | None,
+    wanted: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what the part of the page that shows the effect has beside the draft; a new rule has
+    no stored one. Pure.
+    """
+    return {
+        "sentence": rule_forms.sentence_of(wanted),
+        "changed": rule_forms.changed_sentences(stored or wanted, wanted),
+        "columns": histogram(draft.figures.histogram, draft.figures.unchanged) if draft else [],
+        "percent": percent,
+    }
 
 
 def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
@@ -144,7 +202,7 @@ def _typed(form: Form, rule_id: int | None, stored: Mapping[str, Any]) -> Shown:
     except errors.InvalidRule:
         texts = rule_forms.form_of(stored)
         if form["face"] != "text":
-            texts = form.some(*texts)
+            texts = _texts(form, texts)
         return Shown(rule_id, stored, texts, form["text"] or rule_forms.text_of(stored), stored)
     return Shown(rule_id, stored, rule_forms.form_of(wanted), rule_forms.text_of(wanted), wanted)
 
@@ -202,7 +260,7 @@ async def save_rule(
             mine,
             409,
             conflicts=differences(rule_forms.own_fields(e.current), rule_forms.own_fields(wanted)),
-            problem="Somebody else has changed this rule meanwhile. Nothing was saved.",
+            problem="Someone else changed this rule in the meantime. Nothing was saved.",
         )
     except BAD as e:
         # The answer keeps every word that was typed.
@@ -254,10 +312,6 @@ async def _previewed(
     return await while_there(request.receive, work())
 
 
-def _percent(bp: int) -> str:
-    return rule_forms.percent(bp)
-
-
 @post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt={})
 async def draft_part(
     request: PageRequest,
@@ -272,7 +326,7 @@ async def draft_part(
     """
     caller.must_be_owner()
     template = "pricing_draft.html"
-    values: dict[str, Any] = {"percent": _percent, "draft": None, "sentence": ""}
+    values = {"draft": None, "is_part": True} | effect_of(None, NEW, NEW)
     try:
         body = body_of(form, was_of(form))
         draft = await _previewed(
@@ -284,11 +338,11 @@ async def draft_part(
             body,
             sample="sample" in request.query_params,
         )
-        typed = _typed(form, rule_id, NEW)
+        was = was_of(form)
         values |= {
             "draft": draft,
-            "sentence": rule_forms.sentence_of(typed.wanted),
             "exactly": request.url.path,
+            **effect_of(draft, was if rule_id else None, _typed(form, rule_id, was).wanted),
         }
     except BAD as e:
         return show(request, caller, template, e.status, **values | {"problem": sentence(e)})

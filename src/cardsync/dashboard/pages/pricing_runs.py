@@ -12,15 +12,15 @@ from litestar.response import Template
 from cardsync import errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
-from cardsync.dashboard.shell import PageRequest, see
+from cardsync.dashboard.shell import PageRequest, back_to
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
 from cardsync.inventory.reviews import Word
 from cardsync.plans.writer import Writer
-from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs import run_reads
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
 
@@ -42,17 +42,17 @@ async def run_page(
     run_id: int,
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
-        run = run_body(await reprice.run_of(session, caller, run_id))
+        run = run_body(await run_reads.run_of(session, caller, run_id))
     return show_part(request, caller, "pricing_run.html", run=run)
 
 
 @post_form("/pricing/runs/{run_id:int}/{what:str}")
-async def settle_run(writer: Writer, run_id: int, what: str) -> Response[str]:
+async def settle_run(form: Form, writer: Writer, run_id: int, what: str) -> Response[str]:
     """Confirm or discard the prices of a run that stopped for a look."""
     if what not in WORDS:
-        raise errors.NotFound("there is no such page")
+        raise errors.NotFound("this page does not exist")
     await reviews.settle_run(writer, run_id, WORDS[what])
-    return see(f"/pricing/runs/{run_id}", done=message(f"run_{what}"))
+    return back_to(form["back"] or f"/pricing/runs/{run_id}", message(f"run_{what}"))
 
 
 ROUTES = [runs_page, run_page, settle_run]

@@ -24,7 +24,7 @@ from cardsync.limits import SALE_CUT_MOST_BP
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.rules import sale_sets
-from cardsync.pricing.rules.rule_forms import percent, read_percent
+from cardsync.pricing.rules.rule_forms import percent_field, read_percent
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import SaleShown, sale_bodies
 from cardsync.settings import Settings
@@ -40,7 +40,7 @@ DURATIONS: Final = (
 TEMPLATES: Final = {
     "flash": ("Flash sale", {"name": "Flash sale", "percent": "10", "hours": "24"}),
     "weekend": ("Weekend", {"name": "Weekend sale", "percent": "15", "hours": "48"}),
-    "week": ("A week", {"name": "Week of sales", "percent": "5", "hours": "168"}),
+    "week": ("A week", {"name": "Weeklong sale", "percent": "5", "hours": "168"}),
     "clear": ("Clearance", {"name": "Clearance", "percent": "25", "hours": "336"}),
 }
 FIELDS: Final = ("name", "query", "percent", "floor", "starts", "ends", "hours")
@@ -67,7 +67,7 @@ def row_of(sale: SaleShown, zone: tzinfo, now: datetime) -> Row:
     texts = {
         "name": sale.name,
         "query": sale.query,
-        "percent": percent(-sale.adjust_bp),
+        "percent": percent_field(-sale.adjust_bp),
         "floor": sale.floor or "",
         "starts": local(starts, zone),
         "ends": local(ends, zone),
@@ -96,7 +96,11 @@ def moment_of(text: str, name: str, zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, Any]:
+def body_of(
+    texts: Mapping[str, str],
+    zone: tzinfo,
+    now: datetime,
+) -> dict[str, Any]:
     """Read a form into the body of a sale. Pure. Raises InvalidRule."""
     starts = moment_of(texts["starts"], "starts", zone) if texts["starts"] else now
     if texts["ends"]:
@@ -104,10 +108,12 @@ def body_of(texts: Mapping[str, str], zone: tzinfo, now: datetime) -> dict[str, 
     elif texts["hours"] in dict(DURATIONS):
         ends = starts + timedelta(hours=int(texts["hours"]))
     else:
-        raise errors.InvalidRule("ends: choose a duration or an end")
+        raise errors.InvalidRule("ends: choose a duration or an end time")
     cut = read_percent(texts["percent"], "percent")
     if not 0 <= cut <= SALE_CUT_MOST_BP:
-        raise errors.InvalidRule(f"percent: must be between 0 and {percent(SALE_CUT_MOST_BP)}")
+        raise errors.InvalidRule(
+            f"percent: must be between 0 and {percent_field(SALE_CUT_MOST_BP)}"
+        )
     return {
         "name": texts["name"],
         "query": texts["query"],
@@ -194,7 +200,7 @@ async def save_sale(
 async def switch_sale(writer: Writer, sale_id: int, what: str) -> Response[str]:
     """Switch a sale on or off, or delete it."""
     if what != "delete" and what not in SWITCHES:
-        raise errors.NotFound("there is no such page")
+        raise errors.NotFound("this page does not exist")
     if what == "delete":
         await writes.remove_sale(writer, sale_id)
         return see("/pricing/sales", done=message("sale_deleted"))

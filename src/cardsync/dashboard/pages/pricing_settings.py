@@ -19,6 +19,7 @@ from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.offered_cards import offered_cards
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence
 from cardsync.database.session import Database
@@ -49,42 +50,54 @@ class Input(NamedTuple):
 LEVELS: Final = (("1-4", "Levels 1 to 4"), ("pro", "Pro"))
 SCOPES: Final = (
     ("all_games", "All games"),
-    ("games_with_rules", "Only games with a rule besides the default one"),
+    ("games_with_rules", "Only games with a rule other than the default"),
 )
 MODES: Final = (
-    ("review", "Wait for a person"),
-    ("automatic", "Apply those of high confidence"),
+    ("review", "Wait for review"),
+    ("automatic", "Apply high-confidence suggestions"),
 )
 INPUTS: Final = (
-    Input("hard_floor", "Hard floor", "maybe", "In dollars. No rule, cap or sale asks less."),
-    Input("repricing_scope", "Games that are priced", "select", choices=SCOPES),
+    Input(
+        "hard_floor",
+        "Hard floor",
+        "maybe",
+        "In dollars. No rule, cap or promotion sets a lower price.",
+    ),
+    Input("repricing_scope", "Games to price", "select", choices=SCOPES),
     Input(
         "shipping_adder",
-        "Added for the tracked parcel",
+        "Added for tracked shipping",
         "maybe",
-        "In dollars, for prices from the tracking threshold on (Settings, Store).",
+        "In dollars, for prices at or above the tracking threshold (Settings, Store).",
     ),
     Input(
         "review_up_bp",
-        "Look at rises beyond",
+        "Review increases over",
         "bp",
-        "In per cent. A larger rise waits under Reviews. Empty: none waits.",
+        "In percent. A larger increase needs review. Empty: none do.",
     ),
     Input(
         "review_down_bp",
-        "Look at drops beyond",
+        "Review drops over",
         "bp",
-        "In per cent. A larger drop waits under Reviews. Empty: none waits.",
+        "In percent. A larger drop needs review. Empty: none do.",
     ),
-    Input("review_first_price", "A card's first price waits under Reviews", "check"),
+    Input("review_first_price", "A card's first price needs review", "check"),
     Input("minimum_move", "Smallest move", "text", "In dollars. Smaller moves are left alone."),
-    Input("max_age_hours", "Oldest market data", "text", "In hours. Older data prices nothing."),
-    Input("recommendations", "Recommended prices", "select", choices=MODES),
-    Input("fee_level", "Level of fees", "select", choices=LEVELS),
-    Input("direct_program", "This store takes part in the direct program", "check"),
-    Input("direct_minimum", "Smallest price in the direct program", "text", "In dollars."),
-    Input("default_rule_enabled", "The default rule prices what no other rule takes", "check"),
-    Input("attribution_logging", "Keep receipts of what each run asked", "check"),
+    Input(
+        "max_age_hours",
+        "Oldest market data",
+        "text",
+        "In hours. Older data is not used for pricing.",
+    ),
+    Input("recommendations", "Suggested prices", "select", choices=MODES),
+    Input("fee_level", "Fee level", "select", choices=LEVELS),
+    Input("direct_program", "This store is in the Direct program", "check"),
+    Input("direct_minimum", "Minimum Direct price", "text", "In dollars."),
+    Input(
+        "default_rule_enabled", "The default rule prices cards that no other rule matches", "check"
+    ),
+    Input("attribution_logging", "Keep receipts for each run's prices", "check"),
 )
 NAMES: Final = [each.name for each in INPUTS]
 LABELS: Final = {each.name: each.label for each in INPUTS}
@@ -173,7 +186,7 @@ async def save_settings(
             409,
             texts={**e.current, **mine},
             conflicts=conflicts,
-            problem="Something has changed meanwhile. Nothing was saved.",
+            problem="Something changed in the meantime. Nothing was saved.",
         )
     except errors.InvalidRule as e:
         current = await _current(database, caller)
@@ -195,11 +208,12 @@ async def _pins(
     /,
     **values: Any,
 ) -> Template:
-    """Show the pinned cards, which are a search."""
+    """Show the pinned cards, which are a search, and those that were looked for to be pinned."""
     page = read_page(request.query_params.dict())
-    wanted = CardFilter(search="is:pinned", status="all")
+    pinned = CardFilter(search="is:pinned", status="all")
     async with reading(request) as reads:
-        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+        answer = await search_cards(reads, caller, pinned, page, settings.read_seconds)
+    find, found = await offered_cards(request, caller, settings)
     given = {"number": "", "price": ""} | values
     return show_part(
         request,
@@ -207,6 +221,8 @@ async def _pins(
         "pricing_pins.html",
         status,
         cards=[card_body(row) for row in answer.found.cards],
+        find=find,
+        found=found,
         total=answer.found.total,
         page=page,
         total_pages=-(-answer.found.total // page.per_page),
@@ -227,7 +243,7 @@ async def pin_card(
     try:
         marketplace_id = read_id(number)
         if marketplace_id is None:
-            raise errors.InvalidPayload("number: must be the SKU of a card")
+            raise errors.InvalidPayload("number: must be a card's SKU")
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
             writer = writer_of(session, caller, settings, form)
             if form["action"] == "unpin":

@@ -35,11 +35,14 @@ BOXES_MOST: Final = 500
 
 
 class Label(NamedTuple):
-    """`about` is the address behind the QR code; empty if the label has none."""
+    """`about` is the address behind the QR code, `picture` that of the card's picture; each is
+    empty if the label has none.
+    """
 
     title: str
     lines: list[str]
     about: str
+    picture: str = ""
 
 
 class Placed(NamedTuple):
@@ -112,7 +115,7 @@ async def labels_page(request: PageRequest, caller: Caller, settings: Settings) 
     more = 0
     if wanted.kind == "cards":
         cards, total = await _cards(request, caller, settings)
-        labels = [_card_label(card, origin) for card in cards]
+        labels = [_card_label(card, origin, pictured="pictures" in given) for card in cards]
         more = total - len(labels)
     elif wanted.kind == "boxes":
         labels = _box_labels(given, origin)
@@ -149,17 +152,18 @@ async def _cards(
     return [card_body(row) for row in answer.found.cards], answer.found.total
 
 
-def _card_label(card: CardBody, origin: str) -> Label:
+def _card_label(card: CardBody, origin: str, *, pictured: bool) -> Label:
     place = f"Place {card.location_code}" if card.location_code else ""
     lines = [card.set_name, card.condition_label, place]
     title = f"{card.product_name} {card.number}".strip()
-    return Label(title, [line for line in lines if line], f"{origin}/cards/{card.id}")
+    picture = f"/img/cards/{card.id}" if pictured else ""
+    return Label(title, [line for line in lines if line], f"{origin}/cards/{card.id}", picture)
 
 
 def _box_labels(given: dict[str, list[str]], origin: str) -> list[Label]:
     first, last = number_of(Form(given), "first"), number_of(Form(given), "last")
     if not first <= last < first + BOXES_MOST:
-        raise errors.InvalidPayload(f"last: from the first box on, at most {BOXES_MOST} boxes")
+        raise errors.InvalidPayload(f"last: at most {BOXES_MOST} boxes, counting from the first")
     return [Label(f"Box {box}", [], f"{origin}/shelves/{box}") for box in range(first, last + 1)]
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any, Final, cast
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, cast
 
 from litestar import get
 from litestar.response import Template
@@ -14,9 +15,10 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.shell import PageRequest, show
+from cardsync.dashboard.bars import bars_of
+from cardsync.dashboard.shell import PageRequest, reader_of, show
 from cardsync.orders import sales_summary
-from cardsync.orders.sales_summary_shown import SummaryBy
+from cardsync.orders.sales_summary_shown import SalesSummary, SummaryBy
 from cardsync.web.request import reading
 
 # A face of the page, its name, and how many days it shows by default.
@@ -25,8 +27,31 @@ FACES: Final = {
     "week": ("Weeks", 84),
     "day": ("Days", 30),
     "game": ("Games", 90),
-    "cards": ("Best and worst", 90),
+    "cards": ("Best and worst sellers", 90),
 }
+SERIES: Final = ("Gross", "Net", "Refunds")
+# Sums of a longer time are bars; days are a line.
+IN_BARS: Final = ("month", "week")
+
+
+class Rest(NamedTuple):
+    """`known` is what the games come to, `rest` what the gross has beside it; `shared` says that an
+    order counts in several games.
+    """
+
+    known: Decimal
+    rest: Decimal
+    shared: bool
+
+
+def rest_of(summary: SalesSummary) -> Rest | None:
+    """Return how the sums of the games relate to the total; None if none is known. Pure."""
+    amounts = [Decimal(game.gross) for game in summary.games if game.gross is not None]
+    if not amounts or summary.total is None:
+        return None
+    known = sum(amounts, Decimal())
+    shared = sum(game.orders for game in summary.games) > summary.total.orders
+    return Rest(known, Decimal(summary.total.gross) - known, shared)
 
 
 def day_of(given: Mapping[str, str], name: str) -> date | None:
@@ -53,13 +78,22 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
         clock.now(),
     )
     first = since if given.get("from") else last - timedelta(days=FACES[by][1] - 1)
-    values: dict[str, Any] = {"summary": None, "cards": None}
+    values: dict[str, Any] = {"summary": None, "cards": None, "gaps": []}
     async with reading(request) as reads:
         if by == "cards":
             values["cards"] = await sales_summary.best_and_worst(reads, caller, first, last)
         else:
             kind = cast("SummaryBy", by)
-            values["summary"] = await sales_summary.summary(reads, caller, kind, first, last)
+            found = await sales_summary.summary(reads, caller, kind, first, last)
+            months = map(reader_of(request, caller).month, found.gaps)
+            points = [
+                (one.start, {"Gross": one.gross, "Net": one.net, "Refunds": one.refunds})
+                for one in found.periods
+                if one.start is not None
+            ]
+            bars = bars_of(points, SERIES) if by in IN_BARS else None
+            values |= {"summary": found, "gaps": list(months), "points": points, "bars": bars}
+            values["rest"] = rest_of(found)
     return show(
         request,
         caller,
@@ -68,6 +102,7 @@ async def sales_page(request: PageRequest, caller: Caller) -> Template:
         first=first,
         last=last,
         faces=[(key, name) for key, (name, _) in FACES.items()],
+        series=SERIES,
         asked={"from": given.get("from"), "to": given.get("to")},
         **values,
     )

@@ -34,10 +34,10 @@ PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
 
 def selected(form: Form) -> Selection:
-    """Return what a form selects: `scope` is `all` (that match), `page`, or the rows that are
-    ticked. Raises InvalidPayload.
+    """Return what a form selects: the one card of its button, else `scope`: `all` (that match),
+    `page`, or the rows that are ticked. Raises InvalidPayload.
     """
-    if form["scope"] != "all":
+    if form["card_id"] or "all" not in form.all("scope"):
         return chosen(form)
     return Selection(search=form["search"], game=form["game"], status=form["status"] or "active")
 
@@ -46,12 +46,12 @@ def chosen(form: Form) -> Selection:
     """Return the rows that a form names, by the one button of a row or by their boxes. Raises
     InvalidPayload.
     """
-    name = "page_ids" if form["scope"] == "page" else "card_ids"
+    name = "page_ids" if "page" in form.all("scope") else "card_ids"
     texts = form.all("card_id") or [id for text in form.all(name) for id in text.split(",")]
     ids = [read_id(text.strip()) for text in texts if text.strip()]
     if not ids:
         raise errors.InvalidPayload(
-            "nothing is selected: go back and tick rows, or take all that match"
+            "nothing is selected: go back and select rows, or choose all matches"
         )
     if None in ids:
         raise errors.InvalidPayload("card_ids: these are not ids of cards")
@@ -71,7 +71,7 @@ def added_message(done: entries.Added) -> str:
 async def add_selected(form: Form, writer: Writer) -> Response[str]:
     list_id = read_id(form["list_id"])
     if list_id is None:
-        raise errors.InvalidPayload("list: choose the list that takes the cards")
+        raise errors.InvalidPayload("list: choose the list to add the cards to")
     done = await writes.add_cards(writer, list_id, selected(form))
     return see(f"/lists/{list_id}", done=added_message(done))
 
@@ -100,7 +100,12 @@ def number_of(form: Form, name: str) -> int:
     return number
 
 
-async def _pin_or_unpin(write: PinMany, writer: Writer, form: Form, said: str) -> Response[str]:
+async def _pin_or_unpin(
+    write: PinMany,
+    writer: Writer,
+    form: Form,
+    said: str,
+) -> Response[str]:
     done = await write(writer, selected(form))
     return _back(form, message(said, done.changed, done.requested), more=done.truncated)
 

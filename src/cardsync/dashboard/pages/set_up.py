@@ -9,7 +9,8 @@ passed on may look as if it came from here.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
 
 from litestar import Response, get, post
 from litestar.datastructures import UploadFile
@@ -22,18 +23,23 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import first_run, own_keys, set_up_link
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
+from cardsync.cards.card_filter import CardFilter, CardPage
+from cardsync.cards.queries import find_cards
+from cardsync.cards.shown import Found
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import MEANT
+from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory
 from cardsync.inventory.upload_report import report_on
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
+from cardsync.pricing.files.changes_in_file import ChangesInFile
 from cardsync.pricing.preview import presets, preview
 from cardsync.pricing.runs.run_reads import newest_runs
-from cardsync.pricing.runs.shown import run_body
+from cardsync.seller_state.state import lease_is_live
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.last_seen import LastSeen
@@ -45,6 +51,18 @@ _FIELDS: Final = ("store_name", "name", "email")
 # The form's other fields are around the file.
 UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
 _CHUNK: Final = 1 << 18
+# The page shows at most this many of the largest price changes.
+_CHANGES: Final = 10
+
+
+class FirstLook(NamedTuple):
+    """The shop in one line, and what its price file changes; `reasons` say why that is nothing."""
+
+    cards: int
+    in_stock: int
+    listed: Decimal | None
+    file: ChangesInFile | None
+    reasons: list[str]
 
 
 @get("/set-up")
@@ -78,11 +96,10 @@ async def _let_in(database: Database, settings: Settings, token: str) -> None:
     """Raises NotFound once there is a seller, and CsrfFailed for a stranger."""
     async with database.shared() as session:
         if not await first_run.is_open(session):
-            raise errors.NotFound("this installation is set up already; sign in instead")
+            raise errors.NotFound("this installation is already set up; sign in instead")
     if not set_up_link.opens(settings, token):
         raise errors.CsrfFailed(
-            "open this page by the link that `cardsync serve` printed; `cardsync set-up-link` prints"
-            " it again"
+            "open this page with the link that `cardsync serve` printed; `cardsync set-up-link` prints it again"
         )
 
 
@@ -100,7 +117,7 @@ async def upload_prices(
     file = await read_file(request)
     try:
         if file is None:
-            raise errors.InvalidCsv("choose the file of your pricing export first")
+            raise errors.InvalidCsv("choose your pricing export file first")
         arrived = accept_inventory.arrival(caller, None, None, None, clock.now())
         upload_id = await accept_inventory.accept_bytes(
             database,
@@ -125,13 +142,44 @@ async def _parts(file: UploadFile) -> AsyncIterator[bytes]:
 
 @get("/set-up/uploads/{upload_id:int}", opt=BY_FORM)
 async def upload_page(
-    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    database: Database,
+    settings: Settings,
+    upload_id: int,
 ) -> Template:
     now = clock.now()
-    report = await report_on(
-        session, await accept_inventory.watched(session, caller, upload_id, now), now
+    upload = await accept_inventory.watched(session, caller, upload_id, now)
+    report = await report_on(session, caller, upload, now)
+    is_read = report.finished_at is not None and report.error is None
+    state = caller.state
+    return show(
+        request,
+        caller,
+        "set_up_report.html",
+        report=report,
+        progress=(state.work_done, state.work_total)
+        if lease_is_live(state, now) and state.work_total
+        else None,
+        look=await _look(database, caller, settings)
+        if is_read and caller.role == "owner"
+        else None,
     )
-    return show(request, caller, "set_up_report.html", report=report)
+
+
+async def _look(database: Database, caller: Caller, settings: Settings) -> FirstLook:
+    every = await _found(database, caller, settings, CardFilter(status="all"))
+    stock = await _found(database, caller, settings, CardFilter())
+    file = await price_file_now(database, caller, _CHANGES)
+    return FirstLook(every.total, stock.total, stock.worth, *file)
+
+
+async def _found(
+    database: Database, caller: Caller, settings: Settings, wanted: CardFilter
+) -> Found:
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        return await find_cards(reading, caller, wanted, CardPage(per_page=1), worth=True)
 
 
 @get("/set-up/presets", opt=BY_FORM)
@@ -187,14 +235,22 @@ async def choose_preset(
 
 
 @get("/set-up/agent", opt=BY_FORM)
-async def agent_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
-    return await _agent(request, caller, session)
+async def agent_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    return await _agent(request, caller, session, database, settings)
 
 
 async def _agent(
     request: PageRequest,
     caller: Caller,
     session: AsyncSession,
+    database: Database,
+    settings: Settings,
     status: int = 200,
     **values: Any,
 ) -> Template:
@@ -203,12 +259,14 @@ async def _agent(
     runs = await newest_runs(session, caller)
     found = await own_keys.listed(session, caller, clock.now())
     given = {"made": "", "name": ""} | values
+    runs_on = bool(runs) and runs[0].state == "running"
     return show(
         request,
         caller,
         "set_up_agent.html",
         status,
-        run=run_body(runs[0]) if runs else None,
+        runs=runs_on,
+        look=None if runs_on else await _look(database, caller, settings),
         seen=await seen.at(session, caller),
         why_none=found.why_none,
         keys=found.keys,
@@ -220,15 +278,22 @@ async def _agent(
 
 @post_form("/set-up/agent", opt={})
 async def make_key(
-    request: PageRequest, caller: Caller, form: Form, session: AsyncSession
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    database: Database,
+    settings: Settings,
 ) -> Template:
     name = form["name"]
     try:
         minted = await own_keys.mint(session, caller, name, clock.now())
     except (errors.AccountEnding, errors.InvalidPayload) as e:
         why = sentence(e)
-        return await _agent(request, caller, session, e.status, name=name, problem=why)
-    return await _agent(request, caller, session, made=minted.api_key)
+        return await _agent(
+            request, caller, session, database, settings, e.status, name=name, problem=why
+        )
+    return await _agent(request, caller, session, database, settings, made=minted.api_key)
 
 
 STRANGERS: Final = [set_up_page, set_up]

@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import account_form, account_settings, deletion, own_keys, passkeys, people
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
-from cardsync.accounts.shown import deletion_body, members_body, passkey_body
+from cardsync.accounts.shown import deletion_body, passkey_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
@@ -39,6 +39,8 @@ TABS: Final = [
     ("/settings/assistants", "Assistants", True),
     ("/account/credits", "Credits", False),
     ("/settings/data", "Data", True),
+    ("/settings/webhooks", "Webhooks", True),
+    ("/settings/notices", "Notifications", False),
     ("/settings/sign-in", "Sign-in", False),
     ("/settings/appearance", "Appearance", False),
 ]
@@ -57,24 +59,33 @@ class Input:
 
 
 SHOP: Final = (
-    Input("store_name", "Name of your store", hint="As buyers know it."),
-    Input("time_zone", "Time zone", "zone", "Like America/New_York. Times are shown in it."),
+    Input("store_name", "Store name", hint="As buyers know it."),
     Input(
-        "ship_within_days", "Ship within", hint="Working days, like 3. Today warns before they end."
+        "time_zone",
+        "Time zone",
+        "zone",
+        "For example America/New_York. Times are shown in this zone.",
     ),
-    Input("tracking_threshold", "Ship with tracking from", hint="An order's total, like 50.00."),
+    Input(
+        "ship_within_days",
+        "Ship within",
+        hint="Business days, for example 3. Today warns you before they run out.",
+    ),
+    Input(
+        "tracking_threshold", "Ship with tracking from", hint="An order total, for example 50.00."
+    ),
     Input(
         "loss_budget",
         "Weekly loss budget",
         hint="What assistants and keys may take off your listed value in a week without your"
-        " approval, like 50.00. Empty for 5 % of it.",
+        " approval, like 50.00. Empty for 5% of it.",
     ),
-    Input("direct_program", "This store takes part in the direct program", "check"),
+    Input("direct_program", "This store is in the Direct program", "check"),
     Input(
         "staff_see_revenue",
-        "Staff see what the shop earns",
+        "Staff can see what the shop earns",
         "check",
-        "Sales, the value of the stock, and what customers have spent. Without it only owners do.",
+        "Sales, stock value and what customers have spent. If off, only owners see them.",
     ),
 )
 SYNC: Final = (
@@ -82,28 +93,32 @@ SYNC: Final = (
         "sync_mode",
         "Mode",
         "select",
-        "In Review Mode prices are computed and shown, and you approve each upload.",
-        (("full", "Full: prices are uploaded"), ("read_only", "Review Mode: you look first")),
+        "In Review Mode, prices are computed and shown, and you approve each upload.",
+        (("full", "Full: prices are uploaded"), ("read_only", "Review Mode: you approve first")),
     ),
     Input(
         "sync_interval_minutes",
         "Minutes between syncs",
-        hint="30 or more; empty for the installation's interval.",
+        hint="30 or more. Empty uses the installation's interval.",
     ),
-    Input("quiet_hours", "Quiet hours", hint="No sync begins in them. Like 22:00-06:00."),
-    Input("auto_sync_paused", "Pause the syncs that begin by themselves", "check"),
+    Input(
+        "quiet_hours",
+        "Quiet hours",
+        hint="No sync starts during these hours. For example 22:00-06:00.",
+    ),
+    Input("auto_sync_paused", "Pause automatic syncs", "check"),
     Input("automatic_pricing_paused", "Pause price uploads", "check"),
     Input(
         "planner_opt_in",
         "Let the planner choose when to sync",
         "check",
-        "It syncs more often when much sells, and less when nothing changes.",
+        "It syncs more often when a lot sells, and less when nothing changes.",
     ),
     Input(
         "write_consent",
-        "Prices may be written to the marketplace",
+        "Allow writing prices to the marketplace",
         "check",
-        "Without it nothing is uploaded.",
+        "If off, nothing is uploaded.",
     ),
 )
 INPUTS: Final = {"shop": SHOP, "sync": SYNC}
@@ -212,7 +227,7 @@ async def change_section(
             mine,
             conflicts=e.conflicts,
             history_asked=True,
-            problem="Something has changed meanwhile. Nothing was saved.",
+            problem="Something changed in the meantime. Nothing was saved.",
         )
     except Unreadable as e:
         return _section(
@@ -224,7 +239,7 @@ async def change_section(
             wanted,
             problems=e.problems,
             history_asked=True,
-            problem="Nothing was saved: a field cannot be read.",
+            problem="Nothing was saved: a field could not be read.",
         )
     return see(f"/settings/{section}", message("saved" if changed else "same"))
 
@@ -244,7 +259,7 @@ async def _people(
     request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
-        found = members_body(await people.members(session, caller)).members
+        found = await people.members(session, caller)
     given = {"link": "", "email": "", "role": "staff"} | values
     return _show(
         request, caller, "settings_people.html", status, members=found, me=caller.member_id, **given
@@ -299,7 +314,7 @@ async def change_person(
                 made = await people.new_link(session, caller, settings, member_id, now)
                 link, done = settings.origin + made.link, ""
             case _:
-                raise errors.NotFound("there is no such page")
+                raise errors.NotFound("this page does not exist")
     if link:
         return await _people(request, caller, database, link=link)
     return see("/settings/people", done)

@@ -21,13 +21,12 @@ from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.shelving import boxes, cycle_counts, places
+from cardsync.shelving import boxes, count_reads, places
 from cardsync.shelving.count_shown import count_history
 from cardsync.shelving.place import Place
-from cardsync.shelving.shown import Shelves, box_page
 from cardsync.web.request import reading
 
-COUNTS_ON_SHELVES = 10
+COUNTS_OF_BOX = 10
 
 
 @get("/shelves", opt=BY_FORM)
@@ -38,16 +37,12 @@ async def shelves_page(
     settings: Settings,
 ) -> Template:
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        found = Shelves(await boxes.boxes(session, caller))
-        suggested = await cycle_counts.suggested(session, caller, clock.now(), COUNTS_ON_SHELVES)
-        history = await cycle_counts.history(session, caller, None, None)
+        found = await boxes.boxes(session, caller)
     return show(
         request,
         caller,
         "shelves.html",
         boxes=found.boxes,
-        suggested=suggested.boxes,
-        counted=count_history(history[:COUNTS_ON_SHELVES], limits.COUNTS_PER_PAGE).counts,
     )
 
 
@@ -69,13 +64,13 @@ async def shelf_page(
     per_page = limits.PLACES_PER_PAGE
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await boxes.lying_in(session, caller, box, page, per_page)
-        history = await cycle_counts.history(session, caller, None, box)
+        history = await count_reads.history(session, caller, None, box)
     return show(
         request,
         caller,
         "shelf.html",
-        box=box_page(box, page, per_page, *found),
-        counted=count_history(history[:COUNTS_ON_SHELVES], limits.COUNTS_PER_PAGE).counts,
+        box=found,
+        counted=count_history(history[:COUNTS_OF_BOX], limits.COUNTS_PER_PAGE).counts,
     )
 
 
@@ -110,7 +105,12 @@ async def put_card(caller: Caller, form: Form, session: AsyncSession) -> Respons
 
 
 @post_form("/shelves/{box:int}/move")
-async def move_card(caller: Caller, form: Form, session: AsyncSession, box: int) -> Response[str]:
+async def move_card(
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    box: int,
+) -> Response[str]:
     """Move a card of a box, or take it off the shelves, as the form's button says."""
     origin = Place(box, number_of(form, "from_slot"))
     quantity = number_of(form, "quantity") if form["quantity"] else None

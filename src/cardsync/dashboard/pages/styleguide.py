@@ -5,6 +5,7 @@ DEVELOPMENT_PAGES is on.
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 from litestar import get
 from litestar.response import Template
@@ -12,12 +13,31 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.cards.market_trend import trend_of
 from cardsync.dashboard.shell import PageRequest, show
 from cardsync.settings import Settings
 
 HOSTILE = (
     "<b>bold</b> & \"quoted\" 'single' \u202eright to left\u202c zero\u200bwidth " + "long" * 60
 )
+PICTURES = (
+    ("magic", "Mythic"),
+    ("pokemon", "Rare"),
+    ("yugioh", "Uncommon"),
+    ("lorcana", "Common"),
+    ("flesh_and_blood", "Rare"),
+    ("one_piece", "Secret Rare"),
+    ("digimon", ""),
+)
+
+
+def _picture(product_line: str, rarity: str) -> dict[str, str]:
+    return {
+        "product_line": product_line,
+        "rarity": rarity,
+        "set_name": "Ashes of Veyra",
+        "number": "214",
+    }
 
 
 @get("/styleguide", opt=BY_FORM)
@@ -38,4 +58,6 @@ async def styleguide(request: PageRequest, caller: Caller, settings: Settings) -
         points=points,
         days=[(moment[:10], {"Listed": values["Price"]}) for moment, values in points],
         hostile=HOSTILE,
+        pictures=[_picture(line, rarity) for line, rarity in PICTURES],
+        trend=trend_of([(day, Decimal(10 + day % 5)) for day in range(29, -1, -1)]),
     )

@@ -7,8 +7,6 @@ theirs leads back to.
 
 from __future__ import annotations
 
-import csv
-import io
 import secrets
 from datetime import datetime, timedelta
 from typing import Any, Final, get_args
@@ -24,7 +22,6 @@ from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import account_settings
 from cardsync.agentwork import tasks
 from cardsync.agentwork.models import Status
-from cardsync.agentwork.shown import tasks_body
 from cardsync.agentwork.task_list import page_of_tasks
 from cardsync.credits import skip_wait
 from cardsync.dashboard.form_handlers import Form, post_form
@@ -33,6 +30,7 @@ from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
 from cardsync.database.session import Database
 from cardsync.pricing.files import price_updates
+from cardsync.pricing.files.changes_in_file import ChangesInFile, changes_in_file
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import rollback_body
 from cardsync.quick_add import settle
@@ -50,27 +48,27 @@ TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TASKS_SHOWN: Final = 20
 ROWS_SHOWN: Final = 500
 ASKED: Final = (
-    ("refresh_orders", "Fetch the new orders"),
-    ("backfill_orders", "Fetch the orders of all years"),
-    ("refresh_account", "Read the account anew"),
+    ("refresh_orders", "Fetch new orders"),
+    ("backfill_orders", "Fetch orders from all years"),
+    ("refresh_account", "Refresh the account"),
 )
 TASK_NAMES: Final = dict(ASKED) | {
-    "backfill_sales_report": "Fetch a month's sales report",
-    "apply_price_updates": "Bring the prices to the marketplace",
-    "apply_rollback": "Bring a rollback's prices to the marketplace",
-    "quick_add_listing": "List the cards that were added",
+    "backfill_sales_report": "Fetch a monthly sales report",
+    "apply_price_updates": "Send prices to the marketplace",
+    "apply_rollback": "Send rollback prices to the marketplace",
+    "quick_add_listing": "List the added cards",
 }
 # Why a price file is empty, for people.
 EMPTY: Final = {
-    "no_updates": "No price differs from the marketplace's.",
-    "not_entitled": "The plan of this account holds no price uploads.",
-    "consent_missing": "Allow in Settings, Sync that prices are written to the marketplace.",
-    "past_due": "A payment is due. Prices are uploaded again once it is paid.",
-    "apply_in_progress": "The agent brings prices to the marketplace at this moment.",
+    "no_updates": "All prices already match the marketplace.",
+    "not_entitled": "This account's plan does not include price uploads.",
+    "consent_missing": "Allow writing prices to the marketplace in Settings, Sync.",
+    "past_due": "A payment is due. Price uploads resume once it is paid.",
+    "apply_in_progress": "The agent is sending prices to the marketplace right now.",
     "automatic_pricing_paused": "Price uploads are paused in Settings, Sync.",
-    "awaiting_review": "A pricing run waits for your review first.",
+    "awaiting_review": "A pricing run needs your review first.",
     "rollback_preparing": "A rollback is being prepared.",
-    "drafts_only": "Only rules that are drafts would change a price.",
+    "drafts_only": "Only draft rules would change a price.",
 }
 BACK: Final = ("/sync", "/today")
 
@@ -93,6 +91,25 @@ def start_of(reader: Reader, seen_at: datetime | None, *, in_progress: bool) -> 
     return sentences(message(code))
 
 
+PHASES = {
+    "idle": "Up to date",
+    "requested": "Sync requested",
+    "collecting": "Fetching from the marketplace",
+    "queued": "Upload received",
+    "importing": "Importing cards",
+    "repricing": "Pricing cards",
+    "awaiting_review": "Needs review",
+    "push_queued": "New prices are ready",
+    "pushing": "Sending prices",
+    "cancelling": "Canceling",
+}
+
+
+def phase_words(phase: str) -> str:
+    """Return the phase of the sync as a page says it."""
+    return PHASES.get(phase) or phase.replace("_", " ").capitalize()
+
+
 async def steering(
     request: PageRequest, caller: Caller, session: AsyncSession, settings: Settings, back: str
 ) -> dict[str, Any]:
@@ -108,8 +125,11 @@ async def steering(
         metering=caller.account.credits_metering_enabled,
         paid=caller.entitlements(now).paid,
     )
+    at_agent = not current.in_progress and await cancel.is_at_agent(session, caller.seller_id, now)
     return {
         "status": status_body(current, caller.state.last_sync_at, seen_at),
+        "phase": phase_words(current.phase),
+        "can_cancel": caller.role == "owner" and (current.in_progress or at_agent),
         "kinds": [(kind, kind.title()) for kind in KINDS],
         "requested_kind": caller.state.requested_kind,
         "offline": is_offline(seen_at, now) and not current.in_progress,
@@ -138,10 +158,9 @@ async def sync_page(
     wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
     values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": []}
     if caller.role == "owner":
-        found = await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now)
         newest = [rollback_body(row, [], now) for row in await rollbacks.newest(session, caller)]
         values = {
-            "shown_tasks": tasks_body(found, now),
+            "shown_tasks": await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now),
             "open_rollbacks": [row for row in newest if row.state in rollbacks.OPEN],
         }
     return show(
@@ -213,7 +232,7 @@ async def skip_the_wait(
     skipped = await skip_wait.skip_wait(session, caller, key, clock.now(), settings)
     start = await _start(request, caller, session, settings)
     shown_sync = {
-        "charged": together(message("skip_charged", skipped.balance), message(start)),
+        "charged": together(message("skip_charged", skipped.balance or 0), message(start)),
         "replayed": together(message("skip_replayed"), message(start)),
         "no_charge_needed": message("skip_no_charge_needed"),
         "sync_in_flight": message("skip_sync_in_flight"),
@@ -225,40 +244,46 @@ async def skip_the_wait(
 async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     kind = form["kind"]
     if kind not in dict(ASKED):
-        raise errors.InvalidPayload(f"kind: takes {', '.join(dict(ASKED))}")
+        raise errors.InvalidPayload(f"kind: must be {', '.join(dict(ASKED))}")
     _, made = await tasks.request_task(session, caller, kind, clock.now())
     return see("/sync", message("task_made" if made else "task_waits"))
 
 
 @get("/sync/prices", opt=BY_FORM)
 async def prices_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    export = await _export(caller, database)
-    header, *rows = csv.reader(io.StringIO(export.body.decode()))
-    places = {name: place for place, name in enumerate(header)}
-    allowed = caller.entitlements(clock.now())
+    found, reasons = await price_file_now(database, caller, ROWS_SHOWN)
     return show(
         request,
         caller,
         "sync_prices.html",
-        places=places,
-        rows=rows[:ROWS_SHOWN],
-        total=len(rows),
-        reasons=[EMPTY[name] for name in (export.empty_reason or "").split(",") if name],
-        allowed=allowed,
+        found=found,
+        reasons=reasons,
+        allowed=caller.entitlements(clock.now()),
     )
+
+
+async def price_file_now(
+    database: Database, caller: Caller, most: int
+) -> tuple[ChangesInFile | None, list[str]]:
+    """Return what the price file changes, with so many of the largest changes; for an empty file
+    nothing, and the sentences that say why. Raises OwnerRequired.
+    """
+    caller.must_be_owner()
+    now = clock.now()
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        export = await price_updates.export(session, caller, now)
+        if export.empty_reason is None:
+            return await changes_in_file(session, caller, most, now), []
+    return None, [EMPTY[name] for name in export.empty_reason.split(",") if name]
 
 
 @get("/sync/prices.csv", opt=BY_FORM)
 async def prices_file(caller: Caller, database: Database) -> Response[bytes]:
-    export = await _export(caller, database)
-    headers = HEADERS | {"Content-Disposition": 'attachment; filename="price-updates.csv"'}
-    return Response(export.body, media_type="text/csv", headers=headers)
-
-
-async def _export(caller: Caller, database: Database) -> price_updates.Export:
     caller.must_be_owner()
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        return await price_updates.export(session, caller, clock.now())
+        export = await price_updates.export(session, caller, clock.now())
+    headers = HEADERS | {"Content-Disposition": 'attachment; filename="price-updates.csv"'}
+    return Response(export.body, media_type="text/csv", headers=headers)
 
 
 @post_form("/sync/approve", opt={})
@@ -270,8 +295,15 @@ async def approve(caller: Caller, form: Form, session: AsyncSession) -> Response
     return see("/sync", message("upload_approved" if given else "upload_unapproved"))
 
 
+@get("/sync/state", opt=BY_FORM)
+async def sync_state(request: PageRequest, caller: Caller) -> Template:
+    """Show the state that every page's header has, for a page that stays open."""
+    return show(request, caller, "sync_state.html")
+
+
 ROUTES: Final = [
     sync_page,
+    sync_state,
     request_sync,
     cancel_sync,
     skip_the_wait,

@@ -6,34 +6,59 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
-from typing import Literal
+from decimal import Decimal
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
-from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.sync import start_of
+from cardsync.activity import entry_words
+from cardsync.activity.feed import Feed, newest_by_others
+from cardsync.cards import market_trend
+from cardsync.cards.market_trend import Trend
+from cardsync.dashboard.pages.sync import phase_words, start_of
 from cardsync.dashboard.shell import PageRequest, reader_of, see, show
-from cardsync.inventory import reviews
-from cardsync.plans.writer import Writer
 from cardsync.seller_state.sync_kinds import KINDS
 from cardsync.settings import Settings
+from cardsync.sync import cancel
 from cardsync.sync.last_seen import LastSeen, is_offline
-from cardsync.today import work_list
-from cardsync.today.shown import TodayBody
+from cardsync.today import desk, work_list
+from cardsync.today import last_visit as last_visits
+from cardsync.today.listed_value import read_listed_value
+from cardsync.today.movers import read_movers
+from cardsync.today.shown import ListedDay, MoverBody, MoversBody, TodayBody
 from cardsync.web.request import reading
 
 KIND_NAMES = {"full": "Everything", "pricing": "Inventory and prices"}
 SHIPPING_NAMES = {"pwe": "Plain envelope", "tracked": "Tracked", "expedited": "Expedited"}
-# The period of the chart, in days.
-CHART_DAYS = 90
-# Conditions that the page's own forms settle, and where these go.
-REVIEWS = {"upload_in_review": "/today/review", "run_in_review": "/today/runs"}
+# The page shows at most this many movers a direction, and changes since the last visit.
+MOVERS_EACH = 5
+CHANGES_MOST = 6
+ICONS = {
+    "orders_to_pull": "package",
+    "pull_under_way": "list-checks",
+    "upload_in_review": "upload",
+    "run_in_review": "history",
+    "prices_held": "hand",
+    "prices_to_review": "eye",
+    "prices_recommended": "lightbulb",
+    "price_file_to_approve": "file-text",
+    "plans_waiting": "clipboard-check",
+    "rules_broken": "tag",
+    "rules_never_match": "tag",
+    "cards_dropped": "layers",
+    "payment_past_due": "wallet",
+    "backup_wrong": "history",
+    "plan_unpaid": "wallet",
+    "account_to_be_deleted": "trash-2",
+    "set_up_unfinished": "settings",
+}
 # In these phases there is something to cancel.
 RUNNING = ("collecting", "queued", "importing", "repricing")
 
@@ -50,41 +75,99 @@ async def today_page(
     session: AsyncSession,
     settings: Settings,
     days: str = "7",
+    movers: str = "",
 ) -> Template:
     now = clock.now()
     period = 30 if days == "30" else 7
     seen: LastSeen = request.app.state.last_seen
     async with reading(request) as reads:
-        days_listed = (
-            (await work_list.listed_value(reads, caller, CHART_DAYS, now)).days
+        listed = (
+            (await read_listed_value(reads, caller, market_trend.DAYS, now)).days
             if caller.sees_revenue
             else []
         )
-        movers = await work_list.movers(reads, caller, period)
+        moved = _largest(await read_movers(reads, caller, period), whole=movers == "all")
+        trends = await market_trend.market_trends(reads, caller, [one.id for one in moved], now)
         today = await work_list.today_of(session, caller, reads, seen, now, settings)
-    seen_at = clock.read_moment(today.sync.agent_last_seen_at)
+        at_agent = await cancel.is_at_agent(session, caller.seller_id, now)
     return show(
         request,
         caller,
         "today.html",
         today=today,
-        movers=movers,
-        kinds=[(kind, KIND_NAMES.get(kind, kind.title())) for kind in KINDS],
+        groups=desk.by_due(today.conditions, now, caller.account.time_zone),
+        icons=ICONS,
+        lines=_lines(caller, today, listed, now),
+        week_before=desk.week_before(today.sales) if today.sales else None,
+        days=period,
+        movers=moved,
+        all_movers=movers == "all",
+        trends=trends,
         shipping_names=SHIPPING_NAMES,
-        points=[
-            (f"{one.day}", {"Listed": one.value, "At market prices": one.market_value})
-            for one in reversed(days_listed)
-        ],
-        reviews=[one for one in today.conditions if one.kind in REVIEWS],
-        review_paths=REVIEWS,
-        next_at_once=_is_due(today, now),
-        offline=is_offline(seen_at, now) and not today.sync.in_progress,
-        start=start_of(reader_of(request, caller), seen_at, in_progress=today.sync.in_progress),
-        wait_words=_wait(today.sync.cooldown_seconds),
-        can_cancel=caller.role == "owner" and today.sync.phase in RUNNING,
-        # The form's own key: sent twice, it is charged once.
-        wait_key=secrets.token_urlsafe(18) if _may_skip(caller, today) else "",
+        can_cancel=caller.role == "owner" and (at_agent or today.sync.phase in RUNNING),
+        **_sync_line(request, caller, today, now),
+        **await _changes(request, caller, session, now),
     )
+
+
+def _sync_line(
+    request: PageRequest, caller: Caller, today: TodayBody, now: datetime
+) -> dict[str, Any]:
+    """Return what the line of the sync shows, and its menu."""
+    seen_at = clock.read_moment(today.sync.agent_last_seen_at)
+    running = today.sync.in_progress
+    return {
+        "phase": phase_words(today.sync.phase),
+        "kinds": [(kind, KIND_NAMES.get(kind, kind.title())) for kind in KINDS if kind != "full"],
+        "next_at_once": _is_due(today, now),
+        "offline": seen_at is not None and is_offline(seen_at, now) and not running,
+        "start": start_of(reader_of(request, caller), seen_at, in_progress=running),
+        "wait_words": _wait(today.sync.cooldown_seconds),
+        # The form's own key: sent twice, it is charged once.
+        "wait_key": secrets.token_urlsafe(18) if _may_skip(caller, today) else "",
+    }
+
+
+async def _changes(
+    request: PageRequest, caller: Caller, session: AsyncSession, now: datetime
+) -> dict[str, Any]:
+    """Return what others did since the member's last visit, in words."""
+    # The page asks for itself every minute; only a person makes a visit.
+    by_person = "hx-request" not in request.headers
+    since = await last_visits.look(session, caller, now, counts=by_person)
+    feed = Feed([], 0)
+    if since is not None:
+        feed = await newest_by_others(session, caller, since, CHANGES_MOST)
+    return {
+        "last_visit": since,
+        "changed": feed.page,
+        "action_words": entry_words.action_words,
+        "who": partial(entry_words.actor_words, names=feed.names),
+        "summary_words": partial(entry_words.summary_words, names=feed.names),
+    }
+
+
+def _lines(
+    caller: Caller, today: TodayBody, listed: list[ListedDay], now: datetime
+) -> dict[str, Trend | None]:
+    """Return the lines of the tiles over thirty days."""
+    local = now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+    lines = {"listed": desk.line_of(((one.day, Decimal(one.value)) for one in listed), local)}
+    lines |= dict.fromkeys(("sales", "orders"))
+    if today.sales:
+        sold = today.sales.days
+        lines["sales"] = desk.line_of(
+            ((one.day, Decimal(one.gross)) for one in sold), today.sales.day
+        )
+        lines["orders"] = desk.line_of(
+            ((one.day, Decimal(one.orders)) for one in sold), today.sales.day
+        )
+    return lines
+
+
+def _largest(movers: MoversBody, *, whole: bool) -> list[MoverBody]:
+    most = None if whole else MOVERS_EACH
+    return [*movers.rises[:most], *movers.falls[:most]]
 
 
 def _is_due(today: TodayBody, now: datetime) -> bool:
@@ -96,43 +179,12 @@ def _is_due(today: TodayBody, now: datetime) -> bool:
 def _wait(seconds: int) -> str:
     """Return how long the wait after the last sync still is, in words."""
     if seconds < 60:
-        return f"{seconds} s until the next sync may be requested"
-    return f"{-(-seconds // 60)} min until the next sync may be requested"
+        return f"{seconds} sec until you can request the next sync"
+    return f"{-(-seconds // 60)} min until you can request the next sync"
 
 
 def _may_skip(caller: Caller, today: TodayBody) -> bool:
     return caller.role == "owner" and today.sync.cooldown == "metered"
 
 
-@post_form("/today/review/{upload_id:int}", opt={})
-async def settle_review(
-    caller: Caller, form: Form, session: AsyncSession, upload_id: int
-) -> Response[str]:
-    decision = _decision(form)
-    await reviews.settle_upload(session, caller, upload_id, decision, clock.now())
-    return see("/today", done=message(f"upload_{decision}"))
-
-
-@post_form("/today/runs/{run_id:int}", opt={})
-async def settle_run(form: Form, writer: Writer, run_id: int) -> Response[str]:
-    decision = _decision(form)
-    await reviews.settle_run(writer, run_id, decision)
-    return see("/today", done=message(f"run_{decision}"))
-
-
-def _decision(form: Form) -> Literal["confirmed", "discarded"]:
-    """Raises InvalidPayload."""
-    given = form["decision"]
-    if given == "confirmed":
-        return "confirmed"
-    if given == "discarded":
-        return "discarded"
-    raise errors.InvalidPayload("decision: must be confirmed or discarded")
-
-
-ROUTES = [
-    home,
-    today_page,
-    settle_review,
-    settle_run,
-]
+ROUTES = [home, today_page]

@@ -16,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import HEADERS, PageRequest, see, sentence, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, back_to, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory, correct_rows, reviews
 from cardsync.inventory.upload_report import listed_reports, report_on
@@ -66,7 +66,7 @@ async def _shown(
 ) -> Template:
     now = clock.now()
     report = await report_on(
-        session, await accept_inventory.watched(session, caller, upload_id, now), now
+        session, caller, await accept_inventory.watched(session, caller, upload_id, now), now
     )
     return show(
         request,
@@ -90,7 +90,7 @@ async def settle_review(
         "confirmed" if decision == "confirmed" else "discarded"
     )
     await reviews.settle_upload(session, caller, upload_id, word, clock.now())
-    return see(f"/sync/uploads/{upload_id}", message(f"upload_{word}"))
+    return back_to(form["back"] or f"/sync/uploads/{upload_id}", message(f"upload_{word}"))
 
 
 @get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
@@ -116,7 +116,7 @@ async def mend_upload(
     file = await read_file(request)
     try:
         if file is None:
-            raise errors.InvalidCsv("choose the mended file first")
+            raise errors.InvalidCsv("choose the corrected file first")
         mended = await file.read()
         new = await correct_rows.mend(database, caller, store, settings, upload_id, mended)
     except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:

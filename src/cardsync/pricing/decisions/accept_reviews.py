@@ -4,7 +4,6 @@ them pass for thirty days. Both answers can be undone.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -29,8 +28,8 @@ from cardsync.pricing.decisions.set_targets import (
     must_take_targets,
     targets_changed,
 )
-from cardsync.pricing.engine import breaker, engine
-from cardsync.pricing.inputs.cards_to_price import ON_SALE, read_stock
+from cardsync.pricing.engine import breaker
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, price_stock, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.proposals.decide_proposals import (
     Accepted,
@@ -97,7 +96,7 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
 
 
 def _feed_entry(answer: Answer, done: Accepted, now: datetime) -> FeedEntry:
-    of = "price that waited" if len(done.rows) == 1 else "prices that waited"
+    of = "price under review" if len(done.rows) == 1 else "prices under review"
     cards = sorted(done.rows)
     undo: dict[str, Any] = {"kind": KIND, "answer": answer, "cards": cards, "at": now.isoformat()}
     if answer == "accepted":
@@ -126,11 +125,11 @@ def _refusal(row: Proposal, card: Any, now: datetime) -> errors.Problem | None:
     feed_entry = f"card {row.marketplace_id}"
     if row.expires_at <= now:
         return errors.MarketEvidenceChanged(
-            f"the evidence for the price of {feed_entry} has expired; the next run prices it anew"
+            f"the evidence for the price of {feed_entry} has expired; the next run prices it again"
         )
     if card.card_id is None or card.pinned:
         return errors.NotEligible(
-            f"{feed_entry} is {'pinned' if card.pinned else 'not in stock any more'}"
+            f"{feed_entry} is {'pinned' if card.pinned else 'no longer in stock'}"
         )
     if card.price != row.current_price:
         return errors.RevisionConflict(f"the price of {feed_entry} changed since the last run")
@@ -152,15 +151,7 @@ async def _asked_now(
 ) -> dict[int, _Asks]:
     """Return what the live rules ask for each card at this moment, before any review."""
     stock = await read_stock(session, account, await run_of(session, account, now), _CARDS, ids=ids)
-    of = stock.run
-    priced = await asyncio.to_thread(
-        engine.price,
-        stock.cards,
-        of.rules,
-        of.seller,
-        of.now,
-        of.sales,
-    )
+    priced = await price_stock(stock)
     asked = pl.coalesce("after_holdout", "after_rounding")
     price = pl.when(pl.col("blockers") == 0).then(asked)
     rows = priced.select("marketplace_id", price, "sale_id").iter_rows()
@@ -176,7 +167,7 @@ def _unasked(row: Proposal, asked: int | None) -> errors.Problem | None:
         return errors.NotEligible(f"your rules do not price {card} now; its explanation says why")
     if asked != _proposed(row):
         return errors.RevisionConflict(
-            f"your rules ask {dollars(asked)} for {card} by now; the next run offers that price"
+            f"your rules now set {dollars(asked)} for {card}; the next run offers that price"
         )
     return None
 
@@ -223,7 +214,7 @@ async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
         "now": now,
     }
     if await run(session, _PUT_BACK, values) != len(ids):
-        raise errors.ChangedSince("the price of one of these cards was changed since")
+        raise errors.ChangedSince("the price of one of these cards has changed in the meantime")
     await _forget(session, caller, ids, was, at)
     await targets_changed(session, state, now)
 
@@ -262,7 +253,7 @@ REVIEWS: Final = Kind(
     missing="no price of card {key} waits",
     settled="the price of card {key} was {state}",
     newer="the price of card {key} changed since you looked",
-    changed="one of these prices waits again or was decided anew",
+    changed="one of these prices needs review again or was decided again",
     accept=_accept,
     put_back=_put_back,
     feed_entry=_feed_entry,

@@ -3,7 +3,7 @@ review, ways back from sales and drawn cards.
 
 A review ends when no run asks its price any more, or when its card is gone; a price that the seller
 accepted before it is still remembered. A dismissed price stays dismissed while the proposed price
-stays within a tenth of it, for thirty days.
+stays within a tenth of it, for thirty days; a snoozed one waits until the figures change.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NEAR: Final = f"""
     abs(excluded.proposed_price - r.proposed_price) * {breaker.WHOLE_BP}
         <= r.proposed_price * {breaker.CONFIRMED_BP}
 """
-_SAME: Final = """
-    (r.state = 'pending' AND r.kind = excluded.kind
-     AND r.proposed_price = excluded.proposed_price
+_FIGURES: Final = """
+    (r.kind = excluded.kind AND r.proposed_price = excluded.proposed_price
      AND r.evidence -> 'regular_price' = excluded.evidence -> 'regular_price'
      AND r.current_price IS NOT DISTINCT FROM excluded.current_price)
 """
+_SAME: Final = f"(r.state = 'pending' AND {_FIGURES})"
 _WAIT: Final = f"""
     INSERT INTO proposal AS r (seller_id, slot, family, kind, state, marketplace_id, rule_id,
                                current_price, proposed_price, worth, evidence, revision, created_at,
@@ -54,6 +54,7 @@ _WAIT: Final = f"""
                              ELSE excluded.created_at END,
            settled_at = NULL, settled_by = NULL
      WHERE NOT (r.state = 'dismissed' AND r.settled_at > :forgotten AND {_NEAR})
+       AND NOT (r.state = 'snoozed' AND r.settled_at > :forgotten AND {_FIGURES})
        AND NOT ({_SAME} AND r.expires_at = excluded.expires_at AND r.worth = excluded.worth
                 AND r.rule_id IS NOT DISTINCT FROM excluded.rule_id)
 """

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
-from cardsync.money import dollars, to_units
+from cardsync.money import dollars, to_units, usd
 from cardsync.pricing.decisions.shown import PriceReviewShown, PriceReviewsShown
+from cardsync.proposals.decide_proposals import Asked
 
 _PENDING: Final = """
     r.seller_id = :seller AND r.family = 'review' AND r.state = 'pending' AND r.expires_at > :now
@@ -26,7 +28,7 @@ _PAGE: Final = Planned(
          ORDER BY r.worth DESC, r.marketplace_id LIMIT :limit OFFSET :offset)
     SELECT r.marketplace_id, c.id, c.product_name, c.set_name, c.number, c.condition, c.printing,
            c.quantity, r.kind, r.rule_id, r.current_price, r.proposed_price, r.revision,
-           r.created_at, r.expires_at
+           r.created_at, r.expires_at, r.worth
       FROM page r
       LEFT JOIN card c ON c.seller_id = :seller AND c.marketplace_id = r.marketplace_id
                       AND c.contribution IS NULL
@@ -39,6 +41,11 @@ _PAGE: Final = Planned(
         "offset": "bigint",
     },
 )
+_UNDER: Final = f"""
+    SELECT r.marketplace_id, r.revision FROM proposal r
+     WHERE {_PENDING} AND greatest(r.current_price, r.proposed_price) < :price
+     ORDER BY r.worth DESC, r.marketplace_id LIMIT :most
+"""
 _COUNTED: Final = Planned(
     "price_reviews_counted",
     f"SELECT count(*) FROM proposal r WHERE {_PENDING}",
@@ -60,15 +67,28 @@ async def reviews_of(
         "offset": (page - 1) * per_page,
     }
     rows, [(total,)] = await reading.together([_PAGE, _COUNTED], values, last=True)
-    reviews = [_shown(row) for row in rows]
+    reviews = [_shown(caller, row) for row in rows]
     return PriceReviewsShown(reviews, total, page, per_page, -(-total // per_page))
 
 
-def _shown(row: Sequence[Any]) -> PriceReviewShown:
+async def reviews_under(
+    reading: Reading,
+    caller: Caller,
+    price: Decimal,
+    most: int,
+    now: datetime,
+) -> list[Asked]:
+    """Return the prices that wait and are below an amount, as they are now."""
+    values = {"seller": caller.seller_id, "now": now, "price": price, "most": most}
+    return [Asked(*row) for row in await reading.rows(_UNDER, values)]
+
+
+def _shown(caller: Caller, row: Sequence[Any]) -> PriceReviewShown:
     """Return a row of _PAGE, whose columns are the fields of the struct."""
     one = PriceReviewShown(*row)
     current, proposed, revision = row[10:13]
-    one.current_price = None if current is None else dollars(to_units(current))
+    one.current_price = usd(current)
     one.proposed_price = dollars(to_units(proposed))
     one.revision = clock.exact(revision)
+    one.worth = caller.revenue(dollars(row[15]))
     return one

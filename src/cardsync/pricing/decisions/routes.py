@@ -1,4 +1,4 @@
-"""HTTP routes of prices that need review: the list, and accepting or dismissing one or many."""
+"""HTTP routes of prices that need review: the list, and accepting, dismissing or snoozing one or many."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, get, post
-from litestar.params import QueryParameter
 
-from cardsync import clock, errors, limits
+from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.cards.card_filter import read_page
+from cardsync.cards.card_filter import page_of
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
@@ -26,19 +25,8 @@ from cardsync.pricing.decisions.shown import (
 from cardsync.proposals.decide_proposals import Answer, Asked, Revision
 from cardsync.read_json import Id, read
 from cardsync.settings import Settings
+from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, WITH_JSON_BODY, problems
-
-PageNumber = Annotated[
-    str | None,
-    QueryParameter(name="page", description="Beyond the last page there is nothing"),
-]
-PerPage = Annotated[
-    str | None,
-    QueryParameter(
-        name="per_page",
-        description=f"{limits.CARDS_PER_PAGE} by default, at most {limits.CARDS_PER_PAGE_MOST}",
-    ),
-]
 
 
 @get("/pricing/reviews", responses=problems(*BEHIND_A_KEY))
@@ -52,8 +40,7 @@ async def read_reviews(
     """Prices beyond the seller's review limits that no run exports, those first that move the most
     money. A review whose evidence has expired is left out.
     """
-    given = {"page": page_number, "per_page": page_size}
-    page = read_page({name: [said] for name, said in given.items() if said is not None})
+    page = page_of(page_number, page_size)
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
         return await reviews_of(reads, caller, page.page, page.per_page, clock.now())
 
@@ -107,6 +94,18 @@ async def dismiss_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReview
     return await _decided(writer, data, "dismissed")
 
 
+@post(
+    "/pricing/reviews/snooze",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*DECIDING, errors.NeedsReview, errors.RefusedByGrant),
+    dependencies=WRITING_SEEN,
+)
+async def snooze_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews:
+    """Decide later. A price waits again when its figures change, or after thirty days."""
+    return await _decided(writer, data, "snoozed")
+
+
 class _Review(msgspec.Struct, frozen=True):
     """A review at the revision that the caller saw."""
 
@@ -130,6 +129,6 @@ async def _decided(writer: Writer, data: ReviewsDecided, answer: Answer) -> Deci
 
 router = Router(
     path="",
-    route_handlers=[read_reviews, accept_reviews, dismiss_reviews],
+    route_handlers=[read_reviews, accept_reviews, dismiss_reviews, snooze_reviews],
     tags=["pricing"],
 )

@@ -60,7 +60,7 @@ async def must_take_targets(session: AsyncSession, state: SyncState, now: dateti
         raise errors.NotEligible(f"prices of this account are held: {', '.join(holds)}")
     must_be_free(state, now)
     if await review_waits(session, state):
-        raise errors.NotEligible("prices wait for your review; confirm or discard them first")
+        raise errors.NotEligible("prices need your review; confirm or discard them first")
     return account
 
 

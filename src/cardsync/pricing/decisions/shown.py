@@ -11,7 +11,9 @@ from cardsync.proposals.decide_proposals import Decided
 
 
 class PriceReviewShown(msgspec.Struct):
-    """`revision` is sent back with the seller's word; a price that changes has another one."""
+    """`revision` is sent back with the seller's word; a price that changes has another one. `worth`
+    is the move times the copies; null for staff who may not see revenue.
+    """
 
     marketplace_id: int
     card_id: int | None
@@ -28,6 +30,7 @@ class PriceReviewShown(msgspec.Struct):
     revision: str
     created_at: datetime
     expires_at: datetime
+    worth: str | None
 
 
 class PriceReviewsShown(msgspec.Struct):

@@ -24,14 +24,12 @@ LEAST_MOVE: Final = 2_500
 # How far a confirmed result may move, and for how long it is remembered.
 CONFIRMED_BP: Final = 1_000
 REMEMBERED: Final = timedelta(days=30)
-
 # The seller's confirmations: the result of step 7 that was confirmed, and when.
 CONFIRMED: Final[dict[str, pl.DataType]] = {
     "marketplace_id": pl.Int64(),
     "price": pl.Int64(),
     "confirmed_at": TIME,
 }
-
 # A card without a price has nothing to move from: new cards must not dilute the share.
 _MOVABLE: Final = pl.col("after_bounds").is_not_null() & pl.col("current_price").is_not_null()
 

@@ -16,7 +16,7 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
-from cardsync.pricing.engine import holdout, review, sources, steps
+from cardsync.pricing.engine import holdout, review, rounding, sources, steps
 from cardsync.pricing.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
 from cardsync.pricing.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
 from cardsync.pricing.engine.steps import BLOCKER_BIT
@@ -71,7 +71,6 @@ PRICE_INPUTS: Final = (
     "listings_low",
     "approved_price",
 )
-
 # Every step's columns, in the order of the steps; columns of steps that no rule of the
 # run uses are null.
 RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
@@ -140,7 +139,7 @@ PRICE_STEPS: Final = (
     Step("after_hard_floor", steps.hard_floor, lambda run: run.seller.hard_floor),
     Step("after_direct_minimum", steps.direct_minimum, lambda run: run.seller.direct_program),
     Step("after_fee_gap", steps.fee_gap, lambda run: run.fee_gapped),
-    Step("after_rounding", steps.rounding),
+    Step("after_rounding", rounding.rounding),
     Step("after_holdout", holdout.holdout, lambda run: run.held_out),
     Step("after_review", review.review, lambda run: run.reviewed),
     Step("target", steps.change),
@@ -214,7 +213,7 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
         _need_known(
             governed["rule_id"],
             {rule.id for rule in run.live},
-            "rules that may not govern",
+            "rules that may not price cards",
         )
     return governed.lazy().join(
         rule_parameters(run).lazy(),
@@ -237,7 +236,7 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
         _need_known(
             inputs["sale_id"],
             {sale.id for sale in run.active_sales},
-            "sales that are not active",
+            "promotions that are not active",
         )
         sale = pl.col("sale_id")
     governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)
@@ -270,7 +269,7 @@ def _input(schema: pl.Schema, name: str) -> pl.Expr:
     if given is None:
         return NOTHING[name]
     if given.is_float() or given.is_decimal():
-        raise TypeError(f"{name} is {given}: prices are whole ten-thousandths of a dollar")
+        raise TypeError(f"{name} is {given}: prices must be whole ten-thousandths of a dollar")
     column = pl.col(name) if given == dtype else pl.col(name).cast(dtype)
     return pl.when(column > 0).then(column).alias(name) if name in PRICE_INPUTS else column
 

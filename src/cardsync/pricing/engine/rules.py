@@ -23,7 +23,6 @@ CapMode = Literal["clamp", "hold"]
 FeeLevel = Literal["1-4", "pro"]
 RepricingScope = Literal["all_games", "games_with_rules"]
 PresetName = Literal["premium", "competitive", "move", "buy-box"]
-
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
 WHOLE_BP: Final = 10_000
 # The spec has no such limit: +10,000 % keeps every product inside Int64, and a seller who types
@@ -342,7 +341,6 @@ def _daily(bp: int, small_bp: int) -> Cap:
 
 
 _PRESET = Rule(id=0, name="", priority=DEFAULT_PRIORITY, state="published")
-
 PRESETS: Final[dict[PresetName, Rule]] = {
     "premium": replace(
         _PRESET,

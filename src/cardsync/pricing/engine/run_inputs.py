@@ -33,13 +33,7 @@ from cardsync.pricing.engine.rules import (
 
 TIME: Final = pl.Datetime("us", "UTC")
 # A price has the ending when its cents + 1 are a multiple of this number.
-ENDING_CENTS: Final[dict[Rounding, int]] = {
-    "cent": 1,
-    "x9": 10,
-    "x99": 100,
-    "x49_x99": 50,
-}
-
+ENDING_CENTS: Final[dict[Rounding, int]] = {"cent": 1, "x9": 10, "x99": 100, "x49_x99": 50}
 # Listings of others are fresh for this long where the rule names no age.
 LISTINGS_MAX_AGE_HOURS: Final = 24
 

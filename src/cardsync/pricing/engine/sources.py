@@ -18,7 +18,6 @@ SOURCE: Final = pl.Enum(PRICE_SOURCES)
 REFUSAL: Final = pl.Enum(
     ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old", "future_evidence"],
 )
-
 _PRICE_COLUMN: Final[dict[PriceSource, str]] = {
     "sales_anchor": "sales_median",
     # The source is the period's first price, so that repeated runs do not compound.

@@ -18,9 +18,6 @@ import polars as pl
 from cardsync.market.verdicts import BUY_OUT_WINDOW
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT
 from cardsync.pricing.engine.expressions import (
-    cents,
-    cents_down,
-    cents_up,
     first,
     moment,
     scaled,
@@ -39,16 +36,15 @@ BLOCKERS: Final[dict[str, str]] = {
     "automatic_pricing_paused": "Automatic pricing is paused.",
     "pinned": "The price is pinned.",
     "product_line_disabled": "Its product line is switched off for pricing.",
-    "no_rule": "No published rule selects it.",
-    "rule_broken": "The query of a rule that might select it cannot be read.",
-    "no_usable_reference": "None of the rule's price sources is present and recent enough.",
-    "out_of_stock": "None are in stock.",
+    "no_rule": "No published rule matches it.",
+    "rule_broken": "The search of a rule that might match it could not be read.",
+    "no_usable_reference": "None of the rule's price sources is available and recent enough.",
+    "out_of_stock": "It is out of stock.",
     "custom_without_reference": "It is a custom listing without a usable reference price.",
-    "awaiting_review": "The run waits for your review.",
-    "game_without_rules": "No rule but the default one selects cards of its game.",
+    "awaiting_review": "The run needs your review.",
+    "game_without_rules": "Only the default rule matches cards of its game.",
 }
 BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
-
 # Append only, as with every Enum of a receipt.
 BOUND: Final = pl.Enum(
     ["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price", "hard_floor"]
@@ -62,7 +58,6 @@ VERDICT: Final = pl.Enum(
 )  # fmt: skip
 LISTING_SOURCE: Final = pl.Enum(["listings", "low"])
 UNDERCUT: Final = pl.Enum(["taken", "no_listing", "not_above", "buy_out", "not_higher"])
-
 LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
 RECENT_MOVE: Final = timedelta(days=14)
 
@@ -260,13 +255,13 @@ def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
 # 7
 def hard_limits(run: Run) -> list[pl.Expr]:
     current = where(pl.col("_never_lower"), pl.col("current_price"))
-    hard = _hard_floor(run)
+    hard = hard_floor_of(run)
     low = pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64), *hard)
     high = pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64))
     return [low.alias("_low"), pl.max_horizontal(high, *hard).alias("_high")]
 
 
-def _hard_floor(run: Run) -> list[pl.Expr]:
+def hard_floor_of(run: Run) -> list[pl.Expr]:
     """Return the seller-wide floor, in whole cents: no ceiling, cap or sale goes below it."""
     hard = run.seller.hard_floor
     return [] if hard is None else [pl.lit(up_to_cent(hard), pl.Int64)]
@@ -341,7 +336,7 @@ def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
 def hard_floor(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Raise a price that a cap or a sale left below the seller-wide floor."""
     raised = pl.max_horizontal(
-        price, *(where(price.is_not_null(), low) for low in _hard_floor(run))
+        price, *(where(price.is_not_null(), low) for low in hard_floor_of(run))
     )
     return [raised.alias("after_hard_floor")]
 
@@ -349,13 +344,13 @@ def hard_floor(price: pl.Expr, run: Run) -> list[pl.Expr]:
 # 10
 def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
     return [
-        pl.max_horizontal(price, where(price.is_not_null(), _direct_low(run))).alias(
+        pl.max_horizontal(price, where(price.is_not_null(), direct_low_of(run))).alias(
             "after_direct_minimum"
         )
     ]
 
 
-def _direct_low(run: Run) -> pl.Expr:
+def direct_low_of(run: Run) -> pl.Expr:
     """Return the least price of a Direct-eligible card: the program is on and the card has a Direct
     low.
     """
@@ -372,77 +367,6 @@ def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
     asked = pl.col("_fee_gap") & pl.col("direct_low").is_not_null() & (pl.col("_high") >= end)
     inside = true(asked & (price >= begin) & (price < end))
     return [pl.when(inside).then(pl.lit(end, pl.Int64)).otherwise(price).alias("after_fee_gap")]
-
-
-# 12
-def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Round half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down),
-    then up to the ending.
-    """
-    lowest = cents_up(_bound_below(run))
-    highest = cents_down(pl.col("_high"))
-    rounded = cents(price)
-    ending_limit = highest
-    if run.capped:
-        top = cents_down(pl.col("_cap_high"))
-        bottom = cents_up(pl.col("_cap_low"))
-        stopped = pl.col("after_cap")
-        limit = pl.col("seller_limit")
-        # A cap that binds overrides floor and ceiling; a price that steps 9 to 11 moved past it
-        # stays past it.
-        up = true(limit < pl.col("after_bounds"))
-        down = true(limit > pl.col("after_bounds"))
-        lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
-        highest = (
-            pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
-        )
-        rounded = (
-            pl.when(true(price < pl.col("_cap_low")))
-            .then(rounded)
-            .otherwise(pl.max_horizontal(rounded, bottom))
-        )
-        rounded = (
-            pl.when(true(price > pl.col("_cap_high")))
-            .then(rounded)
-            .otherwise(pl.min_horizontal(rounded, top))
-        )
-        ending_limit = pl.min_horizontal(
-            highest,
-            where(top.is_not_null(), pl.max_horizontal(top, rounded)),
-        )
-    lowest = pl.max_horizontal(
-        lowest,
-        *(cents_up(low) for low in _raised_to(run)),
-        pl.lit(1, pl.Int64),
-    )
-    rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
-    ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
-    # An ending that would pass a limit is not applied: the price in cents stays.
-    chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
-    # A cap that holds leaves the price as it is, to the last fraction.
-    shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
-    untouched = pl.col("held") & shown if run.capped else pl.lit(False)
-    chosen = pl.when(true(untouched)).then(price).otherwise(chosen)
-    return [where(price.is_not_null(), chosen).alias("after_rounding")]
-
-
-def _bound_below(run: Run) -> pl.Expr:
-    """Return the floor, and the current price under never_lower where no sale lowers it."""
-    current = pl.col("_never_lower")
-    if run.on_sale:
-        current = current & pl.col("sale_id").is_null()
-    return pl.max_horizontal(
-        "_floor",
-        where(current, pl.col("current_price")),
-        pl.lit(0, pl.Int64),
-    )
-
-
-def _raised_to(run: Run) -> list[pl.Expr]:
-    """Return the prices that steps 9 and 10 never go below."""
-    sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
-    sale_floor += _hard_floor(run)
-    return sale_floor + ([_direct_low(run)] if run.seller.direct_program else [])
 
 
 # 13

@@ -8,13 +8,15 @@ and `drafts_only` only explain.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+import polars as pl
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.access.models import Account
 from cardsync.agentwork.price_tasks import note_push
 from cardsync.cards.exported import fingerprint_served
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
@@ -22,6 +24,7 @@ from cardsync.database.copy import copy_bytes
 from cardsync.database.session import Database
 from cardsync.database.transaction_settings import joined_by_hash
 from cardsync.pricing.decisions.on_sale import ended_sales
+from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.files.content import (
     REASONS,
     csv_of,
@@ -31,7 +34,8 @@ from cardsync.pricing.files.content import (
     served,
     weak_etag,
 )
-from cardsync.pricing.files.draft_rules import would_change
+from cardsync.pricing.inputs.cards_to_price import price_stock, read_stock
+from cardsync.pricing.inputs.rule_rows import rules_of, run_of
 from cardsync.seller_state.models import SyncState
 
 _APPLIED_NOW = """
@@ -132,3 +136,22 @@ async def _current_fingerprint(
     if known is not None and holds_at(known, until, now):
         return known
     return await fingerprint_served(session, which)
+
+
+async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """Whether a card that a draft would govern would be asked for another price than it has."""
+    drafts = [rule.id for rule in await rules_of(session, seller_id) if _is_draft(rule)]
+    if not drafts:
+        return False
+    account = await session.get_one(Account, seller_id)
+    live = await run_of(session, account, now)
+    as_published = [
+        replace(rule, state="published") if _is_draft(rule) else rule for rule in live.rules
+    ]
+    stock = await read_stock(session, account, replace(live, rules=as_published))
+    out = await price_stock(stock)
+    return not out.filter(pl.col("changed") & pl.col("rule_id").is_in(drafts)).is_empty()
+
+
+def _is_draft(rule: Rule) -> bool:
+    return rule.state == "draft" and rule.enabled

@@ -21,6 +21,7 @@ from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.packed_integers import integer_columns
 from cardsync.database.transaction_settings import grouped_by_all_processes
 from cardsync.market.of_cards import KEYS, NO_MARKET, Market, evidence_of, the_market
+from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.inputs.market_inputs import INPUTS
@@ -132,6 +133,14 @@ async def read_stock(
     seen = await evidence_of(session, market, rows.select(KEYS), account.seller_id, run.now)
     cards = _cards(rows.drop(KEYS).with_columns(**inputs), decided)
     return Stock(chosen, cards.hstack(seen.select(INPUTS)), seen)
+
+
+async def price_stock(stock: Stock) -> pl.DataFrame:
+    """Price the cards by the run's rules, beside the event loop."""
+    run = stock.run
+    return await asyncio.to_thread(
+        engine.price, stock.cards, run.rules, run.seller, run.now, run.sales
+    )
 
 
 async def _read_rows(

@@ -105,7 +105,7 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
         holder = holders.setdefault(rule.priority, place)
         if rule.priority != UNPLACED and holder != place:
             raise errors.InvalidRule(
-                f"rules[{place}].priority: {rule.priority} is that of rules[{holder}]"
+                f"rules[{place}].priority: {rule.priority} is already used by rules[{holder}]"
             )
 
 
@@ -115,7 +115,7 @@ def read_sales(given: Any) -> list[Sale]:
     """
 
     def read(body: Mapping[str, Any], place: int) -> Sale:
-        values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SaleFields)
+        values = {"name": f"promotion {place + 1}"} | wire.read_body(body, wire.SaleFields)
         return wire.sale_from(
             values | {"id": _id(body, place)},
             None,
@@ -144,7 +144,7 @@ def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) ->
         except errors.InvalidRule as e:
             raise errors.InvalidRule(f"{name}[{place}].{e}") from e
     if len({getattr(thing, "id") for thing in found}) != len(found):  # noqa: B009
-        raise errors.InvalidRule(f"{name}: two have the same id")
+        raise errors.InvalidRule(f"{name}: two have the same ID")
     return found
 
 
@@ -175,7 +175,7 @@ def read_rule_set(text: str) -> RuleSet:
         # Amounts never become floats.
         body = json.loads(text, parse_float=str)
     except json.JSONDecodeError as e:
-        raise errors.InvalidRule(f"line {e.lineno}: this is no JSON: {e.msg}") from e
+        raise errors.InvalidRule(f"line {e.lineno}: this is not valid JSON: {e.msg}") from e
     if isinstance(body, list):
         body = {"rules": body}
     if not isinstance(body, dict) or "rules" not in body:

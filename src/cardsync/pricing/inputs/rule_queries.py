@@ -63,7 +63,7 @@ async def selections(
         if not query:
             found.append(Selection(Where("true", {}, []), []))
         elif isinstance(tree, QueryError) or tree is None or known is None:
-            found.append(Selection(None, [f"The query can't be read: {tree}"]))
+            found.append(Selection(None, [f"The query could not be read: {tree}"]))
         else:
             found.append(_selection(tree, known))
     return found
@@ -73,7 +73,7 @@ def _selection(tree: Tree, known: Any) -> Selection:
     try:
         where = compile_query(tree, known, of_rule=True, saved=True)
     except QueryError as e:
-        return Selection(None, [f"The query can't be read: {e}"])
+        return Selection(None, [f"The query could not be read: {e}"])
     return Selection(where, where.warnings)
 
 

@@ -23,6 +23,7 @@ from cardsync.access.models import Account
 from cardsync.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.market.of_cards import KEYS, NO_MARKET
 from cardsync.market.of_past import past_market
+from cardsync.money import dollars, dollars_or_none
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Choices, choices, games_with_rules
@@ -31,9 +32,9 @@ from cardsync.pricing.inputs.price_history import unsold
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import snapshots
 from cardsync.pricing.preview.preview import asked
+from cardsync.pricing.preview.shown import Backtest, BacktestDay, BacktestSummary, SoldLine
 from cardsync.pricing.preview.simulated_shop import Shop
 from cardsync.pricing.preview.snapshots import Snapshot
-from cardsync.pricing.receipts.sentences import money
 from cardsync.pricing.standing import pins_of
 
 
@@ -42,7 +43,7 @@ class Findings:
     """The findings up to now hold amounts in ten-thousandths of a dollar."""
 
     zone: str
-    days: dict[date, dict[str, Any]] = field(default_factory=dict)
+    days: dict[date, BacktestDay] = field(default_factory=dict)
     sold: list[pl.DataFrame] = field(default_factory=list)
     snapshots: int = 0
     changed: int = 0
@@ -65,13 +66,10 @@ class Findings:
         self.after = int(after)
         self.blocked = counted.blocked
         day = at.astimezone(ZoneInfo(self.zone)).date()
-        earlier = self.days.get(day, {"changed": 0})["changed"]
-        self.days[day] = {
-            "date": day.isoformat(),
-            "cards": counted.cards,
-            "listed_value": money(self.after),
-            "changed": earlier + counted.changed,
-        }
+        earlier = self.days[day].changed if day in self.days else 0
+        self.days[day] = BacktestDay(
+            day.isoformat(), counted.cards, dollars(self.after), earlier + counted.changed
+        )
 
 
 async def backtest(
@@ -80,10 +78,8 @@ async def backtest(
     body: Mapping[str, Any],
     now: datetime,
     most: timedelta,
-) -> dict[str, Any]:
-    """Return the answer in its form on the wire. Raises InvalidRule, InvalidQuery,
-    InvalidPayload.
-    """
+) -> Backtest:
+    """Raises InvalidRule, InvalidQuery, InvalidPayload."""
     caller.must_be_owner()
     seller_id = caller.seller_id
     ends = clock.monotonic() + most.total_seconds()
@@ -97,8 +93,7 @@ async def backtest(
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
     if len(kept) > BACKTEST_SNAPSHOTS:
         raise errors.InvalidPayload(
-            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots are between them:"
-            " ask for fewer days"
+            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots are between them: choose fewer days"
         )
     sold = await snapshots.sold_lines(session, seller_id, since, until)
     findings = Findings(account.time_zone)
@@ -125,7 +120,7 @@ def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
     since = _moment(body, "from", zone)
     until = _moment(body, "to", zone)
     if since > until:
-        raise errors.InvalidPayload("from: is after to")
+        raise errors.InvalidPayload("from: is later than to")
     return since, until
 
 
@@ -172,7 +167,7 @@ async def _price_days(
     for place, snapshot in enumerate(kept):
         if is_late():
             raise errors.InvalidPayload(
-                f"from, to: {place} of {len(kept)} snapshots took too long: ask for fewer days"
+                f"from, to: {place} of {len(kept)} snapshots took too long: choose fewer days"
             )
         chosen, anew = await _choices_at(session, seller_id, asked, chosen, snapshot.at)
         if anew:
@@ -265,7 +260,7 @@ def _numbers(account: Account, lines: Sequence[str] | None) -> list[int] | None:
     return [known.index(line) + 1 for line in lines if line in known]
 
 
-def _answer(findings: Findings, sold: pl.DataFrame) -> dict[str, Any]:
+def _answer(findings: Findings, sold: pl.DataFrame) -> Backtest:
     compared = sold.filter(pl.col("sold_price").is_not_null() & pl.col("asked_price").is_not_null())
     quantity = pl.col("quantity").cast(pl.Int128)
     real, would = compared.select(
@@ -273,28 +268,28 @@ def _answer(findings: Findings, sold: pl.DataFrame) -> dict[str, Any]:
     ).row(0)
     known = compared.height > 0 or not sold.height
     newest = sold.sort("sold_at", descending=True, maintain_order=True).head(BACKTEST_SOLD)
-    return {
-        "days": list(findings.days.values()),
-        "sold": [
-            {
-                "marketplace_id": row["marketplace_id"],
-                "sold_at": clock.rfc3339(row["sold_at"]),
-                "sold_price": money(row["sold_price"]),
-                "asked_price": money(row["asked_price"]),
-            }
+    return Backtest(
+        list(findings.days.values()),
+        [
+            SoldLine(
+                row["marketplace_id"],
+                clock.rfc3339(row["sold_at"]),
+                dollars_or_none(row["sold_price"]),
+                dollars_or_none(row["asked_price"]),
+            )
             for row in newest.iter_rows(named=True)
         ],
-        "summary": {
-            "snapshots": findings.snapshots,
-            "changed": findings.changed,
-            "blocked": findings.blocked,
-            "listed_value_before": money(findings.before),
-            "listed_value_after": money(findings.after),
-            "sold": sold.height,
-            "compared": compared.height,
-            "without_sold_price": sold["sold_price"].null_count(),
-            "without_asked_price": sold["asked_price"].null_count(),
-            "sold_value": money(int(real)) if known else None,
-            "asked_value": money(int(would)) if known else None,
-        },
-    }
+        BacktestSummary(
+            snapshots=findings.snapshots,
+            changed=findings.changed,
+            blocked=findings.blocked,
+            listed_value_before=dollars(findings.before),
+            listed_value_after=dollars(findings.after),
+            sold=sold.height,
+            compared=compared.height,
+            without_sold_price=sold["sold_price"].null_count(),
+            without_asked_price=sold["asked_price"].null_count(),
+            sold_value=dollars(int(real)) if known else None,
+            asked_value=dollars(int(would)) if known else None,
+        ),
+    )

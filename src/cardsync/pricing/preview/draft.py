@@ -7,13 +7,13 @@ Nothing is written, and no lease is held, because somebody is typing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+import msgspec
 import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -22,13 +22,13 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.inputs import rule_json
-from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of, read_stock
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of, price_stock, read_stock
 from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview import preview
+from cardsync.pricing.preview.shown import MoveBin, Preview
 from cardsync.read_json import read
 
 LARGEST: Final = 10
@@ -44,18 +44,19 @@ UNSAVED: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`edited` says that the draft is not the saved rule. `shadowed_by` names the earlier rules
-    that govern every card that the draft selects, in the order of priority; `figures` is the
-    preview of the cards, in its form on the wire. If `one_in` is above one, a sample was priced,
-    and all counts and values are that many times those of it.
+    """`edited` says that the draft is not the saved rule, and `is_live` that this is a live one.
+    `shadowed_by` names the earlier rules that govern every card that the draft selects, in the
+    order of priority; `figures` is the preview of the cards. If `one_in` is above one, a sample
+    was priced, and all counts and values are that many times those of it.
     """
 
     selects: int
     governs: int
     shadowed_by: list[int]
-    figures: dict[str, Any]
+    figures: Preview
     one_in: int = 1
     edited: bool = True
+    is_live: bool = False
 
     @property
     def never_matches(self) -> bool:
@@ -97,14 +98,7 @@ async def preview_draft(
         where,
         **bound,
     )
-    out = await asyncio.to_thread(
-        engine.price,
-        stock.cards,
-        stock.run.rules,
-        stock.run.seller,
-        stock.run.now,
-        stock.run.sales,
-    )
+    out = await price_stock(stock)
     only = len(found) == 1
     selects = out.height if only else await _selected(session, seller_id, now, found[0], part)
     governs = out.filter(pl.col("rule_id") == draft.id).height
@@ -118,6 +112,7 @@ async def preview_draft(
         _times(figures, one_in),
         one_in,
         former is None or not former.live or draft != replace(former, name=draft.name),
+        former is not None and former.live,
     )
 
 
@@ -127,19 +122,20 @@ async def _one_in(session: AsyncSession, seller_id: int, body: Mapping[str, Any]
     return ONE_IN if await session.scalar(text(_MANY), {"seller": seller_id}) else 1
 
 
-def _times(figures: dict[str, Any], one_in: int) -> dict[str, Any]:
+def _times(figures: Preview, one_in: int) -> Preview:
     """Return the figures of all cards, estimated from a sample. Pure."""
     if one_in == 1:
         return figures
     counts = ("cards", "up", "down", "unchanged", "held", "reviewed", "differs")
     values = ("listed_value_before", "listed_value_after", "up_value", "down_value")
-    return (
-        figures
-        | {name: figures[name] * one_in for name in counts}
-        | {name: str(Decimal(figures[name]) * one_in) for name in values}
-        | {"blocked": {code: count * one_in for code, count in figures["blocked"].items()}}
-        | {"histogram": [bin | {"count": bin["count"] * one_in} for bin in figures["histogram"]]}
-    )
+    fields = msgspec.structs.asdict(figures)
+    fields |= {name: fields[name] * one_in for name in counts}
+    fields |= {name: str(Decimal(fields[name]) * one_in) for name in values}
+    fields["blocked"] = {code: count * one_in for code, count in figures.blocked.items()}
+    fields["histogram"] = [
+        MoveBin(bin.from_bp, bin.to_bp, bin.count * one_in) for bin in figures.histogram
+    ]
+    return Preview(**fields)
 
 
 def beside(rules: Sequence[Rule], draft: Rule) -> list[Rule]:

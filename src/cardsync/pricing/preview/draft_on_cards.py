@@ -16,6 +16,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.models import Card
+from cardsync.money import dollars_or_none
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.engine.steps import BLOCKERS
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
@@ -23,9 +24,9 @@ from cardsync.pricing.inputs.rule_queries import need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.preview.draft import beside, read_draft
 from cardsync.pricing.preview.shown import DraftOnCard, DraftOnCards, PricedBy
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain
+from cardsync.pricing.receipts.shown import ExplainedBlocker, explained_card, governing_rule
 from cardsync.pricing.receipts.some_cards import priced_cards
-from cardsync.pricing.runs.shown import ExplainedBlocker, ExplainedCard, GoverningRule
 from cardsync.read_json import Id, read
 
 CARDS: Final = 50
@@ -61,15 +62,8 @@ async def draft_on_cards(
         [
             DraftOnCard(
                 card.marketplace_id,
-                ExplainedCard(
-                    card.id,
-                    card.product_name,
-                    card.set_name,
-                    card.number,
-                    card.condition,
-                    card.printing,
-                ),
-                money(by_live[card.id]["current_price"]),
+                explained_card(card),
+                dollars_or_none(by_live[card.id]["current_price"]),
                 _priced_by(by_live[card.id], live),
                 _priced_by(by_draft[card.id], drafted),
             )
@@ -108,10 +102,9 @@ async def _ids(
 
 
 def _priced_by(row: Mapping[str, Any], run: Run) -> PricedBy:
-    rule = next((rule for rule in run.rules if rule.id == row["rule_id"]), None)
     return PricedBy(
-        money(row["target"]),
-        GoverningRule(rule.id, rule.name, rule.priority) if rule else None,
+        dollars_or_none(row["target"]),
+        governing_rule(run.rules, row["rule_id"]),
         [ExplainedBlocker(code, BLOCKERS[code]) for code in blocker_codes(row["blockers"])],
         explain(row, run),
     )

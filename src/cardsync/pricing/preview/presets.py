@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -20,21 +20,13 @@ from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.preview import preview
 from cardsync.pricing.preview.draft import UNSAVED
+from cardsync.pricing.preview.shown import PresetShown
 
 # The number of largest moves that are shown as examples.
 EXAMPLES: Final = 10
 
 
-class PresetPreview(NamedTuple):
-    """`in_force` says that the live rules hold this preset's rule."""
-
-    preset: str
-    name: str
-    in_force: bool
-    preview: dict[str, Any]
-
-
-async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetPreview]:
+async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[PresetShown]:
     """Preview every preset; the session is that of `preview.reading`. Raises OwnerRequired."""
     caller.must_be_owner()
     rows = await all_rows(session, PricingRule, caller.seller_id)
@@ -51,6 +43,6 @@ async def compare(session: AsyncSession, caller: Caller, now: datetime) -> list[
         rules = [*own, replace(rule, id=UNSAVED)]
         stock, out = await preview.priced_by(session, account, replace(run, rules=rules))
         shown = await preview.figures(session, caller, stock, out)
-        shown["largest"] = shown["largest"][:EXAMPLES]
-        found.append(PresetPreview(preset, rule.name, preset in live, shown))
+        shown.largest = shown.largest[:EXAMPLES]
+        found.append(PresetShown(preset, rule.name, preset in live, shown))
     return found

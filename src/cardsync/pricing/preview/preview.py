@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -26,15 +27,23 @@ from cardsync.access.models import Account
 from cardsync.cards.write import decimal
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.money import dollars, dollars_or_none
 from cardsync.pricing.engine import engine, missing_evidence
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.pricing.inputs.cards_to_price import (
+    ON_SALE,
+    Stock,
+    condition_of,
+    price_stock,
+    read_stock,
+)
 from cardsync.pricing.inputs.market_inputs import observed_for
 from cardsync.pricing.inputs.rule_file import read_rules, read_sales
 from cardsync.pricing.inputs.rule_queries import need_readable, selections
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.pricing.preview.shown import DifferingCard, LargestMove, MoveBin, Preview
+from cardsync.pricing.receipts.sentences import blocker_codes, explain
 from cardsync.read_json import read
 from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
@@ -106,14 +115,7 @@ async def priced_by(
 ) -> tuple[Stock, pl.DataFrame]:
     """Return the cards that a condition selects, priced by a run's rules, as the run would."""
     stock = await read_stock(session, account, run, where, **bound)
-    out = await asyncio.to_thread(
-        engine.price,
-        stock.cards,
-        stock.run.rules,
-        stock.run.seller,
-        stock.run.now,
-        stock.run.sales,
-    )
+    out = await price_stock(stock)
     return stock, out
 
 
@@ -164,23 +166,42 @@ async def figures(
     stock: Stock,
     out: pl.DataFrame,
     most: int = LARGEST,
-) -> dict[str, Any]:
-    """Return the preview in its form on the wire, with so many of the largest moves."""
+) -> Preview:
+    """Return the preview with so many of the largest moves."""
     counts, moves, differing = await asyncio.to_thread(
-        lambda: (_counts(out), _largest(stock, out, most), _differing(stock, out))
+        lambda: (_counts(out), _largest(out, most), _differing(stock, out))
     )
-    first = _differing_shown(differing.head(DIFFERING))
+    first = differing.head(DIFFERING).to_dicts()
     ids = [card["marketplace_id"] for card in (*moves, *first)]
-    names = await names_of(session, caller.seller_id, ids)
-    return counts | {
-        "largest": [move | {"product_name": names.get(move["marketplace_id"])} for move in moves],
-        "differs": differing.height,
-        "differing": [card | {"product_name": names.get(card["marketplace_id"])} for card in first],
-        "warnings": missing_evidence.warnings_of(
-            stock.run.live,
-            await observed_for(session, stock.run.live),
-        ),
-    }
+    known = await cards_of(session, caller.seller_id, ids)
+    observed = await observed_for(session, stock.run.live)
+    return Preview(
+        **counts,
+        differs=differing.height,
+        differing=[
+            DifferingCard(
+                row["marketplace_id"],
+                known[row["marketplace_id"]].product_name,
+                dollars_or_none(row["current_price"]),
+                dollars_or_none(row["asked"]),
+                dollars_or_none(row["target"]),
+            )
+            for row in first
+        ],
+        largest=[
+            LargestMove(
+                row["marketplace_id"],
+                known[row["marketplace_id"]].card_id,
+                known[row["marketplace_id"]].product_name,
+                dollars_or_none(row["current_price"]),
+                dollars(row["target"]),
+                row["rule_id"],
+                reason_of(row, stock.run),
+            )
+            for row in moves
+        ],
+        warnings=missing_evidence.warnings_of(stock.run.live, observed),
+    )
 
 
 def _counts(out: pl.DataFrame) -> dict[str, Any]:
@@ -201,30 +222,21 @@ def _counts(out: pl.DataFrame) -> dict[str, Any]:
         "held": counted.held,
         "reviewed": counted.reviewed,
         "blocked": counted.blocked,
-        "listed_value_before": money(before),
-        "listed_value_after": money(before + counted.up_value - counted.down_value),
-        "up_value": money(counted.up_value),
-        "down_value": money(counted.down_value),
+        "listed_value_before": dollars_or_none(before),
+        "listed_value_after": dollars_or_none(before + counted.up_value - counted.down_value),
+        "up_value": dollars_or_none(counted.up_value),
+        "down_value": dollars_or_none(counted.down_value),
         "histogram": _histogram(out),
     }
 
 
-def _largest(stock: Stock, out: pl.DataFrame, most: int) -> list[dict[str, Any]]:
+def _largest(out: pl.DataFrame, most: int) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
         .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
         .sort(["move", "marketplace_id"], descending=[True, False])
     )
-    return [
-        {
-            "marketplace_id": row["marketplace_id"],
-            "current_price": money(row["current_price"]),
-            "target_price": money(row["target"]),
-            "rule_id": row["rule_id"],
-            "reason": reason_of(row, stock.run),
-        }
-        for row in moves.head(most).to_dicts()
-    ]
+    return moves.head(most).to_dicts()
 
 
 def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
@@ -239,32 +251,28 @@ def _differing(stock: Stock, out: pl.DataFrame) -> pl.DataFrame:
     return rows.sort([move, "marketplace_id"], descending=[True, False])
 
 
-def _differing_shown(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {
-            "marketplace_id": row["marketplace_id"],
-            "current_price": money(row["current_price"]),
-            "asked_price": money(row["asked"]),
-            "target_price": money(row["target"]),
-        }
-        for row in rows.iter_rows(named=True)
-    ]
+class KnownCard(NamedTuple):
+    """`card_id` and `product_name` are None for a card that is not there any more."""
+
+    card_id: int | None = None
+    product_name: str | None = None
 
 
-async def names_of(
+async def cards_of(
     session: AsyncSession,
     seller_id: int,
     marketplace_ids: Sequence[int],
-) -> dict[int, str]:
-    """Return the names of cards by what the marketplace calls the cards."""
+) -> Mapping[int, KnownCard]:
+    """Return ids and names of cards by what the marketplace calls the cards."""
     found = await session.execute(
         text(
-            "SELECT marketplace_id, product_name FROM card"
+            "SELECT marketplace_id, id, product_name FROM card"
             " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
         ),
         {"seller": seller_id, "ids": list(marketplace_ids)},
     )
-    return {row.marketplace_id: row.product_name for row in found}
+    known = {row.marketplace_id: KnownCard(row.id, row.product_name) for row in found}
+    return defaultdict(KnownCard, known)
 
 
 _CLOSING: Final = ("rounding", "holdout", "review", "change")
@@ -277,17 +285,13 @@ def reason_of(row: Mapping[str, Any], run: Run) -> str:
     return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."
 
 
-def _histogram(out: pl.DataFrame) -> list[dict[str, Any]]:
+def _histogram(out: pl.DataFrame) -> list[MoveBin]:
     moved = out.filter(pl.col("changed") & pl.col("current_price").is_not_null())
     share = (pl.col("target") - pl.col("current_price")) * 10_000 // pl.col("current_price")
     bins = moved.select(share.alias("bp"))["bp"]
     edges = [*pairwise(_EDGES), (_EDGES[-1], None)]
     return [
-        {
-            "from_bp": low,
-            "to_bp": high,
-            "count": int(((bins >= low) & (True if high is None else bins < high)).sum()),
-        }
+        MoveBin(low, high, int(((bins >= low) & (True if high is None else bins < high)).sum()))
         for low, high in edges
     ]
 

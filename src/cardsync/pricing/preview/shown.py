@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
-from cardsync.pricing.runs.shown import ExplainedBlocker, ExplainedCard, GoverningRule
+from cardsync.pricing.receipts.shown import ExplainedBlocker, ExplainedCard, GoverningRule
 
 
 class LargestMove(msgspec.Struct):
     marketplace_id: int
+    card_id: int | None
     product_name: str | None
     current_price: str | None
     target_price: str

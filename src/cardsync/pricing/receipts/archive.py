@@ -21,11 +21,12 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.cards.models import Card
 from cardsync.clock import rfc3339
-from cardsync.money import to_units
+from cardsync.money import dollars_or_none, to_units
 from cardsync.pricing.engine.engine import INPUT_COLUMNS
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts import parquet_file
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown
+from cardsync.pricing.receipts.shown import ExplainedBlocker, ReceiptThen
 from cardsync.storage import ObjectMissing, Store
 
 # The run is that of the last upload that covered the card's whole product line, or the run that
@@ -38,8 +39,6 @@ _LATEST = """
              WHERE l.seller_id = :seller AND l.product_line = :line))
      ORDER BY r.id DESC LIMIT 1
 """
-
-
 # The runs before a moment that may have priced the card, the newest first; an upload of one product
 # line prices no card of another.
 _BEFORE = """
@@ -86,10 +85,8 @@ async def last_synced(session: AsyncSession, card: Card) -> Synced | None:
     return None if latest is None else Synced(*latest)
 
 
-async def breakdown(store: Store, latest: Synced | None, card: Card) -> dict[str, Any]:
-    """Return `historical_breakdown`, the last sync's receipt of this card; where it is null,
-    `historical_breakdown_absent` gives the reason.
-    """
+async def breakdown(store: Store, latest: Synced | None, card: Card) -> ReceiptThen:
+    """Return the last sync's receipt of this card, or why there is none."""
     if latest is None:
         return _absent("never_synced")
     if latest.key is None:
@@ -103,8 +100,7 @@ async def breakdown(store: Store, latest: Synced | None, card: Card) -> dict[str
     )
     if row is None:
         return _absent("not_priced")
-    latest_breakdown = _breakdown(row, run, latest.id, card)
-    return {"historical_breakdown": latest_breakdown, "historical_breakdown_absent": None}
+    return ReceiptThen(_breakdown(row, run, latest.id, card), None)
 
 
 async def breakdown_at(
@@ -113,8 +109,8 @@ async def breakdown_at(
     store: Store,
     marketplace_id: int,
     at: datetime,
-) -> dict[str, Any]:
-    """Return the receipt that was in force at a moment, in the shape of `breakdown`.
+) -> ReceiptThen:
+    """Return the receipt that was in force at a moment, or why there is none.
 
     Raises NotFound for a card that is not the seller's.
     """
@@ -141,28 +137,24 @@ async def breakdown_at(
             continue
         row = await asyncio.to_thread(parquet_file.receipt, data, marketplace_id)
         if row is not None:
-            latest_breakdown = _breakdown(row, parquet_file.run_of(data), run.id, card)
-            return {"historical_breakdown": latest_breakdown, "historical_breakdown_absent": None}
+            return ReceiptThen(_breakdown(row, parquet_file.run_of(data), run.id, card), None)
     return _absent(absent)
 
 
 _ABSENT: Final = {
-    "no_run_then": "No sync before that moment has receipts.",
-    "not_priced_then": "The syncs before that moment did not price the card.",
+    "no_run_then": "No sync before that time has receipts.",
+    "not_priced_then": "The syncs before that time did not price the card.",
     "never_synced": "No sync has priced the card yet.",
     "not_kept": (
-        "The last sync wrote no receipts: attribution logging was off, or its pricing did not end."
+        "The last sync wrote no receipts: receipt logging was off, or pricing did not finish."
     ),
-    "no_longer_kept": "The receipts of the last sync were deleted because of their age.",
+    "no_longer_kept": "The receipts of the last sync were deleted because they were too old.",
     "not_priced": "The last sync did not price the card.",
 }
 
 
-def _absent(code: str) -> dict[str, Any]:
-    return {
-        "historical_breakdown": None,
-        "historical_breakdown_absent": {"code": code, "message": _ABSENT[code]},
-    }
+def _absent(code: str) -> ReceiptThen:
+    return ReceiptThen(None, ExplainedBlocker(code, _ABSENT[code]))
 
 
 def _breakdown(
@@ -176,8 +168,8 @@ def _breakdown(
         "run_id": run_id,
         "computed_at": rfc3339(run.now),
         "reflects_current_price": row["target"] == target,
-        "current_price": money(row["current_price"]),
-        "final_price": money(row["target"]),
+        "current_price": dollars_or_none(row["current_price"]),
+        "final_price": dollars_or_none(row["target"]),
         "rule_id": row["rule_id"],
         "blockers": blocker_codes(row["blockers"]),
         "steps": explain(row, run),

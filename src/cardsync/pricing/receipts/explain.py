@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
 from sqlalchemy import select, text
@@ -18,7 +18,7 @@ from cardsync.access.models import Account
 from cardsync.cards.models import Card
 from cardsync.clock import rfc3339
 from cardsync.concurrency import at_once
-from cardsync.money import dollars, to_units
+from cardsync.money import dollars_or_none, usd
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
@@ -27,7 +27,14 @@ from cardsync.pricing.files.price_updates import run_waits
 from cardsync.pricing.inputs.cards_to_price import Choices, condition_of, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.receipts.archive import breakdown, last_synced
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_shown
+from cardsync.pricing.receipts.shown import (
+    ExplainedBlocker,
+    Explanation,
+    MatchingRule,
+    explained_card,
+    governing_rule,
+)
 from cardsync.seller_state.models import SyncState
 from cardsync.storage import Store
 
@@ -38,11 +45,8 @@ async def explain_card(
     store: Store,
     marketplace_id: int,
     now: datetime,
-) -> dict[str, Any]:
-    """Return the explanation in its form on the wire.
-
-    Raises NotFound for a card that is not the seller's.
-    """
+) -> Explanation:
+    """Raises NotFound for a card that is not the seller's."""
     card = await session.scalar(
         select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
     )
@@ -55,37 +59,27 @@ async def explain_card(
         _priced(session, account, card, now),
         breakdown(store, latest, card),
     )
-    governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
-    return {
-        "marketplace_id": marketplace_id,
-        "card": {
-            name: getattr(card, name)
-            for name in ("id", "product_name", "set_name", "number", "condition", "printing")
-        },
-        "currency": "USD",
-        "current_price": money(row["current_price"]),
-        "target_price": None if card.target_price is None else dollars(to_units(card.target_price)),
-        "computed_at": rfc3339(now),
-        "blockers": [
-            {"code": code, "message": BLOCKERS[code]}
+    inputs = {
+        name: input_shown(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
+    }
+    return Explanation(
+        marketplace_id,
+        explained_card(card),
+        "USD",
+        dollars_or_none(row["current_price"]),
+        usd(card.target_price),
+        rfc3339(now),
+        [
+            ExplainedBlocker(code, BLOCKERS[code])
             for code in _blockers(row["blockers"], waits=waits)
         ],
-        "matching_rules": considered_rules(rules, sales, row),
-        "governing_rule": governing
-        and {
-            "id": governing.id,
-            "name": governing.name,
-            "priority": governing.priority,
-        },
-        "steps": explain(row, run),
-        "inputs": {
-            name: input_shown(name, row[name])
-            for name in engine.INPUT_COLUMNS
-            if name not in _TEXTS
-        }
-        | {name: getattr(card, name) for name in _TEXTS},
-        **synced,
-    }
+        considered_rules(rules, sales, row),
+        governing_rule(rules, row["rule_id"]),
+        explain(row, run),
+        inputs | {name: getattr(card, name) for name in _TEXTS},
+        synced.historical_breakdown,
+        synced.historical_breakdown_absent,
+    )
 
 
 _TEXTS: Final = ("condition", "printing", "language")
@@ -181,51 +175,35 @@ def considered_rules(
     rules: Sequence[Rule],
     sales: Sequence[Sale],
     row: dict[str, Any],
-) -> list[dict[str, Any]]:
+) -> list[MatchingRule]:
     considered = [_considered_rule(rule, rules, row) for rule in rules] + [
         _considered_sale(sale, row) for sale in sales
     ]
-    return sorted(considered, key=lambda entry: (entry["priority"], entry["kind"]))
+    return sorted(considered, key=lambda entry: (entry.priority, entry.kind))
 
 
-def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[str, Any]:
+def _considered_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> MatchingRule:
+    outcome: Literal["governs", "blocks", "lost"] = "lost"
     if row["pin"] is not None:
-        outcome = "lost"
         reason = "The card's price is pinned."
     elif rule.id == row["rule_id"]:
         outcome = "governs"
-        reason = "It is the first that selects the card."
+        reason = "It is the first that matches the card."
         if rule.broken:
             outcome = "blocks"
-            reason = "Its query can't be read any more."
+            reason = "Its query can no longer be read."
     else:
-        outcome = "lost"
-        reason = f"Rule “{rules[0].name}” comes before it."
-    return {
-        "id": rule.id,
-        "name": rule.name,
-        "kind": "base",
-        "priority": rule.priority,
-        "outcome": outcome,
-        "reason": reason,
-    }
+        reason = f"Rule “{rules[0].name}” is applied before it."
+    return MatchingRule(rule.id, rule.name, "base", rule.priority, outcome, reason)
 
 
-def _considered_sale(sale: Sale, row: dict[str, Any]) -> dict[str, Any]:
-    if sale.id == row["sale_id"]:
-        outcome = "applies"
-        reason = "It is the first active sale that selects the card."
+def _considered_sale(sale: Sale, row: dict[str, Any]) -> MatchingRule:
+    applies = sale.id == row["sale_id"]
+    if applies:
+        reason = "It is the first active promotion that matches the card."
     elif row["target"] is None or row["pin"] is not None:
-        outcome = "lost"
         reason = "No rule prices the card."
     else:
-        outcome = "lost"
-        reason = "An earlier sale applies."
-    return {
-        "id": sale.id,
-        "name": sale.name,
-        "kind": "sale",
-        "priority": sale.priority,
-        "outcome": outcome,
-        "reason": reason,
-    }
+        reason = "An earlier promotion applies."
+    outcome: Literal["applies", "lost"] = "applies" if applies else "lost"
+    return MatchingRule(sale.id, sale.name, "sale", sale.priority, outcome, reason)

@@ -27,20 +27,20 @@ def lines(explanation: Mapping[str, Any], width: int) -> Iterator[str]:
     ):
         price_now = explanation["steps"][-1]["output"]
         yield from _wrapped(
-            f"The target is of an earlier run: priced now, the card comes to {price_now}.",
+            f"The target is from an earlier run. Priced now, the card would be {price_now}.",
             width,
         )
     yield ""
     if explanation["steps"]:
         yield from _table(explanation["steps"], width)
     else:
-        yield "The price is pinned: no step runs."
+        yield "The price is pinned: no steps run."
     for blocker in explanation["blockers"]:
         yield from _wrapped(f"blocked: {blocker['code']} — {blocker['message']}", width)
     lost = [rule for rule in explanation["matching_rules"] if rule["outcome"] == "lost"]
     if lost:
         yield ""
-        yield "It is selected as well by"
+        yield "It is also matched by"
         for rule in lost:
             kind = "sale" if rule["kind"] == "sale" else "rule"
             yield from _wrapped(
@@ -66,7 +66,7 @@ def _heading(explanation: Mapping[str, Any]) -> str:
 def _outcome(explanation: Mapping[str, Any]) -> str:
     current = explanation["current_price"] or "none"
     target = explanation["target_price"]
-    asks = f"target {target}" if target is not None else "no target: the price is kept"
+    asks = f"target {target}" if target is not None else "no target: the price stays the same"
     return f"price {current}, {asks} (as of {explanation['computed_at']})"
 
 
@@ -97,14 +97,14 @@ def _receipt(
     if kept is None:
         yield from _wrapped(f"No receipt: {absent['message']}" if absent else "", width)
         return
-    asked = f"asked {kept['final_price']}" if kept["final_price"] is not None else "asked nothing"
+    asked = f"set {kept['final_price']}" if kept["final_price"] is not None else "set no price"
     still = (
-        "which is the target still"
+        "which is still the target"
         if kept["reflects_current_price"]
-        else "which is not the target any more"
+        else "which is no longer the target"
     )
     yield from _wrapped(
-        f"Receipt of pricing run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.",
+        f"Receipt for pricing run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.",
         width,
     )
 

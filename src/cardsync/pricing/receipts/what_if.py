@@ -17,9 +17,10 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.models import Card
+from cardsync.money import dollars_or_none
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import run_of
-from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.pricing.receipts.sentences import blocker_codes, explain
 from cardsync.pricing.receipts.some_cards import priced_cards
 
 
@@ -70,8 +71,8 @@ async def what_if(
     return WhatIf(
         rule.id,
         rule.name,
-        money(asked["target"]),
-        money(row["target"]),
+        dollars_or_none(asked["target"]),
+        dollars_or_none(row["target"]),
         blocker_codes(row["blockers"]),
         explain(row, run),
     )

@@ -16,7 +16,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.access.activity import Activity
+from cardsync.access.activity import note_by
 from cardsync.access.caller import Caller
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
@@ -189,15 +189,7 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
         await end(session, state, rollback, "applied", now)
     scope = scope_words(rollback.scope)
     summary = f"rollback {rollback.id} of {scope} {rollback.state}: {rollback.cards} cards"
-    session.add(
-        Activity(
-            seller_id=lease.seller_id,
-            actor="pricing",
-            action="pricing.rollback",
-            summary=summary,
-            created_at=now,
-        )
-    )
+    note_by(session, lease.seller_id, "pricing", "pricing.rollback", summary, now)
     await session.flush()
     await release_lease(session, lease)
 

@@ -55,7 +55,7 @@ async def ask(
     if waiting is not None:
         if waiting.scope != scope:
             raise errors.RollbackOpen(
-                f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it is over"
+                f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it ends"
             )
         return waiting, False
     if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
@@ -170,7 +170,7 @@ async def cancel(
     if shown_state not in ("requested", "ready"):
         raise errors.NotCancellable(f"rollback {rollback_id} is {shown_state}")
     await end(session, state, rollback, "cancelled", now)
-    note(session, caller, "pricing.rollback_cancelled", f"rollback {rollback_id} cancelled", now)
+    note(session, caller, "pricing.rollback_cancelled", f"rollback {rollback_id} canceled", now)
     return rollback
 
 

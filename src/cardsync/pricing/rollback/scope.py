@@ -108,7 +108,7 @@ _KNOWN: Final = {
 def _moment(value: Any) -> str:
     moment = clock.read_moment(value) if isinstance(value, str) else None
     if moment is None:
-        raise errors.InvalidPayload("since: must be a time, as 2026-11-21T08:00:00Z")
+        raise errors.InvalidPayload("since: must be a time like 2026-11-21T08:00:00Z")
     return clock.rfc3339(moment)
 
 

@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.database.copy import copy_chunks, frame_of, with_values
+from cardsync.money import dollars_or_none
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
 from cardsync.pricing.inputs.rule_queries import Selection, selections
 from cardsync.pricing.models import RuleTest
-from cardsync.pricing.preview.preview import names_of, reason_of
-from cardsync.pricing.receipts.sentences import money
+from cardsync.pricing.preview.preview import cards_of, reason_of
 from cardsync.pricing.rule_tests.expectations import read_expectation
 from cardsync.pricing.rule_tests.shown import CardThatFails, RuleTestVerdict
 
@@ -112,8 +112,8 @@ def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> RuleTe
         CardThatFails(
             row["marketplace_id"],
             None,
-            money(row["current_price"]),
-            money(row["price"]),
+            dollars_or_none(row["current_price"]),
+            dollars_or_none(row["price"]),
             row["rule_id"],
             "",
         )
@@ -135,12 +135,12 @@ async def _explain(
     ids = {card.marketplace_id for verdict in verdicts for card in verdict.first}
     if not ids:
         return
-    names = await names_of(session, seller_id, sorted(ids))
+    known = await cards_of(session, seller_id, sorted(ids))
     rows = cards.filter(pl.col("marketplace_id").is_in(list(ids))).iter_rows(named=True)
     reasons = {row["marketplace_id"]: _reason(row, run) for row in rows}
     for verdict in verdicts:
         for card in verdict.first:
-            card.product_name = names.get(card.marketplace_id)
+            card.product_name = known[card.marketplace_id].product_name
             card.reason = reasons[card.marketplace_id]
 
 

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
-from cardsync.money import MAX_UNITS, dollars, to_units
+from cardsync.money import MAX_UNITS, dollars, percent, to_units
 from cardsync.pricing.engine.rules import WHOLE_BP
 
 Kind = Literal["never moves", "never under", "never over", "lands at", "at most"]
@@ -44,8 +44,7 @@ class Expectation(NamedTuple):
             return self.kind
         if self.kind != "at most":
             return f"{self.kind} {dollars(self.amount)}"
-        percent = f"{Decimal(abs(self.amount)).scaleb(-2):f}".rstrip("0").rstrip(".")
-        return f"{self.kind} {'-' if self.amount < 0 else '+'}{percent} %"
+        return f"{self.kind} {'-' if self.amount < 0 else '+'}{percent(abs(self.amount))}"
 
     def failing(self) -> pl.Expr:
         """Return the condition over `current_price` and `price`, both in ten-thousandths."""
@@ -81,5 +80,5 @@ def read_expectation(text: str) -> Expectation:
             return Expectation("at most", bp if found[1] == "+" else -bp)
     raise BadExpectation(
         "must be one of: never moves, never under 20.00, never over 100.00, lands at 4.99,"
-        " at most +10 %, at most -10 %"
+        " at most +10%, at most -10%"
     )

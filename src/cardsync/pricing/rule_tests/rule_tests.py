@@ -86,7 +86,7 @@ async def create(
         session,
         caller,
         "pricing.rule_test_created",
-        f"rule test {row.id} “{row.name}” made",
+        f"rule test {row.id} “{row.name}” created",
         now,
         after=_test_json(row),
         undo={"kind": KIND, "id": row.id, "was": None, "became": _test_json(row)},
@@ -98,7 +98,7 @@ def _need_no_grant(caller: Caller) -> None:
     """Refuse an assistant: a test holds its rules back. Raises OwnerRequired, RefusedByGrant."""
     caller.must_be_owner()
     if caller.identity.grant_id is not None:
-        raise errors.RefusedByGrant("an assistant makes rule tests, and changes none")
+        raise errors.RefusedByGrant("an assistant can create rule tests, but not change them")
 
 
 async def change(
@@ -175,7 +175,7 @@ async def put_back(
     if became is None:
         _need_room(await tests_of(session, caller.seller_id))
     if await _IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now) is not None:
-        raise errors.ChangedSince(f"rule test {id} was changed since")
+        raise errors.ChangedSince(f"rule test {id} was changed in the meantime")
 
 
 def _read(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _test_json(row: RuleTest) -> dict[str, Any]:
 def _need_room(tests: Sequence[RuleTest]) -> None:
     if len(tests) >= limits.RULE_TESTS:
         raise errors.InvalidPayload(
-            f"there are {limits.RULE_TESTS} rule tests already; that is the most"
+            f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
         )
 
 

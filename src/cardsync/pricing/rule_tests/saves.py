@@ -69,7 +69,7 @@ async def judge_save(
             session,
             caller,
             "pricing.rule_tests_overridden",
-            f"{len(red)} red rule tests overridden: {reason}",
+            f"{len(red)} failing rule tests overridden: {reason}",
             now,
             risk="high",
             after={
@@ -101,13 +101,13 @@ def _sentence(red: Sequence[RuleTestVerdict]) -> str:
     failures = "; ".join(_why(verdict) for verdict in red[:_NAMED])
     rest = f"; and {len(red) - _NAMED} more" if len(red) > _NAMED else ""
     count = "1 rule test is" if len(red) == 1 else f"{len(red)} rule tests are"
-    return f"{count} red: {failures}{rest}"
+    return f"{count} failing: {failures}{rest}"
 
 
 def _why(verdict: RuleTestVerdict) -> str:
     named = f"“{verdict.name}” ({verdict.expectation})"
     if verdict.unread is not None:
-        return f"{named} can't be judged: {verdict.unread}"
+        return f"{named} cannot be checked: {verdict.unread}"
     card = verdict.first[0]
     before, after = (price or "no price" for price in (card.current_price, card.price))
     return (

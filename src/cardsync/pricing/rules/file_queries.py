@@ -64,8 +64,8 @@ _FIELDS: Final = frozenset(
 _FLAGS: Final = {
     "is": frozenset(
         {
-            "unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved",
-            "audit", "confirmed", "in-flux", "review",
+            "unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "capped", "moved",
+            "audit", "dropped", "confirmed", "in-flux", "review",
         }
     ),
     "has": frozenset({"rule", "list", "receipt", "location"}),

@@ -184,7 +184,7 @@ async def put_pins_back(
     bound = {name: values[name] for name in ("seller", "cards", "became")}
     other = await session.scalar(text(_NOW), bound)
     if other is not None:
-        raise errors.ChangedSince(f"the pin of card {other} was changed since")
+        raise errors.ChangedSince(f"the pin of card {other} was changed in the meantime")
     await standing.drop(session, caller.seller_id, "pin", undo["cards"])
     named = {name: values[name] for name in ("seller", "cards", "was", "until", "now")}
     again = (await session.execute(text(_AGAIN), named)).all()

@@ -79,6 +79,8 @@ async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
     return (await _sales(session, [row]))[0]
 
 
+WRITE: dict[str, Any] = {"opt": WRITES, "dependencies": PROVIDED}
+ACT: dict[str, Any] = WRITE | {"status_code": 200}
 BOUNDED = {"session": Provide(provide_bounded_session)}
 READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
@@ -112,12 +114,7 @@ async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
     return RuleList(await _rules(session, await rule_sets.read_all(session, caller)))
 
 
-@post(
-    "/rules",
-    opt=WRITES,
-    responses=problems(*READ_AND_TESTED, errors.InvalidQuery),
-    dependencies=PROVIDED,
-)
+@post("/rules", **WRITE, responses=problems(*READ_AND_TESTED, errors.InvalidQuery))
 async def create_rule(writer: Writer, data: Body, override_reason: str | None = None) -> SavedRule:
     """A new rule: a draft, directly before the default rule, if the body does not say otherwise.
     Red rule tests refuse one that is published, unless the owner overrides them with a reason.
@@ -138,9 +135,8 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Save
 
 @patch(
     "/rules/{rule_id:int}",
-    opt=WRITES,
+    **WRITE,
     responses=problems(*READ_AND_TESTED, errors.InvalidQuery, errors.NotFound),
-    dependencies=PROVIDED,
 )
 async def change_rule(
     writer: Writer, rule_id: int, data: Body, override_reason: str | None = None
@@ -151,13 +147,7 @@ async def change_rule(
     return await _switched(writer, rule_id, data, override_reason)
 
 
-@delete(
-    "/rules/{rule_id:int}",
-    status_code=200,
-    opt=WRITES,
-    responses=TESTED_ON_ONE,
-    dependencies=PROVIDED,
-)
+@delete("/rules/{rule_id:int}", **ACT, responses=TESTED_ON_ONE)
 async def delete_rule(writer: Writer, rule_id: int, override_reason: str | None = None) -> Deleted:
     """The rule is gone; what it priced keeps its receipts."""
     await writes.remove_rule(writer, rule_id, override_reason)
@@ -166,8 +156,7 @@ async def delete_rule(writer: Writer, rule_id: int, override_reason: str | None 
 
 @post(
     "/rules/{rule_id:int}/publish",
-    status_code=200,
-    opt=WRITES,
+    **ACT,
     responses=problems(
         *PRICING,
         errors.NotFound,
@@ -175,7 +164,6 @@ async def delete_rule(writer: Writer, rule_id: int, override_reason: str | None 
         errors.InvalidQuery,
         errors.RuleTestsFailed,
     ),
-    dependencies=PROVIDED,
 )
 async def publish_rule(
     writer: Writer, rule_id: int, override_reason: str | None = None
@@ -184,13 +172,7 @@ async def publish_rule(
     return await _switched(writer, rule_id, {"state": "published"}, override_reason)
 
 
-@post(
-    "/rules/{rule_id:int}/enable",
-    status_code=200,
-    opt=WRITES,
-    responses=TESTED_ON_ONE,
-    dependencies=PROVIDED,
-)
+@post("/rules/{rule_id:int}/enable", **ACT, responses=TESTED_ON_ONE)
 async def enable_rule(
     writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
@@ -198,13 +180,7 @@ async def enable_rule(
     return await _switched(writer, rule_id, {"enabled": True}, override_reason)
 
 
-@post(
-    "/rules/{rule_id:int}/disable",
-    status_code=200,
-    opt=WRITES,
-    responses=TESTED_ON_ONE,
-    dependencies=PROVIDED,
-)
+@post("/rules/{rule_id:int}/disable", **ACT, responses=TESTED_ON_ONE)
 async def disable_rule(
     writer: Writer, rule_id: int, override_reason: str | None = None
 ) -> SavedRule:
@@ -212,13 +188,7 @@ async def disable_rule(
     return await _switched(writer, rule_id, {"enabled": False}, override_reason)
 
 
-@post(
-    "/rules/reorder",
-    status_code=200,
-    opt=WRITES,
-    responses=problems(*READ_AND_TESTED),
-    dependencies=PROVIDED,
-)
+@post("/rules/reorder", **ACT, responses=problems(*READ_AND_TESTED))
 async def reorder_rules(
     writer: Writer, data: RuleOrder, override_reason: str | None = None
 ) -> RuleList:
@@ -228,13 +198,7 @@ async def reorder_rules(
     return RuleList(await _rules(writer.session, rows))
 
 
-@post(
-    "/presets/{preset:str}",
-    status_code=200,
-    opt=WRITES,
-    responses=TESTED_ON_ONE,
-    dependencies=PROVIDED,
-)
+@post("/presets/{preset:str}", **ACT, responses=TESTED_ON_ONE)
 async def apply_preset(
     writer: Writer, preset: str, override_reason: str | None = None
 ) -> SavedRule:
@@ -250,7 +214,7 @@ async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     return SaleList(await _sales(session, await sale_sets.read_sales(session, caller)))
 
 
-@post("/sales", opt=WRITES, responses=WRITING, dependencies=PROVIDED)
+@post("/sales", **WRITE, responses=WRITING)
 async def create_sale(writer: Writer, data: Body) -> SaleShown:
     """A new sale: name, adjust_bp (-9000 to 0), starts_at and ends_at are needed."""
     return await _sale(writer.session, await writes.create_sale(writer, data))
@@ -262,15 +226,13 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
     return await _sale(session, await sale_sets.read_sale(session, caller, sale_id))
 
 
-@patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE, dependencies=PROVIDED)
+@patch("/sales/{sale_id:int}", **WRITE, responses=WRITING_ONE)
 async def change_sale(writer: Writer, sale_id: int, data: Body) -> SaleShown:
     """Set the fields that the body names."""
     return await _sale(writer.session, await writes.change_sale(writer, sale_id, data))
 
 
-@delete(
-    "/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE, dependencies=PROVIDED
-)
+@delete("/sales/{sale_id:int}", **ACT, responses=ON_ONE)
 async def delete_sale(writer: Writer, sale_id: int) -> Deleted:
     """The sale is gone, from the next run on also from the prices."""
     await writes.remove_sale(writer, sale_id)
@@ -283,7 +245,7 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
     return settings_body(await sale_sets.settings_of(session, caller))
 
 
-@patch("/settings", opt=WRITES, responses=WITHOUT_QUERY, dependencies=PROVIDED)
+@patch("/settings", **WRITE, responses=WITHOUT_QUERY)
 async def change_pricing_settings(writer: Writer, data: Body) -> PricingSettings:
     """Set the fields that the body names."""
     return settings_body(await writes.change_settings(writer, data))
@@ -291,9 +253,8 @@ async def change_pricing_settings(writer: Writer, data: Body) -> PricingSettings
 
 @put(
     "/pins/{marketplace_id:int}",
-    opt=WRITES,
+    **WRITE,
     responses=problems(*PRICING, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
-    dependencies=PROVIDED,
 )
 async def pin_card(writer: Writer, marketplace_id: int, data: Body) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""
@@ -301,13 +262,7 @@ async def pin_card(writer: Writer, marketplace_id: int, data: Body) -> PinnedCar
     return PinnedCard(marketplace_id, dollars(price))
 
 
-@delete(
-    "/pins/{marketplace_id:int}",
-    status_code=200,
-    opt=WRITES,
-    responses=ON_ONE,
-    dependencies=PROVIDED,
-)
+@delete("/pins/{marketplace_id:int}", **ACT, responses=ON_ONE)
 async def unpin_card(writer: Writer, marketplace_id: int) -> Deleted:
     """The rules price the card again."""
     await writes.unpin(writer, marketplace_id)
@@ -325,25 +280,13 @@ class PinnedMany(msgspec.Struct):
 OF_MANY = problems(*PRICING, *WITH_JSON_BODY)
 
 
-@post(
-    "/pins/pin_many",
-    status_code=200,
-    opt=WRITES,
-    responses=OF_MANY,
-    dependencies=PROVIDED,
-)
+@post("/pins/pin_many", **ACT, responses=OF_MANY)
 async def pin_cards(writer: Writer, data: Selection) -> PinnedMany:
     """Pin the selected cards at the price that they have."""
     return PinnedMany(*await writes.pin_many(writer, data))
 
 
-@post(
-    "/pins/unpin_many",
-    status_code=200,
-    opt=WRITES,
-    responses=OF_MANY,
-    dependencies=PROVIDED,
-)
+@post("/pins/unpin_many", **ACT, responses=OF_MANY)
 async def unpin_cards(writer: Writer, data: Selection) -> PinnedMany:
     """The rules price the selected cards again."""
     return PinnedMany(*await writes.unpin_many(writer, data))

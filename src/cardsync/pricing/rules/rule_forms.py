@@ -10,26 +10,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cardsync import errors
+from cardsync.money import percent
 
 RuleJson = Mapping[str, Any]
 SOURCES: Final = {
     "market": "the market price",
     "low": "the lowest listing",
     "low_with_shipping": "the lowest price with shipping",
-    "direct_low": "the lowest direct price",
-    "sales_anchor": "the anchor of sales",
-    "current": "the own price",
+    "direct_low": "the lowest Direct price",
+    "sales_anchor": "the sales anchor",
+    "current": "your price",
 }
 ROUNDINGS: Final = {
     "cent": "to the cent",
-    "x9": "to an end of 9",
-    "x99": "to an end of .99",
-    "x49_x99": "to an end of .49 or .99",
+    "x9": "to end in 9",
+    "x99": "to end in .99",
+    "x49_x99": "to end in .49 or .99",
 }
 PERIODS: Final = {"sync": "sync", "day": "day", "week": "week"}
+SIDES: Final = {"under": "under", "above": "above"}
+MODES: Final = {"clamp": "is cut to the limit", "hold": "leaves the price as it is"}
 _FLAGS: Final = ("never_lower", "velocity_boost_enabled", "fee_gap_adjustment")
 _AMOUNTS: Final = ("floor", "ceiling")
 _STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
@@ -37,39 +40,56 @@ _STALE: Final = ("after_days", "step_bp", "every_days", "limit_bp")
 _APART: Final = frozenset({"id", "priority", "enabled", "state"})
 
 
+class Changed(NamedTuple):
+    """The sentences of a rule that a change takes away, and those that it adds."""
+
+    gone: list[str]
+    new: list[str]
+
+
 def sentence_of(rule: RuleJson) -> str:
     """Return what the rule does, as one or a few sentences."""
+    return " ".join(_sentences(rule))
+
+
+def changed_sentences(before: RuleJson, after: RuleJson) -> Changed:
+    """Return in which sentences two versions of a rule differ."""
+    old, new = _sentences(before), _sentences(after)
+    return Changed([one for one in old if one not in new], [one for one in new if one not in old])
+
+
+def _sentences(rule: RuleJson) -> list[str]:
     query = rule.get("query")
     which = f"Cards that match {query}" if query else "All cards"
-    first = f"{which} ask {_asked(rule)}."
-    return " ".join([first, *_bounds(rule), *_limits(rule)])
+    first = f"{which} are priced at {_asked(rule)}."
+    return [first, *_bounds(rule), *_limits(rule)]
 
 
 def _asked(rule: RuleJson) -> str:
     bp = int(rule.get("adjust_bp") or 0)
     amount = str(rule.get("adjust_amount") or "0")
     source = SOURCES[rule["price_source"]]
-    text = source if bp == 0 else f"{percent(abs(bp))} % {'above' if bp > 0 else 'under'} {source}"
+    text = source if bp == 0 else f"{percent(abs(bp))} {'above' if bp > 0 else 'under'} {source}"
     if Decimal(amount):
         more = not amount.startswith("-")
         text += f", and {amount.lstrip('-')} dollars {'more' if more else 'less'}"
     others = [SOURCES[name] for name in rule["fallback_sources"] if name != rule["price_source"]]
-    return f"{text} (where that is not known, {', then '.join(others)})" if others else text
+    return f"{text} (if that is unknown, {', then '.join(others)})" if others else text
 
 
 def _bounds(rule: RuleJson) -> list[str]:
     sentences = []
     if rule.get("floor") is not None:
-        sentences.append(f"They never ask less than {rule['floor']}.")
+        sentences.append(f"Prices never go below {rule['floor']}.")
     if rule.get("ceiling") is not None:
-        sentences.append(f"They never ask more than {rule['ceiling']}.")
+        sentences.append(f"Prices never go above {rule['ceiling']}.")
     if rule.get("never_lower"):
-        sentences.append("Their price is never lowered.")
+        sentences.append("Prices are never lowered.")
     if (stale := rule.get("stale")) is not None:
         sentences.append(
             f"After {stale['after_days']} days without a sale the price falls by"
-            f" {percent(stale['step_bp'])} % every {stale['every_days']} days,"
-            f" at most by {percent(stale['limit_bp'])} %."
+            f" {percent(stale['step_bp'])} every {stale['every_days']} days,"
+            f" at most by {percent(stale['limit_bp'])}."
         )
     return sentences
 
@@ -78,31 +98,33 @@ def _limits(rule: RuleJson) -> list[str]:
     sentences = []
     if (cap := rule.get("cap")) is not None:
         ways = [
-            f"{percent(cap[name])} % {word}"
+            f"{percent(cap[name])} {word}"
             for name, word in (("up_bp", "up"), ("down_bp", "down"))
             if cap[name] is not None
         ]
         if ways:
-            more = "a larger move is held" if cap["mode"] == "hold" else "a larger move is cut"
+            more = (
+                "larger moves are held" if cap["mode"] == "hold" else "larger moves are cut to that"
+            )
             sentences.append(
-                f"A price moves at most {' and '.join(ways)} a {PERIODS[cap['period']]}; {more}."
+                f"A price moves at most {' and '.join(ways)} per {PERIODS[cap['period']]}; {more}."
             )
         if (small := cap.get("small")) is not None:
-            sentences.append(f"Cards below {small['below']} have limits of their own.")
+            sentences.append(f"Cards below {small['below']} have their own limits.")
     if rule.get("velocity_boost_enabled"):
-        sentences.append("Cards that sell fast ask more.")
+        sentences.append("Fast sellers are priced higher.")
     if (up := rule.get("undercut_up_bp")) is not None:
-        under = f"{percent(up)} % under it" if up else "its price"
-        sentences.append(f"Where the lowest listing stands above, they rise to {under}.")
+        under = f"{percent(up)} under it" if up else "its price"
+        sentences.append(f"If the lowest listing is higher, they rise to {under}.")
     if rule.get("market_gate") is not None:
-        sentences.append("The lowest listing is undercut only where enough is sold.")
+        sentences.append("The lowest listing is undercut only if enough copies sell.")
     if rule.get("fee_gap_adjustment"):
-        sentences.append("Prices inside a gap of the fees move out of it.")
+        sentences.append("Prices in a fee gap move out of it.")
     if (review := rule.get("review")) is not None:
         sentences.append(_reviewed(review))
     if (held := rule.get("holdout_bp")) is not None:
         sentences.append(
-            f"{percent(held)} % of the cards, drawn every thirty days, stay at their old price."
+            f"{percent(held)} of the cards, drawn every thirty days, stay at their old price."
         )
     if rule["rounding"] != "cent":
         sentences.append(f"Prices are rounded {ROUNDINGS[rule['rounding']]}.")
@@ -111,22 +133,21 @@ def _limits(rule: RuleJson) -> list[str]:
 
 def _reviewed(review: RuleJson) -> str:
     ways = [
-        f"a {word} of more than {percent(review[name])} %"
+        f"a {word} of more than {percent(review[name])}"
         for name, word in (("up_bp", "rise"), ("down_bp", "drop"))
         if review[name] is not None
     ]
     ways += ["a first price"] if review["first_price"] else []
     if not ways:
-        return "No price waits for your review."
+        return "No price needs your review."
     said = " and ".join(ways)
     verb = "waits" if len(ways) == 1 else "wait"
     return f"{said[0].upper()}{said[1:]} {verb} for your review."
 
 
-def percent(bp: int) -> str:
-    """Return basis points as per cent, with as few decimals as there are."""
-    text = f"{Decimal(bp).scaleb(-2):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def percent_field(bp: int) -> str:
+    """Return basis points as a field of a form has them, without the sign of percent."""
+    return percent(bp).removesuffix("%")
 
 
 def own_fields(rule: RuleJson) -> dict[str, Any]:
@@ -148,7 +169,7 @@ def read_text(text: str) -> dict[str, Any]:
             if isinstance(e, json.JSONDecodeError)
             else "it is too large"
         )
-        raise errors.InvalidRule(f"text: this is no JSON: {why}") from e
+        raise errors.InvalidRule(f"text: this is not valid JSON: {why}") from e
     if not isinstance(body, dict):
         raise errors.InvalidRule("text: must be an object in braces")
     for name in body:
@@ -168,14 +189,15 @@ def form_of(rule: RuleJson) -> dict[str, str]:
         "price_source": rule["price_source"],
         "rounding": rule["rounding"],
         "fallback_sources": ", ".join(rule["fallback_sources"]),
-        "percent": percent(rule["adjust_bp"]),
+        "percent": percent_field(abs(rule["adjust_bp"])),
+        "side": "under" if rule["adjust_bp"] < 0 else "above",
         "undercut_up": _percent_or_none(rule.get("undercut_up_bp")),
         "holdout": _percent_or_none(rule.get("holdout_bp")),
         "review_up": _percent_or_none(review.get("up_bp")),
         "review_down": _percent_or_none(review.get("down_bp")),
         "review_first": "true" if review.get("first_price") else "",
         "review_own": "true" if rule.get("review") is not None else "",
-        "adjust_amount": rule["adjust_amount"],
+        "adjust_amount": rule["adjust_amount"] if Decimal(rule["adjust_amount"]) else "",
         "cap_up": _percent_or_none(cap.get("up_bp")),
         "cap_down": _percent_or_none(cap.get("down_bp")),
         "cap_period": cap.get("period", "day"),
@@ -201,7 +223,7 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
         "price_source": texts.get("price_source", ""),
         "rounding": texts.get("rounding", ""),
         "fallback_sources": listed,
-        "adjust_bp": read_percent(texts.get("percent") or "0", "percent"),
+        "adjust_bp": _adjusted(texts),
         "adjust_amount": texts.get("adjust_amount") or "0",
         "undercut_up_bp": (
             read_percent(texts["undercut_up"], "undercut_up") if texts.get("undercut_up") else None
@@ -211,6 +233,12 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
         "cap": _cap(texts, was.get("cap")),
         "stale": _stale(texts),
     }
+
+
+def _adjusted(texts: Mapping[str, str]) -> int:
+    """Return the basis points; a number without a side, or with a sign, says the side itself."""
+    points = read_percent(texts.get("percent") or "0", "percent")
+    return -points if texts.get("side") == "under" and points > 0 else points
 
 
 def _review(texts: Mapping[str, str]) -> dict[str, Any] | None:
@@ -247,7 +275,9 @@ def _stale(texts: Mapping[str, str]) -> dict[str, Any] | None:
         return None
     for key in keys.values():
         if not texts.get(key):
-            raise errors.InvalidRule(f"{key}: is needed beside the others of falling prices")
+            raise errors.InvalidRule(
+                f"{key}: is required when the other price drop fields are filled in"
+            )
     return {
         name: read_percent(texts[key], key) if name.endswith("_bp") else _whole(texts[key], key)
         for name, key in keys.items()
@@ -272,7 +302,7 @@ def _whole(text: str, field: str) -> int:
 
 
 def _percent_or_none(bp: int | None) -> str:
-    return "" if bp is None else percent(bp)
+    return "" if bp is None else percent_field(bp)
 
 
 def _text(value: int | None) -> str:

@@ -82,7 +82,7 @@ async def create(
     await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingRule, caller.seller_id)
     if len(rows) >= RULES:
-        raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
+        raise errors.InvalidRule(f"there are already {RULES} rules, the most allowed")
     was = governing(rows)
     priority = values.get("priority") or await _before_default(session, rows, now)
     rule = rule_json.rule_from(values, Rule(id=0, name="", priority=priority))
@@ -96,7 +96,7 @@ async def create(
         session,
         caller,
         "pricing.rule_created",
-        f"rule {row.id} “{rule.name}” made",
+        f"rule {row.id} “{rule.name}” created",
         now,
         after=rule_json_of(row),
         undo=undo_of([], [IMAGES.of(row)]),
@@ -281,7 +281,7 @@ def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
     taken = next((other for other in others if other.priority == rule.priority), None)
     if taken is not None:
         raise errors.InvalidRule(
-            f"priority: {rule.priority} is that of rule {taken.id} “{taken.name}”"
+            f"priority: {rule.priority} is already used by rule {taken.id} “{taken.name}”"
         )
 
 

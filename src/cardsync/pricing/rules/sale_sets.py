@@ -81,7 +81,7 @@ async def create_sale(
     state = await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingSale, caller.seller_id)
     if len(rows) >= SALES:
-        raise errors.InvalidRule(f"there are {SALES} sales already; that is the most")
+        raise errors.InvalidRule(f"there are already {SALES} promotions, the most allowed")
     behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
     sale = rule_json.sale_from(values, None, behind)
     await need_readable(session, caller.seller_id, sale.query)
@@ -98,7 +98,7 @@ async def create_sale(
         session,
         caller,
         "pricing.sale_created",
-        f"sale {row.id} “{sale.name}” made",
+        f"promotion {row.id} “{sale.name}” created",
         now,
         after=rule_json.to_json(sale_of(row)),
         undo=undo_of(row.id, None, IMAGES.of(row)),
@@ -132,7 +132,7 @@ async def change_sale(
             session,
             caller,
             "pricing.sale_changed",
-            f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}",
+            f"promotion {sale_id} “{sale.name}” changed: {', '.join(values)}",
             now,
             before=differing(was, rule_json.to_json(sale)),
             after=differing(rule_json.to_json(sale), was),
@@ -153,7 +153,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
         session,
         caller,
         "pricing.sale_deleted",
-        f"sale {sale_id} “{row.name}” deleted",
+        f"promotion {sale_id} “{row.name}” deleted",
         now,
         before=rule_json.to_json(sale_of(row)),
         undo=undo_of(sale_id, IMAGES.of(row), None),
@@ -227,7 +227,7 @@ async def pin(
     if price % UNITS_PER_CENT:
         # The marketplace would store another price, and the export would send the pin again and
         # again.
-        raise errors.InvalidRule("price: must be whole cents")
+        raise errors.InvalidRule("price: must be in whole cents")
     await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(
@@ -295,7 +295,7 @@ async def put_pin_back(
     id = undo["marketplace_id"]
     present = (await _pinned(session, caller.seller_id, id)).price
     if present != undo["became"]:
-        state = "not pinned any more" if present is None else f"pinned at {present} by now"
+        state = "no longer pinned" if present is None else f"now pinned at {present}"
         raise errors.ChangedSince(f"card {id} is {state}")
     # Older entries lack the end.
     until = datetime.fromisoformat(undo["until"]) if undo.get("until") else None
@@ -339,7 +339,7 @@ async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now:
         session,
         caller,
         "pricing.unpinned",
-        f"card {marketplace_id} is pinned no more",
+        f"card {marketplace_id} unpinned",
         now,
         **_of_pin(marketplace_id, was, None),
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from cardsync import clock
 from cardsync.access.models import Account
-from cardsync.money import dollars
+from cardsync.money import dollars, dollars_or_none
 from cardsync.pricing.engine.rules import (
     CapMode,
     CapPeriod,
@@ -180,15 +180,11 @@ def settings_body(account: Account) -> PricingSettings:
         account.attribution_logging,
         account.max_age_hours,
         pricing.fee_level,
-        _maybe_dollars(pricing.hard_floor),
+        dollars_or_none(pricing.hard_floor),
         pricing.repricing_scope,
-        _maybe_dollars(pricing.shipping_adder),
+        dollars_or_none(pricing.shipping_adder),
         pricing.review_up_bp,
         pricing.review_down_bp,
         pricing.review_first_price,
         account.recommendations,  # type: ignore[arg-type]
     )
-
-
-def _maybe_dollars(units: int | None) -> str | None:
-    return None if units is None else dollars(units)

@@ -16,7 +16,7 @@ from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules import rule_sets, sale_sets
-from cardsync.pricing.rules.rule_forms import own_fields, percent
+from cardsync.pricing.rules.rule_forms import own_fields, percent_field
 from cardsync.pricing.rules.undo_sales import plain_settings
 from cardsync.seller_state import state as sync_state
 
@@ -25,7 +25,7 @@ class ChangedMeanwhile(Exception):
     """Nothing is written; `current` is the version that somebody else wrote meanwhile."""
 
     def __init__(self, current: Mapping[str, Any]) -> None:
-        super().__init__("it has changed meanwhile")
+        super().__init__("it has changed in the meantime")
         self.current = current
 
 
@@ -73,7 +73,7 @@ async def reorder(
     await sync_state.locked(session, caller.seller_id)
     present = [row.id for row in await all_rows(session, PricingRule, caller.seller_id)]
     if present != list(shown):
-        raise errors.ChangedSince("the rules are in another order by now; load them again")
+        raise errors.ChangedSince("the rules are now in a different order; reload them")
     return await rule_sets.reorder(session, caller, ids, now, override_reason)
 
 
@@ -108,4 +108,4 @@ def _text(name: str, value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return percent(value) if name.endswith("_bp") else str(value)
+    return percent_field(value) if name.endswith("_bp") else str(value)

@@ -76,7 +76,7 @@ def changed_since(what: str, otherwise: Otherwise, became: Image | None) -> erro
     if standing is None or became is None:
         there, rule_json_of = (
             standing or became or {},
-            "was deleted since" if became else "is there again",
+            "was deleted in the meantime" if became else "exists again",
         )
         return errors.ChangedSince(f"{what} {id} “{there['name']}” {rule_json_of}")
     if "settings" in columns:
@@ -84,19 +84,18 @@ def changed_since(what: str, otherwise: Otherwise, became: Image | None) -> erro
         fields = [name for name in stored | meant if stored.get(name) != meant.get(name)]
         columns = [*(name for name in columns if name != "settings"), *fields]
     return errors.ChangedSince(
-        f"{what} {id} “{standing['name']}”: {', '.join(columns)} changed since"
+        f"{what} {id} “{standing['name']}”: {', '.join(columns)} changed in the meantime"
     )
 
 
 def _need_room(wanted: Mapping[str, Image], others: list[PricingRule]) -> None:
     if len(wanted) + len(others) > RULES:
-        raise errors.ChangedSince(f"there are {RULES} rules by now; that is the most")
+        raise errors.ChangedSince(f"there are now {RULES} rules, the most allowed")
     holders = {row.priority: row for row in others}
     for id, rule in wanted.items():
         if (holder := holders.get(rule["priority"])) is not None:
             raise errors.ChangedSince(
-                f"the priority of rule {id}, {rule['priority']},"
-                f" is that of rule {holder.id} “{holder.name}” by now"
+                f"the priority of rule {id}, {rule['priority']}, is now used by rule {holder.id} “{holder.name}”"
             )
 
 

@@ -60,15 +60,15 @@ async def put_sale_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring a sale back to what it was. Raises ChangedSince unless it stands as it became."""
+    """Bring a sale back to what it was. Raises ChangedSince if it changed meanwhile."""
     id, was, became = (undo[name] for name in ("sale", "was", "became"))
     state = await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingSale, caller.seller_id)}
     if was is not None:
         if id not in rows and len(rows) >= SALES:
-            raise errors.ChangedSince(f"there are {SALES} sales by now; that is the most")
+            raise errors.ChangedSince(f"there are now {SALES} promotions, the most allowed")
         if id not in rows or rows[id].query != was["query"]:
-            await need_query(session, caller.seller_id, f"sale {id}", was["query"])
+            await need_query(session, caller.seller_id, f"promotion {id}", was["query"])
     otherwise = await IMAGES.swap(session, caller.seller_id, {id: became}, {id: was}, now)
     if otherwise is not None:
         raise changed_since("sale", otherwise, became)
@@ -90,13 +90,13 @@ async def put_settings_back(
     undo: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Bring pricing settings back. Raises ChangedSince unless they stand as they became."""
+    """Bring pricing settings back. Raises ChangedSince if they changed meanwhile."""
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
     became, present = undo["became"], plain_settings(account, undo["became"])
     changed = [name for name in became if present[name] != became[name]]
     if changed:
-        raise errors.ChangedSince(f"pricing settings: {', '.join(changed)} changed since")
+        raise errors.ChangedSince(f"pricing settings: {', '.join(changed)} changed in the meantime")
     for name, value in undo["was"].items():
         amount = name in MONEY_SETTINGS and value is not None
         setattr(account, name, Decimal(value) if amount else value)

@@ -14,7 +14,7 @@ from litestar.datastructures import State
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_READING_TOKEN, A_SESSION, A_TOKEN, BY_ANY, READS
+from cardsync.access.admission import A_READING_TOKEN, A_SESSION, BY_ANY, BY_ANYBODY, READS
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
@@ -34,21 +34,19 @@ from cardsync.pricing.preview.shown import (
     Backtest,
     DraftOnCards,
     DraftPreview,
-    PresetShown,
     PresetsShown,
     Preview,
 )
 from cardsync.pricing.receipts.archive import breakdown_at
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.shown import Explanation, ReceiptThen
 from cardsync.pricing.receipts.what_if import WhatIf, what_if
-from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs import run_reads
 from cardsync.pricing.runs.as_csv import runs_as_csv
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import (
-    Explanation,
     PriceRuns,
     PriceRunShown,
-    ReceiptThen,
     RuleAnalysis,
     RunRequested,
     run_body,
@@ -97,7 +95,7 @@ async def export_runs(caller: Caller, database: Database, settings: Settings) ->
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """One run."""
-    return run_body(await reprice.run_of(session, caller, run_id))
+    return run_body(await run_reads.run_of(session, caller, run_id))
 
 
 REVIEWING = (*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
@@ -127,6 +125,16 @@ async def discard_run(writer: Writer, run_id: int) -> PriceRunShown:
     return run_body(await reviews.settle_run(writer, run_id, "discarded"))
 
 
+OF_A_DRAFT: dict[str, Any] = {
+    "status_code": 200,
+    "opt": READS,
+    "security": [A_READING_TOKEN],
+    "responses": problems(
+        *FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery, errors.NotFound
+    ),
+}
+
+
 @post(
     "/preview",
     status_code=200,
@@ -152,8 +160,7 @@ async def preview_prices(
         if format is not None:
             table = await asyncio.to_thread(preview.every_card, out, format)
             return Response(table, media_type=preview.FORMATS[format])
-        answer = await preview.figures(session, caller, stock, out)
-    return Response(msgspec.convert(answer, Preview))
+        return Response(await preview.figures(session, caller, stock, out))
 
 
 @get(
@@ -165,8 +172,7 @@ async def compare_presets(caller: Caller, database: Database, settings: Settings
     written.
     """
     async with preview.reading(database, caller, settings) as session:
-        found = await presets.compare(session, caller, clock.now())
-    return PresetsShown([msgspec.convert(each._asdict(), PresetShown) for each in found])
+        return PresetsShown(await presets.compare(session, caller, clock.now()))
 
 
 @get(
@@ -190,19 +196,7 @@ async def price_file(caller: Caller, database: Database) -> Response[bytes]:
     return Response(updates.body, media_type="text/csv", headers=headers)
 
 
-@post(
-    "/preview/draft",
-    status_code=200,
-    opt=READS,
-    security=[A_READING_TOKEN],
-    responses=problems(
-        *FOR_OWNERS,
-        *WITH_JSON_BODY,
-        errors.InvalidRule,
-        errors.InvalidQuery,
-        errors.NotFound,
-    ),
-)
+@post("/preview/draft", **OF_A_DRAFT)
 async def preview_draft_rule(
     request: Request[Any, Any, State],
     caller: Caller,
@@ -221,29 +215,17 @@ async def preview_draft_rule(
             return await preview_draft(session, caller, data, clock.now())
 
     found = await while_there(request.receive, work())
-    own = {
-        "selects": found.selects,
-        "governs": found.governs,
-        "never_matches": found.never_matches,
-        "one_in": found.one_in,
-        "shadowed_by": found.shadowed_by,
-    }
-    return msgspec.convert(found.figures | own, DraftPreview)
+    return DraftPreview(
+        **msgspec.structs.asdict(found.figures),
+        selects=found.selects,
+        governs=found.governs,
+        never_matches=found.never_matches,
+        shadowed_by=found.shadowed_by,
+        one_in=found.one_in,
+    )
 
 
-@post(
-    "/test",
-    status_code=200,
-    opt=READS,
-    security=[A_READING_TOKEN],
-    responses=problems(
-        *FOR_OWNERS,
-        *WITH_JSON_BODY,
-        errors.InvalidRule,
-        errors.InvalidQuery,
-        errors.NotFound,
-    ),
-)
+@post("/test", **OF_A_DRAFT)
 async def draft_rule_on_cards(
     caller: Caller,
     database: Database,
@@ -280,8 +262,7 @@ async def backtest_prices(
     async with database.bounded(
         caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
     ) as session:
-        answer = await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
-    return msgspec.convert(answer, Backtest)
+        return await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
 
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
@@ -296,8 +277,7 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
 
 @get(
     "/pricing/explain/{marketplace_id:int}",
-    opt=BY_ANY,
-    security=[A_SESSION, A_TOKEN],
+    **BY_ANYBODY,
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
 async def explain_price(
@@ -308,8 +288,7 @@ async def explain_price(
 ) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        answer = await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
-    return msgspec.convert(answer, Explanation)
+        return await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
 
 
 @get(
@@ -328,8 +307,7 @@ async def receipt_then(
     if moment is None:
         raise errors.InvalidPayload("at: must be a time, as 2026-11-21T08:00:00Z")
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        answer = await breakdown_at(session, caller, store, marketplace_id, moment)
-    return msgspec.convert(answer, ReceiptThen)
+        return await breakdown_at(session, caller, store, marketplace_id, moment)
 
 
 @post(

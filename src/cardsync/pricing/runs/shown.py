@@ -1,15 +1,15 @@
-"""The JSON structs of pricing runs and explanations, and the functions that fill them. Pure."""
+"""The JSON structs of pricing runs, and the function that fills one. Pure."""
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from cardsync import clock
+from cardsync.money import dollars_or_none
 from cardsync.pricing.inputs.rule_findings import Finding
 from cardsync.pricing.models import PriceRun, RunState
-from cardsync.pricing.receipts.sentences import money
 
 
 class RunRequested(msgspec.Struct):
@@ -50,61 +50,6 @@ class RuleAnalysis(msgspec.Struct):
     unmatched: int
 
 
-class ExplainedCard(msgspec.Struct):
-    id: int
-    product_name: str
-    set_name: str
-    number: str
-    condition: str | None
-    printing: str
-
-
-class ExplainedBlocker(msgspec.Struct):
-    code: str
-    message: str
-
-
-class MatchingRule(msgspec.Struct):
-    id: int
-    name: str
-    kind: Literal["base", "sale"]
-    priority: int
-    outcome: Literal["governs", "blocks", "applies", "lost"]
-    reason: str
-
-
-class GoverningRule(msgspec.Struct):
-    id: int
-    name: str
-    priority: int
-
-
-class Explanation(msgspec.Struct):
-    """Every step has `name`, `input`, `output`, `summary` and its own fields."""
-
-    marketplace_id: int
-    card: ExplainedCard
-    currency: str
-    current_price: str | None
-    target_price: str | None
-    computed_at: str
-    blockers: list[ExplainedBlocker]
-    matching_rules: list[MatchingRule]
-    governing_rule: GoverningRule | None
-    steps: list[dict[str, Any]]
-    inputs: dict[str, Any]
-    historical_breakdown: dict[str, Any] | None
-    # Why there is none.
-    historical_breakdown_absent: ExplainedBlocker | None
-
-
-class ReceiptThen(msgspec.Struct):
-    """The receipt of the last sync before a moment; or the reason why there is none."""
-
-    historical_breakdown: dict[str, Any] | None
-    historical_breakdown_absent: ExplainedBlocker | None
-
-
 _COUNTS: Final = ("cards", "priced", "changed", "held", "reviewed")
 
 
@@ -117,11 +62,11 @@ def run_body(run: PriceRun) -> PriceRunShown:
             "state": run.state,
             "upload_id": run.upload_id or fields.get("follows"),
             "started_at": clock.rfc3339(run.started_at),
-            "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
+            "finished_at": clock.rfc3339_or_none(run.finished_at),
             **{name: fields.get(name) or 0 for name in _COUNTS},
             "blocked": fields.get("blocked") or {},
             **{name: fields.get(name) for name in ("up", "down")},
-            **{name: money(fields.get(name)) for name in ("up_value", "down_value")},
+            **{name: dollars_or_none(fields.get(name)) for name in ("up_value", "down_value")},
         },
         PriceRunShown,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -14,6 +16,9 @@ from rich.console import Console
 from cardsync import clock
 
 MOST_WAIT = 60.0
+PER_PAGE = 200
+# The agent sends this many months a cycle.
+AGENT_MONTHS = 2
 SHIPPING = {"pwe": "in a plain envelope", "tracked": "tracked", "expedited": "expedited"}
 
 
@@ -28,8 +33,6 @@ def show_sent(console: Console, event: dict[str, Any]) -> None:
                     f"    {name}, line {problem['line']}: {problem['problem']}",
                     markup=False,
                 )
-        case {"event": "sales_report_sent", "text": text}:
-            console.print(f"[green]✓[/] {text}")
 
 
 def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int]) -> None:
@@ -40,15 +43,14 @@ def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int])
         timeout=30,
     ) as http:
         skipped = sum(finished(http, upload_id)["skipped"] for upload_id in upload_ids)
-        page = _json(http, "/api/orders?per_page=200&items=full")
         months = _json(http, "/api/v1/sales_report")
-    orders = page["orders"]
+        counts, orders = _orders(http)
     if not orders:
         return
-    console.rule(f"[bold]what became of {page['total']} orders", align="left")
+    console.rule(f"[bold]what became of {len(orders)} orders", align="left")
     items = sum(order["items_total_count"] for order in orders)
     console.print(f"  items     {items} lines belong to their orders, {skipped} found none")
-    console.print(f"  status    {_counts(page['status_counts'])}")
+    console.print(f"  status    {_counts(counts)}")
     console.print(
         f"  shipping  {_counts(Counter(SHIPPING[order['shipping_type']] for order in orders))}"
     )
@@ -62,6 +64,30 @@ def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int])
         markup=False,
         style="dim",
     )
+
+
+def send_older_months(server: str, api_key: str, summary: str) -> None:
+    """Send the months of a sales summary that the agent leaves for later cycles: all but the
+    newest two.
+    """
+    rows = list(csv.DictReader(io.StringIO(summary)))
+    headers = {"Authorization": f"Bearer {api_key}"}
+    with httpx.Client(base_url=server, headers=headers, timeout=30) as http:
+        for row in sorted(rows, key=lambda row: row["date_from"])[:-AGENT_MONTHS]:
+            body: dict[str, Any] = {name: row.pop(name) for name in ("date_from", "date_to")}
+            report = row | {"order_count": int(row["order_count"])}
+            http.post("/api/v1/sales_report", json=body | {"report": report}).raise_for_status()
+
+
+def _orders(http: httpx.Client) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Return the number of orders by status, and all orders."""
+    orders: list[dict[str, Any]] = []
+    while True:
+        place = len(orders) // PER_PAGE + 1
+        page = _json(http, f"/api/orders?per_page={PER_PAGE}&page={place}&items=full")
+        orders += page["orders"]
+        if not page["orders"] or len(orders) >= page["total"]:
+            return page["status_counts"], orders
 
 
 def _json(http: httpx.Client, path: str) -> dict[str, Any]:
@@ -90,12 +116,13 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _refunds(orders: list[dict[str, Any]]) -> str:
-    refunded = [order for order in orders if order["refund_amt"] is not None]
-    counted = ", ".join(
-        f"{order['refund_amt']} ({order['refund_type']}, {order['refund_reason']})"
-        for order in refunded
-    )
-    return counted or "none"
+    amounts: dict[str, list[Decimal]] = defaultdict(list)
+    for order in orders:
+        if order["refund_amt"] is not None:
+            reason = f"{order['refund_type']}, {order['refund_reason']}"
+            amounts[reason].append(Decimal(order["refund_amt"]))
+    counted = (f"{len(found)} of {sum(found)} ({name})" for name, found in sorted(amounts.items()))
+    return ", ".join(counted) or "none"
 
 
 def _sales(orders: list[dict[str, Any]]) -> str:
@@ -109,5 +136,5 @@ def _sales(orders: list[dict[str, Any]]) -> str:
 
 
 def _reports(months: dict[str, Any]) -> str:
-    found = [report["month"] for report in months["reports"]]
-    return f"reports of {', '.join(sorted(found))}" if found else "no monthly report"
+    found = sorted(report["month"] for report in months["reports"])
+    return f"{len(found)} monthly reports, {found[0]} to {found[-1]}" if found else "no reports"

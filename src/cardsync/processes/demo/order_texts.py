@@ -1,5 +1,5 @@
-"""Writes the demo's order files: what the marketplace would have exported today of a shop with the
-demo's inventory.
+"""Writes the demo's order files: what the marketplace would have exported today of a shop that has
+sold the demo's inventory for a year.
 
 The texts are always the same for the same inventory and day. People, addresses and sums are
 invented; one line of the order list is broken on purpose.
@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
-from cardsync.processes.demo import demo_catalog
+from cardsync.processes.demo import demo_catalog, price_walk
 
-ORDERS = 40
+ORDERS = 420
+BUYERS = 190
+# Orders are younger than this many days while they wait to ship, and while they are on their way.
+WAITING, ON_THE_WAY = 2, 9
+# This order was canceled, and every so many before it.
+CANCELED, CANCELED_EVERY = 17, 97
+FEES = Decimal("0.13")
 PLACES = [
     ("Portland", "OR", "97205"),
     ("Austin", "TX", "78701"),
@@ -39,6 +46,7 @@ class Order:
     number: str
     buyer: int
     day: date
+    age: int
     status: str
     expedited: bool
     tracked: bool
@@ -46,9 +54,13 @@ class Order:
 
     @property
     def products(self) -> Decimal:
-        return sum(
-            (Decimal(row["TCG Marketplace Price"]) * count for row, count in self.items), Decimal()
-        )
+        """Return the sum of the items at the prices of the order's day."""
+        prices = ((demo_catalog.amounts_at(row, self.age), count) for row, count in self.items)
+        return sum((then[demo_catalog.PRICE] * count for then, count in prices), Decimal())
+
+    @property
+    def total(self) -> Decimal:
+        return self.products + self.shipping
 
     @property
     def shipping(self) -> Decimal:
@@ -76,53 +88,57 @@ def files(today: date) -> dict[str, str]:
         "shipping-export.csv": _table(SHIPPING, map(_shipped, orders)),
         "refunds.csv": _table(REFUNDS, _refunded(orders)),
         "feedback.csv": _table("order_number,rating,comment", _rated(orders)),
-        "sales-summary.csv": _table(SALES, _summed(today)),
+        "sales-summary.csv": _table(SALES, _summed(orders, today)),
     }
 
 
 def _orders(today: date) -> list[Order]:
     chance = Random("cardsync demo")  # noqa: S311 - the same shop every time
-    with demo_catalog.INVENTORY.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        stock = [row for row in csv.DictReader(file) if _for_sale(row)]
-    return [_order(chance, stock, n, today - timedelta(days=n)) for n in range(ORDERS)]
+    by_sku = {row["TCGplayer Id"]: row for row in demo_catalog.whole_rows() if _for_sale(row)}
+    stock = list(by_sku.values())
+    return [_order(chance, stock, n, today) for n in range(ORDERS)]
 
 
 def _order(
     chance: Random,
     stock: Sequence[dict[str, str]],
     n: int,
-    day: date,
+    today: date,
 ) -> Order:
+    # The shop grows: most of its orders are of the last months.
+    age = int((price_walk.DAYS - 1) * (n / ORDERS) ** 1.3)
     number = f"D0D0CAFE-{chance.getrandbits(24):06X}-{chance.getrandbits(20):05X}"
     items = [
         (row, 1 + (chance.random() < 0.15))
         for row in chance.sample(stock, 1 + int(chance.expovariate(0.7)))
     ]
-    status = (
-        "Ready to Ship" if n < 4 else "Shipped - In Transit" if n < 11 else "Shipped - Delivered"
-    )
     return Order(
         number,
-        n % 31,
-        day,
-        "Canceled" if n == 17 else status,
+        int(BUYERS * chance.random() ** 1.6),
+        today - timedelta(days=age),
+        age,
+        _status(n, age),
         n % 9 == 4,
         n % 5 == 2,
         items,
     )
 
 
+def _status(n: int, age: int) -> str:
+    if n % CANCELED_EVERY == CANCELED:
+        return "Canceled"
+    if age < WAITING:
+        return "Ready to Ship"
+    return "Shipped - In Transit" if age < ON_THE_WAY else "Shipped - Delivered"
+
+
 def _for_sale(row: dict[str, str]) -> bool:
-    quantity = row["Total Quantity"] or ""
-    price = row["TCG Marketplace Price"] or ""
-    usual = row["Product Line"] != "Sports Cards" and None not in row
-    return (
-        usual
-        and quantity.isdigit()
-        and quantity != "0"
-        and price.replace(".", "").isdigit()
-        and Decimal(price) < 100
-    )
+    quantity, price = row["Total Quantity"], row[demo_catalog.PRICE]
+    in_stock = quantity.isdigit() and quantity != "0"
+    cheap = bool(price) and Decimal(price) < 100
+    # A pull sheet does not say which of the custom listings was sold.
+    usual = not row["Title"] and row["Product Line"] != "Sports Cards"
+    return in_stock and cheap and usual
 
 
 def _listed(order: Order) -> list[object]:
@@ -131,11 +147,11 @@ def _listed(order: Order) -> list[object]:
     amounts = [
         _money(order.products),
         order.shipping,
-        _money(order.products + order.shipping),
+        _money(order.total),
     ]
     return [
         order.number,
-        f"Demo Buyer {order.buyer:02}",
+        f"Demo Buyer {order.buyer:03}",
         day,
         order.status,
         kind,
@@ -176,7 +192,7 @@ def _pulled(orders: Sequence[Order]) -> Iterable[list[object]]:
 def _shipped(order: Order) -> list[object]:
     method = "Expedited" if order.expedited else "Standard (7-10 days)"
     tracking = f"9400{order.buyer:018}" if order.tracked else ""
-    person = ["Demo", f"Buyer {order.buyer:02}", f"{order.buyer + 1} Example Street", ""]
+    person = ["Demo", f"Buyer {order.buyer:03}", f"{order.buyer + 1} Example Street", ""]
     day = f"{order.day.month}/{order.day.day}/{order.day.year}"
     weight = f"{order.count * 0.07:.2f}"
     fees = [_money(order.products), order.shipping]
@@ -197,18 +213,13 @@ def _shipped(order: Order) -> list[object]:
 
 
 def _refunded(orders: Sequence[Order]) -> Iterable[list[object]]:
-    canceled = orders[17]
-    bent = max(orders[20:36], key=lambda order: order.products)
-    whole = _money(canceled.products + canceled.shipping)
-    yield [canceled.number, whole, "Refunded", "full", "marketplace", "canceled by the buyer"]
-    yield [
-        bent.number,
-        _money(bent.products / 2),
-        "Refunded",
-        "partial",
-        "seller",
-        "a bent corner",
-    ]
+    for n, order in enumerate(orders):
+        if order.status == "Canceled":
+            reason = "canceled by the buyer"
+            yield [order.number, _money(order.total), "Refunded", "full", "marketplace", reason]
+        elif n % 50 == 30:
+            half = _money(order.products / 2)
+            yield [order.number, half, "Refunded", "partial", "seller", "a bent corner"]
 
 
 def _rated(orders: Sequence[Order]) -> Iterable[list[object]]:
@@ -223,24 +234,23 @@ def _rated(orders: Sequence[Order]) -> Iterable[list[object]]:
     )
 
 
-def _summed(today: date) -> Iterable[list[object]]:
-    """The last two whole months."""
-    ends = today.replace(day=1) - timedelta(days=1)
-    for gross, count in ((1412, 71), (1296, 64)):
-        shipping = Decimal(count) * 2
-        fees = Decimal(gross) * Decimal("0.13")
-        yield [
-            ends.replace(day=1),
-            ends,
-            gross,
-            count,
-            gross - shipping,
-            shipping,
-            fees,
-            gross,
-            gross - fees,
-        ]
-        ends = ends.replace(day=1) - timedelta(days=1)
+def _summed(orders: Sequence[Order], today: date) -> Iterable[list[object]]:
+    """The whole months since the shop opened, each the sum of its orders."""
+    months: dict[date, list[Order]] = defaultdict(list)
+    for order in orders:
+        if order.status != "Canceled":
+            months[order.day.replace(day=1)].append(order)
+    opened = today - timedelta(days=price_walk.DAYS - 1)
+    for first in sorted(months, reverse=True):
+        ends = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        if first < opened or ends >= today:
+            continue
+        products = sum((order.products for order in months[first]), Decimal())
+        shipping = sum((order.shipping for order in months[first]), Decimal())
+        gross = products + shipping
+        fees = (gross * FEES).quantize(Decimal("0.01"))
+        count = len(months[first])
+        yield [first, ends, gross, count, products, shipping, fees, gross, gross - fees]
 
 
 def _money(amount: Decimal) -> str:

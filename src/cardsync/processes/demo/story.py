@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,14 @@ from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.receipts import sentences
 from cardsync.processes import bind_address
-from cardsync.processes.demo import demo_catalog, market, order_files, other_shops
+from cardsync.processes.demo import (
+    demo_catalog,
+    market,
+    order_files,
+    other_shops,
+    past_year,
+    simulated_marketplace,
+)
 from cardsync.processes.demo import order_texts as orders_of_the_day
 from cardsync.processes.supervisor import (
     Stopped,
@@ -51,6 +59,9 @@ from cardsync.secret import seal
 from cardsync.settings import Settings
 
 console = Console(highlight=False, soft_wrap=True)
+EXPORT = "pricing-export.csv"
+CYCLE_DONE = "cycle-done"
+EMAIL = "demo@example.com"
 LINES = ["magic", "pokemon", "yugioh", "lorcana", "one_piece", "flesh_and_blood"]
 
 
@@ -68,25 +79,30 @@ def say(line: str) -> None:
     console.print(f"  {line}", style="dim", markup=False)
 
 
-def run(settings: Settings, *, leave: bool) -> None:
-    """With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C."""
+def run(settings: Settings, *, leave: bool, marketplace: bool = False) -> None:
+    """With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C. With `marketplace`, a
+    simulated one runs beside it.
+    """
     stop_on_signals()
     # The demo prints its steps; the processes print only when something is wrong.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
+    # The demo needs no network: its pages draw the cards.
+    os.environ["CARDSYNC_PICTURE_HOSTS"] = ""
+    settings = settings.model_copy(update={"picture_hosts": ""})
     try:
         with bind_address.alone(settings):
-            _story(settings, leave=leave)
+            _story(settings, leave=leave, marketplace=marketplace)
     except Stopped:
         console.print("\nStopped; the data stays for the next run.")
 
 
-def _story(settings: Settings, *, leave: bool) -> None:
+def _story(settings: Settings, *, leave: bool, marketplace: bool) -> None:
     bind_address.find_free(settings, say)
     with database(settings, say) as ready:
         demo = asyncio.run(_prepare(ready))
-        with processes(ready) as children:
+        with processes(ready) as children, ExitStack() as held:
             wait_until_ready(ready, children, say)
-            uploads = _first_cycle(ready, demo) if demo.is_new else []
+            uploads = _first_cycles(ready, demo) if demo.is_new else []
             asyncio.run(_show_prices(ready, demo))
             order_files.show(console, f"http://{ready.bind}", demo.api_key, uploads)
             if demo.is_new:
@@ -95,15 +111,29 @@ def _story(settings: Settings, *, leave: bool) -> None:
                 keys = asyncio.run(other_shops.join(ready, demo.seller_id, LINES))
                 other_shops.show(console, f"http://{ready.bind}", demo.api_key, keys)
             _show_address(ready, demo)
-            if not leave:
-                console.print("\nServing until Ctrl-C.", style="bold")
-                supervise(children)
+            held.enter_context(_beside(ready, marketplace=marketplace))
+            if leave:
+                _show_sign_in(ready, demo)
+                return
+            console.print("\nServing until Ctrl-C. Open this page and sign in:", style="bold")
+            _show_sign_in(ready, demo)
+            supervise(children)
+
+
+@contextmanager
+def _beside(settings: Settings, *, marketplace: bool) -> Iterator[None]:
+    if not marketplace:
+        yield
+        return
+    folder = settings.data_dir / "demo-marketplace"
+    with simulated_marketplace.running(folder) as said:
+        config = asyncio.run(simulated_marketplace.seller_of(settings, folder))
+        simulated_marketplace.show(console, said, config)
+        yield
 
 
 async def _prepare(settings: Settings) -> DemoSeller:
-    """The demo seller, made on the first run, with its inventory and orders in the agent's
-    inbox.
-    """
+    """Return the demo seller, made on the first run."""
     assert settings.database_url is not None
     folder = settings.data_dir / "demo"
     note = folder / "seller.json"
@@ -121,11 +151,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
         settings.database_url, pool=2, hot_pool=1, seal=partial(seal, settings)
     ) as opened:
         say(await import_catalog(opened, demo_catalog.CATALOG, "csv", None, say))
-        async with opened.shared() as session:
-            made = await sellers.create_seller(
-                session, name="Demo Cards", email=f"demo-{clock.now():%Y%m%d%H%M%S}@example.invalid", plan="founder", lines=LINES,
-                sync_mode="full",
-            )  # fmt: skip
+        made = await _demo_seller(opened)
         await market.set_limits(opened, made.seller_id)
     # The owner of a demo runs it, too, and sees the operator's page.
     assert settings.migration_database_url is not None
@@ -134,13 +160,7 @@ async def _prepare(settings: Settings) -> DemoSeller:
         opened.shared() as session,
     ):
         await appoint.add(session, made.email, clock.now())
-    inbox = folder / "inbox"
-    inbox.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(demo_catalog.INVENTORY, inbox / "pricing-export.csv")
-    # A new seller's day is that of this zone: no order of the demo may be in the future.
-    today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
-    for name, content in orders_of_the_day.files(today).items():
-        (inbox / name).write_text(content, encoding="utf-8", newline="")
+    folder.mkdir(parents=True, exist_ok=True)
     draft = note.with_suffix(".part")
     draft.touch(mode=0o600)
     kept = {name: getattr(made, name) for name in ("seller_id", "api_key", "email", "password")}
@@ -149,28 +169,65 @@ async def _prepare(settings: Settings) -> DemoSeller:
     return DemoSeller(**kept, folder=folder, is_new=True)
 
 
+async def _demo_seller(database: Database) -> sellers.CreatedSeller:
+    """Make the seller; where another run was stopped in between, its address is taken already."""
+    addresses = (EMAIL, f"demo-{clock.now():%Y%m%d%H%M%S}@example.com")
+    async with database.shared() as session:
+        email = addresses[await sellers.is_taken(session, EMAIL)]
+        return await sellers.create_seller(
+            session,
+            name="Demo Cards",
+            email=email,
+            plan="founder",
+            lines=LINES,
+            sync_mode="full",
+        )
+
+
 def _had_a_cycle(folder: Path) -> bool:
-    return any((folder / "exports").glob("*.csv"))
+    return (folder / CYCLE_DONE).exists()
 
 
-def _first_cycle(settings: Settings, demo: DemoSeller) -> list[int]:
-    """Returns the order uploads."""
+def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
+    """Let the agent sync the prices of yesterday, quietly, and today all of the shop's year; returns
+    the order uploads.
+    """
+    inbox = demo.folder / "inbox"
+    inbox.mkdir(parents=True, exist_ok=True)
+    demo_catalog.write_inventory(inbox / EXPORT, age=1)
+    for _ in _agent_events(settings, demo, "pricing"):
+        pass
+    say(f"{asyncio.run(past_year.write(settings, demo.seller_id))} prices of the past year")
+    shutil.copyfile(demo_catalog.INVENTORY, inbox / EXPORT)
+    # A new seller's day is that of this zone: no order of the demo may be in the future.
+    today = clock.now().astimezone(ZoneInfo("America/New_York")).date()
+    files = orders_of_the_day.files(today)
+    for name, content in files.items():
+        (inbox / name).write_text(content, encoding="utf-8", newline="")
+    order_files.send_older_months(
+        f"http://{settings.bind}", demo.api_key, files["sales-summary.csv"]
+    )
     console.rule("[bold]one cycle, as the seller's agent runs it", align="left")
     uploads: list[int] = []
-    for event in _agent_events(settings, demo):
+    for event in _agent_events(settings, demo, "full"):
         _show(event)
         uploads += event.get("upload_ids", [])
+    (demo.folder / CYCLE_DONE).touch()
     return uploads
 
 
-def _agent_events(settings: Settings, demo: DemoSeller) -> Iterator[dict[str, Any]]:
-    """The real agent as its own process; each line of its output is one event."""
+def _agent_events(
+    settings: Settings,
+    demo: DemoSeller,
+    kind: str,
+) -> Iterator[dict[str, Any]]:
+    """Run one cycle of the real agent as its own process; each line of its output is an event."""
     key_file = demo.folder / "key.txt"
     key_file.touch(mode=0o600)
     key_file.write_text(demo.api_key)
     command = [
         sys.executable, "-m", "cardsync_agent", "run", "--server", f"http://{settings.bind}", "--key-file", str(key_file),
-        "--folder", str(demo.folder), "--once", "--request", "full", "--json-events",
+        "--folder", str(demo.folder), "--once", "--request", kind, "--json-events",
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         assert agent.stdout is not None
@@ -271,12 +328,17 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
 def _show_address(settings: Settings, demo: DemoSeller) -> None:
     console.rule("[bold]yours to try", align="left")
     console.print(f"URL  http://{settings.bind}\nkey  {demo.api_key}")
-    if demo.password:
-        console.print("\nSign in with a browser and look at every page:")
-        console.print(f"  http://{settings.bind}/sign-in", markup=False)
-        console.print(f"  e-mail    {demo.email}\n  password  {demo.password}", markup=False)
     console.print(
         f'\n  curl -H "Authorization: Bearer {demo.api_key}" http://{settings.bind}/api/v1/status',
         markup=False,
         style="dim",
     )
+
+
+def _show_sign_in(settings: Settings, demo: DemoSeller) -> None:
+    """Print what a browser needs: the last lines, by themselves."""
+    if demo.password:
+        console.print(
+            f"\n  http://{settings.bind}/sign-in\n  email     {demo.email}\n  password  {demo.password}",
+            markup=False,
+        )

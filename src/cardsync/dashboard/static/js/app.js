@@ -11,15 +11,6 @@ document.addEventListener("htmx:config:request", event => {
   if (headers) headers["X-CSRF-Token"] = find("meta[name=csrf-token]").content;
 });
 
-function toggleTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme
-    ? root.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  localStorage.setItem("theme", root.dataset.theme);
-}
-
 // Dialogs: focus returns to the button that opened them; browsers do that for showModal().
 function open(id) {
   const dialog = document.getElementById(id);
@@ -29,35 +20,51 @@ function open(id) {
 // Rows: j and k move, x selects, Enter opens the row's first link. In a queue, a accepts the row, d
 // dismisses it and s snoozes it.
 const rows = () => all("[data-rows] > tr, [data-rows] > li");
-let current = -1;
+// A queue is continued where a row of it was decided.
+let stays = -1;
+const currentRow = () => find(":is([data-rows] > tr, [data-rows] > li)[aria-current=true]");
 function go(step) {
   const list = rows();
   if (!list.length) return;
-  current = Math.max(0, Math.min(list.length - 1, current + step));
-  list.forEach(
-    (row, index) =>
-      row.toggleAttribute("aria-current", false) ||
-      (index === current && row.setAttribute("aria-current", "true")),
-  );
-  const link = find("a, button", list[current]);
-  link?.focus({ preventScroll: true });
-  list[current].scrollIntoView({ block: "nearest" });
+  const before = currentRow();
+  const next = before ? list.indexOf(before) + step : list.findIndex(isInSight);
+  before?.removeAttribute("aria-current");
+  stays = -1;
+  moveTo(next);
+}
+
+function moveTo(place) {
+  const list = rows();
+  const row = list[Math.max(0, Math.min(list.length - 1, place))];
+  row?.setAttribute("aria-current", "true");
+  if (row) find("a, button", row)?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+function isInSight(row) {
+  const box = row.getBoundingClientRect();
+  const middle = [box.left + box.width / 2, box.top + box.height / 2];
+  return row.contains(document.elementFromPoint(...middle));
 }
 
 function select() {
-  const box = rows()[current] && find("input[type=checkbox]", rows()[current]);
-  if (box) box.click();
+  const row = currentRow();
+  if (row) find("input[type=checkbox]", row)?.click();
 }
 
 function decide(key) {
-  const row = rows()[current];
+  const row = currentRow();
   const button = row && find(`[data-row-key="${CSS.escape(key)}"] button`, row);
-  button?.click();
+  if (!button) return;
+  stays = rows().indexOf(row);
+  button.click();
 }
 
-// The palette: pages, and the actions that this page shows.
+// The palette: pages, the actions that this page shows, what was opened last, and whatever the
+// server finds for the words.
 const palette = document.getElementById("palette");
 const list = document.getElementById("palette-list");
+const RECENT = 6;
 function options() {
   return all("li:not([hidden])", list);
 }
@@ -71,39 +78,103 @@ function mark(index) {
   find("#palette-text").setAttribute("aria-activedescendant", chosen.id);
   chosen.scrollIntoView({ block: "nearest" });
 }
+function marked() {
+  return options().findIndex(item => item.getAttribute("aria-selected") === "true");
+}
+function recent() {
+  try {
+    return JSON.parse(localStorage.getItem("recent") || "[]");
+  } catch {
+    return [];
+  }
+}
 function choose(item) {
   palette.close();
-  if (item.dataset.href) location.href = item.dataset.href;
-  else item.does?.click();
+  if (item.dataset.href) {
+    if (item.dataset.found) {
+      const one = { href: item.dataset.href, text: item.dataset.found };
+      const others = recent().filter(other => other.href !== one.href);
+      localStorage.setItem("recent", JSON.stringify([one, ...others].slice(0, RECENT)));
+    }
+    location.href = item.dataset.href;
+  } else {
+    item.does?.focus();
+    item.does?.click();
+  }
 }
-function openPalette() {
-  all("li[data-own]", list).forEach(item => item.remove());
-  for (const action of all(".actions a, .actions button, [data-command]")) {
-    const item = document.createElement("li");
-    item.setAttribute("role", "option");
+function option(...children) {
+  const item = document.createElement("li");
+  item.setAttribute("role", "option");
+  item.setAttribute("aria-selected", "false");
+  item.append(...children);
+  return item;
+}
+function openPalette(words = "") {
+  all("li:is([data-own], [data-found])", list).forEach(item => item.remove());
+  for (const action of all("main .page-head .acts :is(a, button), [data-command]")) {
+    if (action.closest(".selection") && !action.checkVisibility()) continue;
+    const item = option(action.dataset.command || action.textContent.trim());
+    if (!item.textContent) continue;
     item.dataset.own = "";
-    item.textContent = action.dataset.command || action.textContent.trim();
     item.does = action;
     list.append(item);
   }
+  for (const one of recent().reverse()) {
+    const item = option(one.text);
+    item.dataset.href = one.href;
+    item.dataset.found = one.text;
+    item.dataset.recent = "";
+    list.prepend(item);
+  }
   const text = find("#palette-text");
-  text.value = "";
-  all("li", list).forEach(item => (item.hidden = false));
+  text.value = words;
   open("palette");
   text.focus();
+  filter();
+}
+let asked = 0;
+let timer = 0;
+function filter() {
+  const words = find("#palette-text").value.trim().toLowerCase();
+  all("li[data-found]:not([data-recent])", list).forEach(item => item.remove());
+  all("li", list).forEach(item => (item.hidden = !item.textContent.toLowerCase().includes(words)));
+  find("#palette-state").textContent = "";
   mark(0);
+  clearTimeout(timer);
+  asked += 1;
+  if (words) timer = setTimeout(ask, 150, words, asked);
+}
+// What the server finds stands behind what the page knows; the mark stays where it is.
+async function ask(words, mine) {
+  try {
+    const answer = await fetch(`/find?${new URLSearchParams({ search: words })}`);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (mine !== asked || !answer.ok) return;
+    for (const link of all("[data-found]:not([data-found=Pages])", page)) {
+      const item = option(...document.adoptNode(link).childNodes);
+      const kind = document.createElement("small");
+      kind.className = "muted push";
+      kind.textContent = link.dataset.found;
+      if (link.dataset.name) item.textContent = link.dataset.name;
+      item.append(kind);
+      item.dataset.href = link.getAttribute("href");
+      item.dataset.found = link.dataset.name || find(".name", item)?.textContent || "";
+      list.append(item);
+    }
+  } catch {
+    const state = find("#palette-state");
+    state.textContent = state.dataset.textFailed;
+    return;
+  }
+  if (marked() < 0) mark(0);
+  const state = find("#palette-state");
+  state.textContent = options().length ? "" : state.dataset.textNothing;
 }
 if (palette) {
   const text = find("#palette-text");
-  text.addEventListener("input", () => {
-    const wanted = text.value.toLowerCase();
-    all("li", list).forEach(
-      item => (item.hidden = !item.textContent.toLowerCase().includes(wanted)),
-    );
-    mark(0);
-  });
+  text.addEventListener("input", filter);
   text.addEventListener("keydown", event => {
-    const at = options().findIndex(item => item.getAttribute("aria-selected") === "true");
+    const at = marked();
     if (event.key === "ArrowDown") (mark(at + 1), event.preventDefault());
     if (event.key === "ArrowUp") (mark(at - 1), event.preventDefault());
     if (event.key === "Enter") {
@@ -115,16 +186,21 @@ if (palette) {
     const item = event.target.closest("li");
     if (item) choose(item);
   });
+  // The field of the header is the palette's door; without scripts it leads to a page.
+  const door = document.getElementById("find");
+  door?.addEventListener("click", () => openPalette());
+  door?.addEventListener("input", () => {
+    const words = door.value;
+    door.value = "";
+    openPalette(words);
+  });
 }
 
-const ACTIONS = { theme: toggleTheme, palette: openPalette };
 document.addEventListener("click", event => {
-  const button = event.target.closest("[data-action], [data-dialog]");
+  const button = event.target.closest("[data-dialog]");
   if (!button) return;
-  if (button.dataset.dialog) {
-    event.preventDefault();
-    open(button.dataset.dialog);
-  } else ACTIONS[button.dataset.action]?.();
+  event.preventDefault();
+  open(button.dataset.dialog);
 });
 
 let waiting = "";
@@ -146,7 +222,7 @@ document.addEventListener("keydown", event => {
     dialog?.close();
     return;
   }
-  if (typing(event.target) || find("dialog[open]")) return;
+  if (typing(event.target) || find("dialog[open], :popover-open")) return;
   const key = event.key;
   if (waiting === "g") {
     waiting = "";
@@ -161,12 +237,12 @@ document.addEventListener("keydown", event => {
     waiting = "g";
     setTimeout(() => (waiting = ""), 1500);
   } else if (key === "/") {
-    const search = find("[data-search]") || find("input[type=search]");
+    const search = find("main [data-search]") || find("main input[type=search]");
+    event.preventDefault();
     if (search) {
-      event.preventDefault();
       search.focus();
       search.select();
-    }
+    } else openPalette();
   } else if (key === "?") open("help");
   else if (key === "j") go(1);
   else if (key === "k") go(-1);
@@ -179,5 +255,22 @@ document.addEventListener("keydown", event => {
 });
 
 document.addEventListener("htmx:after:swap", () => {
-  current = -1;
+  if (stays >= 0 && !currentRow()) moveTo(stays);
 });
+// The state of the sync in the header stays true on a page that is open for long.
+const STATE_MS = 60_000;
+let renewed = Date.now();
+async function renewState() {
+  const state = find(".head [data-renewed]");
+  if (!state || document.hidden || Date.now() - renewed < STATE_MS) return;
+  renewed = Date.now();
+  const answer = await fetch(state.dataset.renewed);
+  if (!answer.ok || answer.redirected) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = find("[data-renewed]", page);
+  if (fresh && fresh.outerHTML !== state.outerHTML && state !== document.activeElement)
+    state.replaceWith(document.adoptNode(fresh));
+}
+const renew = () => renewState().catch(() => {});
+setInterval(renew, STATE_MS);
+document.addEventListener("visibilitychange", renew);

@@ -1,24 +1,60 @@
-// Draws each chart from its table: the table is the truth, the picture its twin.
-const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const COLOURS = ["--accent", "--good", "--bad", "--warn"];
+// Draws each chart of lines from its table: the table is the truth, the picture its twin. The legend
+// has the newest figures, and those under the pointer while there is one.
+// A canvas knows no light-dark(), so an element works out each color.
+const probe = document.body.appendChild(document.createElement("i"));
+probe.hidden = true;
+const css = name => {
+  probe.style.color = `var(${name})`;
+  return getComputedStyle(probe).color;
+};
+
+// A day alone would be read as midnight in Greenwich, which is the evening before in America.
+const timeOf = at => Date.parse(at.length === 10 ? `${at}T00:00` : at) / 1000;
+
+function rowsOf(figure) {
+  return [...figure.querySelectorAll("tbody tr")]
+    .map(line => {
+      const when = line.querySelector("[data-at]");
+      const cells = [...line.querySelectorAll("[data-value]")];
+      return {
+        at: timeOf(when.dataset.at),
+        values: cells.map(({ dataset }) => (dataset.value === "" ? null : Number(dataset.value))),
+        words: [when, ...cells].map(cell => cell.textContent.trim()),
+      };
+    })
+    .sort((one, other) => one.at - other.at);
+}
+
+function amountsOf(figure) {
+  const money = { style: "currency", currency: "USD", maximumFractionDigits: 2 };
+  const format = new Intl.NumberFormat("en-US", "counts" in figure.dataset ? {} : money);
+  return (_, splits) => splits.map(value => format.format(value).replace(/\.00$/, ""));
+}
+
+// Days as on every page, a month where a mark is longer than one, and the year where it begins.
+const MONTH = 28 * 86_400;
+function daysOf(_, splits, axis, space, step) {
+  let year;
+  return splits.map(at => {
+    const day = new Date(at * 1000);
+    const short = { month: "short", ...(step < MONTH && { day: "numeric" }) };
+    const text = new Intl.DateTimeFormat("en-US", short).format(day);
+    if (day.getFullYear() === year) return text;
+    year = day.getFullYear();
+    return `${text}\n${year}`;
+  });
+}
 
 function draw(figure) {
   if (!window.uPlot) return;
   const canvas = figure.querySelector(".canvas");
-  const lines = [...figure.querySelectorAll("tbody tr")].reverse();
-  if (lines.length < 2) return;
-  const names = [...figure.querySelectorAll("thead th")].slice(1).map(cell => cell.textContent);
-  const at = lines.map(line => Date.parse(line.querySelector("[data-at]").dataset.at) / 1000);
-  const values = names.map((_, index) =>
-    lines.map(line => {
-      const text = line.querySelectorAll("[data-value]")[index].dataset.value;
-      return text === "" ? null : Number(text);
-    }),
-  );
+  const rows = rowsOf(figure);
+  if (rows.length < 2) return;
+  const words = [...figure.querySelectorAll("[data-when], [data-latest]")];
+  const show = row => row.words.forEach((text, place) => (words[place].textContent = text));
   canvas.hidden = false;
-  const series = names.map((label, index) => ({
-    label,
-    stroke: css(COLOURS[index % COLOURS.length]),
+  const series = [...figure.querySelectorAll(".swatch rect")].map(swatch => ({
+    stroke: getComputedStyle(swatch).fill,
     width: 2,
     spanGaps: true,
     paths: uPlot.paths.stepped({ align: 1 }),
@@ -29,8 +65,15 @@ function draw(figure) {
     ticks: { stroke: css("--edge") },
   };
   const chart = new uPlot(
-    { width: canvas.clientWidth, height: 256, series: [{}, ...series], axes: [axis, axis] },
-    [at, ...values],
+    {
+      width: canvas.clientWidth,
+      height: 256,
+      series: [{}, ...series],
+      axes: [{ ...axis, values: daysOf }, { ...axis, size: 64, values: amountsOf(figure) }],
+      legend: { show: false },
+      hooks: { setCursor: [({ cursor }) => show(rows[cursor.idx ?? rows.length - 1])] },
+    },
+    [rows.map(row => row.at), ...series.map((_, place) => rows.map(row => row.values[place]))],
     canvas,
   );
   new ResizeObserver(() => chart.setSize({ width: canvas.clientWidth, height: 256 })).observe(

@@ -7,7 +7,7 @@ function completing(field) {
   list.id = `${field.id}-completions`;
   list.className = "completions";
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "What may stand here");
+  list.setAttribute("aria-label", field.labels[0]?.textContent ?? "");
   list.hidden = true;
   field.after(list);
   field.parentElement.classList.add("completing");

@@ -16,7 +16,7 @@ async function send(path, body) {
   if (token) headers["X-CSRF-Token"] = token;
   const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
   const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error || "This did not work; try again.");
+  if (!answer.ok) throw new Error(told.error || "");
   return told;
 }
 
@@ -63,8 +63,10 @@ async function add(name) {
 }
 
 // A person who closes the browser's own dialog wants no error message.
-const sentence = error =>
-  error.name === "NotAllowedError" ? "No passkey was used." : error.message;
+const sentence = (error, part) =>
+  error.name === "NotAllowedError"
+    ? part.dataset.textUnused
+    : error.message || part.dataset.textFailed;
 
 for (const part of document.querySelectorAll("[data-passkey]")) {
   if (!window.PublicKeyCredential) continue;
@@ -80,7 +82,7 @@ for (const part of document.querySelectorAll("[data-passkey]")) {
         ? signIn(part.dataset.next)
         : add(part.querySelector("input[name=name]").value));
     } catch (error) {
-      says.textContent = sentence(error);
+      says.textContent = sentence(error, part);
     } finally {
       button.disabled = false;
     }

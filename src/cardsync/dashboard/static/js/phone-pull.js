@@ -25,16 +25,29 @@ let queue = read(key("queue"), null);
 let outbox = read(key("outbox"), []);
 // Marks that the server refused, each with its reason: they block no other mark, and are told.
 let refused = read(key("refused"), []);
+// The texts of marks that were made.
+const DONE = { pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Undone" };
 let atOnce = 200;
 let sending = false;
 let ended = "ended" in document.body.dataset;
 let claimed = 0;
 let polling = 0;
 
+// A text of the page, with values where its … are.
+function says(name, ...values) {
+  return document.getElementById("kept").dataset[`text${name}`].replace(/…/g, () => values.shift());
+}
 function element(tag, css, text) {
   const made = document.createElement(tag);
   if (css) made.className = css;
   if (text !== undefined) made.textContent = text;
+  return made;
+}
+// The large picture of pictures.html; without one the server draws the card.
+function picture(line) {
+  const made = element("img", "pic");
+  Object.assign(made, { width: 195, height: 272, alt: "", decoding: "async" });
+  made.src = `/p/${document.body.dataset.token}/img/${line.item_id}/large`;
   return made;
 }
 function name(tag, css, text) {
@@ -97,7 +110,8 @@ function render() {
   if (line && !ended) {
     const left = line.wanted - line.pulled;
     card.append(
-      element("p", "place", line.place ?? "no place"),
+      element("p", "place", line.place ?? says("Unassigned")),
+      picture(line),
       name("h2", "", line.name || "–"),
       name(
         "p",
@@ -106,22 +120,23 @@ function render() {
       ),
       name("p", "big", [line.printing, line.condition].filter(Boolean).join(" · ") || "–"),
       element("p", "quantity", `${left} ×`),
-      name("p", "muted", `Order ${line.order_number}`),
+      name("p", "muted", says("Order", line.order_number)),
     );
     if (line.changed.length)
       card.append(
         element(
           "p",
           "chip warn",
-          `The order has changed since: ${line.changed.join(", ").replaceAll("_", " ")}`,
+          says("Changed", line.changed.join(", ").replaceAll("_", " ")),
         ),
       );
     const marks = element("div", "marks");
-    marks.append(button("pulled", left === 1 ? "Pulled" : `Pulled all ${left}`, "", line, left));
-    if (left > 1) marks.append(button("pulled", "Pulled one", "quiet", line));
+    const label = left === 1 ? says("Pulled") : says("PulledAll", left);
+    marks.append(button("pulled", label, "", line, left));
+    if (left > 1) marks.append(button("pulled", says("PulledOne"), "quiet", line));
     marks.append(
-      button("defer", "Defer", "quiet", line),
-      button("missing", "Missing", "danger", line),
+      button("defer", says("Later"), "quiet", line),
+      button("missing", says("Missing"), "danger", line),
     );
     card.append(marks);
     claim(line);
@@ -131,10 +146,10 @@ function render() {
         "p",
         "title",
         ended
-          ? "This pull has ended. Ask at the desk for a new link."
+          ? says("Ended")
           : all.some(one => one.claimed && ["waiting", "deferred"].includes(one.state))
-            ? "Other phones show the last cards."
-            : "Every card of this game is done. Bring the cards to the desk.",
+            ? says("Others")
+            : says("Done"),
       ),
     );
   const list = document.getElementById("lines");
@@ -148,7 +163,7 @@ function render() {
       const grow = element("div", "grow");
       const title = element("p");
       title.append(
-        element("span", "chip", one.place ?? "no place"),
+        element("span", "chip", one.place ?? says("Unassigned")),
         " ",
         element("bdi", "", one.name || "–"),
         " ",
@@ -159,13 +174,19 @@ function render() {
         element(
           "p",
           "muted",
-          `${one.pulled} of ${one.wanted} · ${one.state === "stopped" ? "do not pull: the order has changed" : one.state}${one.claimed ? " · shown on another phone" : ""}`,
+          [
+            says("Progress", one.pulled, one.wanted),
+            one.state === "stopped" ? says("Stopped") : one.state,
+            one.claimed && says("Claimed"),
+          ]
+            .filter(Boolean)
+            .join(" · "),
         ),
       );
-      if (one.surplus) grow.append(element("p", "chip bad", `put ${one.surplus} back`));
+      if (one.surplus) grow.append(element("p", "chip bad", says("PutBack", one.surplus)));
       row.append(grow);
       if (one.last_mark && !ended)
-        row.append(button("undo", "Undo", "quiet", one, 1, one.last_mark));
+        row.append(button("undo", says("Undo"), "quiet", one, 1, one.last_mark));
       return row;
     }),
   );
@@ -175,13 +196,11 @@ function render() {
   if (bar) {
     bar.max = wanted || 1;
     bar.value = pulled;
-    document.querySelector("#progress .muted").textContent = `${pulled} of ${wanted}`;
+    document.querySelector("#progress .muted").textContent = says("Progress", pulled, wanted);
   }
-  const wait =
-    outbox.length && !ended
-      ? `${outbox.length} ${outbox.length === 1 ? "mark waits" : "marks wait"} to be sent.`
-      : "";
-  document.getElementById("network").textContent = wait;
+  const unsent = ended ? 0 : outbox.length;
+  document.getElementById("network").textContent =
+    unsent === 0 ? "" : unsent === 1 ? says("OneUnsent") : says("Unsent", unsent);
   renderKept();
 }
 
@@ -190,7 +209,7 @@ function render() {
 function renderKept() {
   const left = [
     ...refused,
-    ...(ended ? outbox.map(mark => ({ ...mark, why: "the link has ended" })) : []),
+    ...(ended ? outbox.map(mark => ({ ...mark, why: says("LinkEnded") })) : []),
   ];
   const part = document.getElementById("kept");
   part.hidden = !left.length;
@@ -204,10 +223,10 @@ function renderKept() {
       const title = element(
         "p",
         "",
-        `${{ pulled: "Pulled", defer: "Deferred", missing: "Missing", undo: "Taken back" }[mark.kind]} ${mark.kind === "pulled" ? `${mark.quantity} × ` : ""}`,
+        `${says(DONE[mark.kind])} ${mark.kind === "pulled" ? `${mark.quantity} × ` : ""}`,
       );
       title.append(
-        name("span", "", line?.name || `card ${mark.item_id}`),
+        name("span", "", line?.name || says("Card", mark.item_id)),
         line?.place ? ` (${line.place})` : "",
       );
       grow.append(
@@ -215,7 +234,9 @@ function renderKept() {
         element(
           "p",
           "muted",
-          `${line?.order_number ? `Order ${line.order_number} · ` : ""}${mark.why}`,
+          [line?.order_number && says("Order", line.order_number), mark.why]
+            .filter(Boolean)
+            .join(" · "),
         ),
       );
       row.append(grow);
@@ -305,20 +326,17 @@ async function send() {
       if (!outbox.length) atOnce = 200;
       take(fresh);
       const back = outcomes.reduce((sum, one) => sum + one.put_back, 0);
-      if (back)
-        tell(
-          `${back} of these cards ${back === 1 ? "is" : "are"} not wanted any more: put ${back === 1 ? "it" : "them"} back.`,
-        );
+      if (back) tell(back === 1 ? says("OneSurplus") : says("Surplus", back));
     } else if ([400, 413, 422].includes(answer.status)) {
       // One of them is refused: they go one by one until it is found.
       if (sent.length > 1) atOnce = 1;
       else {
-        const why = (await answer.json()).error ?? "the mark was refused";
+        const why = (await answer.json()).error ?? says("NotTaken");
         refused = [...refused, { ...sent[0], why }];
         write(key("refused"), refused);
         outbox = outbox.filter(mark => mark.id !== sent[0].id);
         write(key("outbox"), outbox);
-        tell("A mark was refused, and the others go on. It stands below: tell the desk.");
+        tell(says("Refused"));
       }
       if (outbox.length) setTimeout(send);
     }

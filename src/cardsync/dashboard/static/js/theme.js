@@ -3,15 +3,21 @@ for (const name of ["theme", "density"]) {
   const chosen = localStorage.getItem(name);
   if (chosen) document.documentElement.dataset[name] = chosen;
 }
-// Settings → Appearance: radio buttons that show the choice and change it at once.
+// Radio buttons that show the choice and change it at once, in the header and in the settings.
 addEventListener("DOMContentLoaded", () => {
-  for (const radio of document.querySelectorAll("input[data-appearance]")) {
-    radio.checked = (localStorage.getItem(radio.name) || "") === radio.value;
+  const radios = [...document.querySelectorAll("input[data-appearance]")];
+  const show = () => {
+    for (const radio of radios)
+      radio.checked = (localStorage.getItem(radio.name) || "") === radio.value;
+  };
+  show();
+  for (const radio of radios) {
     radio.addEventListener("change", () => {
       if (radio.value) localStorage.setItem(radio.name, radio.value);
       else localStorage.removeItem(radio.name);
       if (radio.value) document.documentElement.dataset[radio.name] = radio.value;
       else delete document.documentElement.dataset[radio.name];
+      show();
     });
   }
 });

@@ -1,0 +1,88 @@
+"""Holds every navigation of the agent's tab, and of the windows that it opens, until its address is
+judged: what leads to a foreign origin is not sent. Nothing else of the browser is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from cardsync_agent.browser.origins import is_allowed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, CDPSession, Page
+
+
+class NavigationGuard:
+    """`blocked` is the address that was held back last. The person's own tabs go on as they are."""
+
+    def __init__(self, browser: Browser, page: Page, origins: Collection[str]) -> None:
+        self._origins = origins
+        self.blocked: str | None = None
+        self._page = page.context.new_cdp_session(page)
+        self._main = str(self._page.send("Target.getTargetInfo")["targetInfo"]["targetId"])
+        # The frames of our windows, and the addresses for which a window is about to open.
+        self._ours, self._opening = {self._main}, set[str]()
+        self._page.on("Page.windowOpen", self._on_window)
+        self._page.send("Page.enable")
+        # A new window has its first request before anybody can attach to it, so the whole browser
+        # is asked.
+        self._browser: CDPSession = browser.new_browser_cdp_session()
+        self._browser.on("Fetch.requestPaused", self._on_request)
+        patterns = [{"urlPattern": "*", "resourceType": "Document", "requestStage": "Request"}]
+        self._browser.send("Fetch.enable", {"patterns": patterns})
+
+    def close(self) -> None:
+        """Let everything go; the browser itself does so when its agent is gone."""
+        from playwright.sync_api import Error
+
+        for session in (self._browser, self._page):
+            with suppress(Error):
+                session.detach()
+
+    def _on_window(self, event: dict[str, Any]) -> None:
+        self._opening.add(str(event["url"]))
+
+    def _on_request(self, event: dict[str, Any]) -> None:
+        from playwright.sync_api import Error
+
+        asked = {"requestId": event["requestId"]}
+        with suppress(Error):  # the tab, or the browser, is gone meanwhile
+            if self._may_go(event):
+                self._browser.send("Fetch.continueRequest", asked)
+            else:
+                self.blocked = str(event["request"]["url"])
+                self._browser.send("Fetch.failRequest", asked | {"errorReason": "Aborted"})
+
+    def _may_go(self, event: dict[str, Any]) -> bool:
+        url, frame = str(event["request"]["url"]), str(event["frameId"])
+        if is_allowed(url, self._origins):
+            return True
+        if frame in self._ours or self._is_our_window(frame, url):
+            return False
+        # A part of our page may be of another site, but nothing is sent there by a form.
+        return event["request"]["method"] == "GET" or frame not in self._frames()
+
+    def _is_our_window(self, frame: str, url: str) -> bool:
+        """Return whether our tab opened the window: it says so, or was about to open this
+        address.
+        """
+        targets = self._browser.send("Target.getTargets")["targetInfos"]
+        window = next((one for one in targets if one["targetId"] == frame), None)
+        is_new = window is not None and window["url"] in ("", "about:blank")
+        if window is None or not (
+            window.get("openerId") in self._ours or (is_new and url in self._opening)
+        ):
+            return False
+        self._ours.add(frame)
+        return True
+
+    def _frames(self) -> set[str]:
+        tree = self._page.send("Page.getFrameTree")["frameTree"]
+        found, left = set[str](), [tree]
+        while left:
+            one = left.pop()
+            found.add(one["frame"]["id"])
+            left += one.get("childFrames", [])
+        return found

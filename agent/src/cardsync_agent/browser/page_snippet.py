@@ -1,0 +1,137 @@
+"""Takes the part of a page in which a lost element is likely, as HTML for the server's ranker:
+without scripts, styles and what is in fields, and with personal data taken out of texts and
+attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cardsync_agent.browser.masks import masked_elements, named_elements
+from cardsync_agent.repairs import MOST_SNIPPET_BYTES
+from cardsync_agent.workflow.pack import Element, Pack
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+# It reads the page and changes nothing in it.
+_TAKE = r"""
+([masked, named, words, most]) => {
+  const left = new Set(['script', 'style', 'noscript', 'template', 'link', 'meta', 'iframe',
+    'object', 'embed', 'svg', 'canvas', 'video', 'audio', 'head']);
+  const empty = new Set(['input', 'img', 'br', 'hr', 'wbr', 'area', 'col', 'source', 'track']);
+  const hide = new Set(masked);
+  // What is around personal data, or in the same row, may name the person in an attribute.
+  const near = new Set();
+  for (const el of masked) {
+    for (let at = el; at && !near.has(at); at = at.parentElement) near.add(at);
+  }
+  const rows = 'td, dd, li, article, [role=cell], [role=gridcell], [role=listitem]';
+  const plain = 'button, label, th, summary, [role=button], [role=tab], [role=menuitem]';
+  const isPersonal = (el) => near.has(el)
+    || masked.length > 0 && el.closest(rows) !== null && el.closest(plain) === null;
+  const form = new Set(['class', 'id', 'type', 'role', 'name', 'for', 'data-testid', 'method',
+    'disabled', 'aria-haspopup', 'aria-expanded', 'aria-controls']);
+  // A person who is named in one place is named in no other.
+  const known = new Set();
+  for (const el of named) {
+    for (const text of [el.innerText, el.value, ...(el.innerText || '').split('\n')]) {
+      const words = String(text || '').replace(/\s+/g, ' ').trim();
+      if (words.length < 4) continue;
+      known.add(words).add(encodeURIComponent(words)).add(words.replace(/ /g, '+'));
+    }
+  }
+  const names = [...known].slice(0, 1000).sort((a, b) => b.length - a.length)
+    .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const person = names.length ? new RegExp(names.join('|'), 'g') : /$^/;
+  const mail = /[^\s@<>"',;:()=?&/]+(?:@|%40)[^\s@<>"',;:()=?&/]+/g;
+  const clean = (text, most) => text.replace(person, '…').replace(mail, '…').slice(0, most)
+    .replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/"/g, '&quot;');
+  const pressed = new Set(['submit', 'button', 'reset', 'image']);
+  const opening = (el) => {
+    let out = '<' + el.localName;
+    for (const {name, value} of el.attributes) {
+      if (name === 'style' || name === 'srcset' || name.startsWith('on') || name === 'hidden'
+          || (name === 'src' && value.startsWith('data:'))
+          || (name === 'value' && !(el.localName === 'input' && pressed.has(el.type)))) continue;
+      const kept = isPersonal(el) && !form.has(name) ? '…' : clean(value, 300);
+      out += ` ${name}="${kept}"`;
+    }
+    const quiet = getComputedStyle(el);
+    // What is in a closed menu can be had by opening it.
+    const before = el.previousElementSibling;
+    const menu = el.id && document.querySelector(`[aria-controls="${CSS.escape(el.id)}"]`)
+      || before && before.matches('button[aria-haspopup], button[aria-expanded=false]');
+    if (!menu && (quiet.display === 'none' || quiet.visibility === 'hidden')) out += ' hidden';
+    return out + '>';
+  };
+  const made = new Map();
+  const size = (text) => new TextEncoder().encode(text).length;
+  const markup = (el) => {
+    let out = opening(el);
+    if (!empty.has(el.localName)) {
+      if (hide.has(el)) out += '…';
+      else if (el.localName !== 'textarea' && !el.isContentEditable) {
+        for (const node of el.childNodes) {
+          if (node.nodeType === 3) out += clean(node.data.replace(/\s+/g, ' '));
+          else if (node.nodeType === 1 && !left.has(node.localName)) out += markup(node);
+        }
+      }
+      out += `</${el.localName}>`;
+    }
+    made.set(el, out);
+    return out;
+  };
+  const body = document.body;
+  if (!body) return '';
+  const all = markup(body);
+  if (size(all) <= most) return all;
+  // The element that says most of the words, in the least text, is the middle of what is taken.
+  let best = null, most_said = 0;
+  for (const [el, out] of made) {
+    if (out.length > 2000) continue;
+    const text = out.toLowerCase();
+    const said = words.filter((word) => text.includes(word)).length - out.length / 10000;
+    if (said > most_said) { best = el; most_said = said; }
+  }
+  if (!best) best = document.querySelector('main') || body;
+  while (size(made.get(best)) > most) {
+    const inner = [...best.children].filter((el) => made.has(el));
+    if (!inner.length) return '';
+    best = inner.reduce((a, b) => made.get(a).length >= made.get(b).length ? a : b);
+  }
+  while (best !== body && made.has(best.parentElement)
+      && size(made.get(best.parentElement)) <= most) best = best.parentElement;
+  let out = made.get(best);
+  // Neighbors that still fit.
+  for (let next = best.nextElementSibling, before = best.previousElementSibling; next || before;) {
+    const more = next ? made.get(next) || '' : made.get(before) || '';
+    if (size(out) + size(more) > most) break;
+    if (next) { out += more; next = next.nextElementSibling; }
+    else { out = more + out; before = before.previousElementSibling; }
+  }
+  return out;
+}
+"""
+
+
+def snippet(
+    page: Page, pack: Pack, name: str, element: Element, most_bytes: int = MOST_SNIPPET_BYTES
+) -> str:
+    """Return at most `most_bytes` of HTML."""
+    masked, named = masked_elements(page, pack), named_elements(page, pack)
+    arguments = [masked, named, words_of(name, element), most_bytes - 100]
+    return str(page.evaluate(_TAKE, arguments))
+
+
+def words_of(name: str, element: Element) -> list[str]:
+    """Return the words by which the element may still be known."""
+    looks = element.looks
+    texts: Sequence[str | None] = (
+        name, looks.text, looks.label, looks.id, looks.name, looks.title, looks.around,
+        *(x.name or x.text or x.label or x.test_id for x in element.locators),
+    )  # fmt: skip
+    found = re.findall(r"[^\W_]{3,}", " ".join(text for text in texts if text).lower())
+    return list(dict.fromkeys(found))[:40]

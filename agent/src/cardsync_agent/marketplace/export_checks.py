@@ -1,0 +1,64 @@
+"""Checks a pricing export that was downloaded before it is used, and gives its columns the names
+that the service reads. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cardsync_agent.csv_records import Damaged, Record, column, header_of, lines_of, records
+from cardsync_agent.inbox import NEEDED_COLUMNS
+
+
+def export_problem(content: bytes) -> str | None:
+    """Return why this export must not be used; None if it may."""
+    try:
+        lines = lines_of(content)
+    except Damaged as damaged:
+        return f"it {damaged}"
+    names = set(header_of(lines))
+    missing = [name for name in NEEDED_COLUMNS if column(name) not in names]
+    if missing:
+        return f"it lacks the column {missing[0]}"
+    if content and not content.endswith((b"\n", b"\r")) and _is_cut(lines):
+        return "it stops in the middle of a line"
+    if not any(isinstance(record, Record) for record in records(lines)):
+        return "it has no row"
+    return None
+
+
+def in_one(exports: Sequence[bytes]) -> bytes:
+    """Return one file of several. Raises Damaged where one has other columns than the first."""
+    first, *others = exports
+    whole = first
+    for other in others:
+        if header_of(lines_of(other)[:1]) != header_of(lines_of(first)[:1]):
+            raise Damaged("has other columns for one product line than for another")
+        rows = other.partition(b"\n")[2]
+        whole += (b"" if whole.endswith((b"\n", b"\r")) else b"\n") + rows
+    return whole
+
+
+def renamed(content: bytes, columns: Mapping[str, str]) -> bytes:
+    """Return the file with our names of its columns; the rows keep their bytes."""
+    if not columns:
+        return content
+    head, end, rows = content.partition(b"\n")
+    known = {column(theirs): ours for theirs, ours in columns.items()}
+    bom = b"\xef\xbb\xbf" if head.startswith(b"\xef\xbb\xbf") else b""
+    names = head.removeprefix(bom).decode("utf-8", "replace").rstrip("\r").split(",")
+    ours = [_quoted_as(name, known.get(column(name.strip().strip('"')))) for name in names]
+    line_end = b"\r\n" if head.endswith(b"\r") else end
+    return bom + ",".join(ours).encode() + line_end + rows
+
+
+def _quoted_as(name: str, ours: str | None) -> str:
+    if ours is None:
+        return name
+    return f'"{ours}"' if name.strip().startswith('"') else ours
+
+
+def _is_cut(lines: list[str]) -> bool:
+    """Return whether the last line has fewer columns than the header."""
+    last = [line for line in lines if line.strip()][-1:]
+    return len(header_of(last)) < len(header_of(lines[:1]))

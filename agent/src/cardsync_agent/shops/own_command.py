@@ -1,0 +1,19 @@
+"""The command that starts this agent again, however it was installed. Pure: the process's facts are
+passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def own_command(environ: Mapping[str, str], executable: str) -> list[str]:
+    """Return the words before the command's name.
+
+    A release build by pex says where it lies: SCIE is the whole program, PEX the archive.
+    """
+    if scie := environ.get("SCIE"):
+        return [scie]
+    if pex := environ.get("PEX"):
+        return [executable, pex]
+    return [executable, "-m", "cardsync_agent"]

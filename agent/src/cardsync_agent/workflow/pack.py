@@ -1,0 +1,310 @@
+"""The form of a workflow pack: as data, all that the agent knows of one marketplace in one
+language.
+
+A pack names pages, elements and steps; it holds no program. What it may do is the fixed list of
+verbs here, on the origins that it lists. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
+Origin = Annotated[str, msgspec.Meta(pattern=r"^https?://[a-z0-9.\[\]:-]{1,253}$")]
+# With two slashes it would be the address of another host.
+Path = Annotated[str, msgspec.Meta(pattern=r"^/(?!/)[^\s\\]*$", max_length=1_000)]
+FORMAT: Final = 1
+MOST_BYTES: Final = 500_000
+MOST_VERSION: Final = 1_000_000
+Version = Annotated[int, msgspec.Meta(ge=1, le=MOST_VERSION)]
+# The workflows that the adapter asks for; a pack may leave some out. An import is staged and read
+# back, then published or discarded. With `quick_add` new stock goes in by the marketplace's form,
+# else by the import. An `export_inventory` that takes the value `product_line` is done for each.
+WORKFLOWS: Final = (
+    "export_inventory", "stage_prices", "publish_prices", "discard_prices",
+    "order_list", "pull_sheet", "shipping", "refunds",
+    "feedback", "sales_report", "account", "quick_add", "read_prices",
+)  # fmt: skip
+
+
+class Locator(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One way to find an element: exactly one field is set, `name` belongs to `role`."""
+
+    role: Text | None = None
+    name: Text | None = None
+    label: Text | None = None
+    test_id: Text | None = None
+    text: Text | None = None
+    css: Text | None = None
+
+
+class Looks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The property record: how the element looked when it was recorded."""
+
+    tag: str = ""
+    role: str = ""
+    text: str = ""
+    label: str = ""
+    id: str = ""
+    name: str = ""
+    type: str = ""
+    href: str = ""
+    title: str = ""
+    classes: tuple[str, ...] = ()
+    around: str = ""
+
+
+class Element(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Locators are tried in their order. `recorded` is False for what a person must record at the
+    real site first.
+    """
+
+    locators: Annotated[tuple[Locator, ...], msgspec.Meta(max_length=10)] = ()
+    looks: Looks = Looks()
+    recorded: bool = True
+
+
+class Condition(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The post-condition of a step: all fields that are set must hold. A repair never changes it.
+
+    `url` is a path with `*` for any text. `visible` and `gone` name elements. `file` names a file
+    that the step brought, with `header` among its columns. `figure` names an element whose number
+    must equal the named value `equals`.
+    """
+
+    url: Text | None = None
+    visible: Name | None = None
+    gone: Name | None = None
+    file: Name | None = None
+    header: tuple[Text, ...] = ()
+    figure: Name | None = None
+    equals: Name | None = None
+    within: Annotated[int, msgspec.Meta(ge=1, le=600)] = 30
+
+
+class _Step(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="verb",
+    tag=str.lower, kw_only=True,
+):  # fmt: skip
+    """`changes`: the step imports, publishes or deletes something, so no repair is used unasked.
+    `optional`: a step whose element is not there is left out.
+    """
+
+    name: Name
+    then: Condition
+    changes: bool = False
+    optional: bool = False
+
+
+class Goto(_Step, frozen=True):
+    """Opens a path of the pack's first origin; `{value}` in it is a named value."""
+
+    path: Path
+
+
+class Expect(_Step, frozen=True):
+    """Waits until `then` holds."""
+
+
+class Click(_Step, frozen=True):
+    element: Name
+
+
+class Fill(_Step, frozen=True):
+    """Writes a named value, and checks that the field holds it; a password field is refused at run
+    time.
+    """
+
+    element: Name
+    value: Name
+
+
+class Choose(_Step, frozen=True):
+    """Chooses the option with this label, or the one that a named value holds."""
+
+    element: Name
+    option: Text | None = None
+    value: Name | None = None
+
+
+class Upload(_Step, frozen=True):
+    """Gives a named file to a file input."""
+
+    element: Name
+    file: Name
+
+
+class Download(_Step, frozen=True):
+    """Clicks the element and keeps the file that comes under a name."""
+
+    element: Name
+    file: Name
+
+
+class Wait(_Step, frozen=True):
+    seconds: Annotated[int, msgspec.Meta(ge=1, le=120)]
+
+
+class Screenshot(_Step, frozen=True):
+    """Keeps a masked picture for the cycle's log."""
+
+
+class Human(_Step, frozen=True):
+    """Asks the person for something, and goes on when `then` holds."""
+
+    message: Text
+
+
+Step = Goto | Expect | Click | Fill | Choose | Upload | Download | Wait | Screenshot | Human
+
+
+class Workflow(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """`repeat` names an element that leads to a next page: while it is there, it is pressed, and
+    the steps that are no `goto` are done again.
+    """
+
+    steps: Annotated[tuple[Step, ...], msgspec.Meta(min_length=1, max_length=60)]
+    repeat: Name | None = None
+
+
+TurnKind = Literal["sign_in", "second_factor", "captcha"]
+
+
+class YourTurn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A page that is the person's turn: it is there while an element of `any_of` is visible or the
+    path fits `url`.
+    """
+
+    kind: TurnKind
+    any_of: tuple[Name, ...] = ()
+    url: Text | None = None
+
+
+class FileForm(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How the marketplace's file of a kind differs from the one that the service reads: `columns`
+    maps its column names to ours; `most_rows` is its limit a file.
+    """
+
+    columns: dict[Text, Text] = {}
+    most_rows: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class Pack(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """`masked` names elements with personal data, which are covered in every picture.
+    `product_lines` are as the marketplace names them.
+    """
+
+    format: Literal[1]
+    marketplace: Name
+    locale: Annotated[str, msgspec.Meta(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")]
+    version: Version
+    origins: Annotated[tuple[Origin, ...], msgspec.Meta(min_length=1, max_length=10)]
+    elements: dict[Name, Element]
+    workflows: dict[Name, Workflow]
+    your_turn: tuple[YourTurn, ...] = ()
+    masked: tuple[Name, ...] = ()
+    files: dict[Name, FileForm] = {}
+    product_lines: tuple[Text, ...] = ()
+    home: Path = "/"
+
+
+class BadPack(Exception):
+    """The pack cannot be used; the message names the place and the reason."""
+
+
+def read(content: bytes) -> Pack:
+    """Raises BadPack, also where a step names an element that the pack lacks."""
+    if len(content) > MOST_BYTES:
+        raise BadPack(f"the pack has more than {MOST_BYTES:,} bytes")
+    try:
+        pack = msgspec.json.decode(content, type=Pack)
+    except (msgspec.ValidationError, msgspec.DecodeError) as problem:
+        raise BadPack(f"the pack cannot be read: {problem}") from None
+    _check(pack)
+    return pack
+
+
+def unrecorded(pack: Pack, workflow: str) -> list[str]:
+    """Return the elements of a workflow that a person must record first."""
+    named: set[str] = set()
+    for step in pack.workflows[workflow].steps:
+        then = step.then
+        named |= {getattr(step, "element", None) or "", then.visible or "", then.figure or ""}
+        named |= {then.gone or "", pack.workflows[workflow].repeat or ""}
+    return sorted(name for name in named - {""} if not pack.elements[name].recorded)
+
+
+def values_of(workflow: Workflow) -> set[str]:
+    """Return the names of the values that a workflow takes."""
+    named: set[str] = set()
+    for step in workflow.steps:
+        named |= {step.then.equals or "", getattr(step, "value", None) or ""}
+        if isinstance(step, Goto):
+            named |= set(re.findall(r"\{([a-z][a-z0-9_]*)\}", step.path))
+    return named - {""}
+
+
+def _unsafe(workflows: Mapping[str, Workflow]) -> Iterator[str]:
+    """Yield why an import would go without its checks: the marketplace's count of accepted rows is
+    compared before and while it is published, and what publishes or discards is marked so.
+    """
+    for name in ("stage_prices", "publish_prices", "discard_prices"):
+        steps = workflows[name].steps if name in workflows else ()
+        if not steps:
+            continue
+        if not any(isinstance(step, Click) and step.changes for step in steps):
+            yield f"workflows.{name}: no click is marked as one that changes something"
+        counts = any(step.then.equals == "rows_sent" for step in steps)
+        if name != "discard_prices" and not counts:
+            yield f"workflows.{name}: no figure is compared with rows_sent"
+        if name == "stage_prices" and not any(
+            isinstance(step, Download) and step.file == "import_report" for step in steps
+        ):
+            yield "workflows.stage_prices: does not download import_report"
+
+
+def _check(pack: Pack) -> None:
+    for name in pack.workflows:
+        if name not in WORKFLOWS:
+            raise BadPack(
+                f"workflows.{name}: is not a workflow; known workflows are {', '.join(WORKFLOWS)}"
+            )
+    named = [(f"masked.{name}", name) for name in pack.masked]
+    for turn in pack.your_turn:
+        named += [(f"your_turn.{turn.kind}", name) for name in turn.any_of]
+    for title, workflow in pack.workflows.items():
+        if workflow.repeat:
+            named.append((f"workflows.{title}.repeat", workflow.repeat))
+        for step in workflow.steps:
+            place = f"workflows.{title}.{step.name}"
+            then = step.then
+            uses = (getattr(step, "element", None), then.visible, then.gone, then.figure)
+            named += [(place, name) for name in uses if name]
+            if then == Condition(within=then.within) and not isinstance(step, Wait | Screenshot):
+                raise BadPack(f"{place}: has no post-condition")
+            if (then.figure is None) != (then.equals is None):
+                raise BadPack(f"{place}: figure and equals must be used together")
+    for problem in _unsafe(pack.workflows):
+        raise BadPack(problem)
+    for title, workflow in pack.workflows.items():
+        if "product_line" in values_of(workflow) and not pack.product_lines:
+            raise BadPack(f"workflows.{title}: the pack has no product_lines")
+    for place, name in named:
+        if name not in pack.elements:
+            raise BadPack(f"{place}: there is no element {name}")
+    for name, element in pack.elements.items():
+        if element.recorded and not element.locators:
+            raise BadPack(f"elements.{name}: has no locator")
+        for locator in element.locators:
+            ways = (locator.role, locator.label, locator.test_id, locator.text, locator.css)
+            if sum(way is not None for way in ways) != 1 or (locator.name and not locator.role):
+                raise BadPack(
+                    f"elements.{name}: a locator must use one method, and a name is allowed only with a role"
+                )
+            if locator.css and ">>" in locator.css:  # it could lead into a page of another site
+                raise BadPack(f"elements.{name}: a CSS locator has no >>")

@@ -1,0 +1,149 @@
+"""Puts what a person has recorded into a pack, and completes a newer pack by it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cardsync_agent.browser.origins import place_in
+from cardsync_agent.workflow import pack
+
+
+@dataclass
+class Recorded:
+    """The parts that a person confirmed: elements, the steps of a workflow, the names of elements with
+    personal data, and a page that is the person's turn.
+    """
+
+    elements: dict[str, pack.Element] = field(default_factory=dict)
+    steps: list[pack.Step] = field(default_factory=list)
+    masked: list[str] = field(default_factory=list)
+    turn: pack.YourTurn | None = None
+
+
+class OtherMarketplace(Exception):
+    """The pack to add to is for another marketplace; the message says which."""
+
+
+def added(
+    before: pack.Pack | None, marketplace: str, origin: str, workflow: str | None, new: Recorded
+) -> pack.Pack:
+    """Put a recording into a pack; without a workflow only masks and the person's turn. Raises
+    BadPack and OtherMarketplace.
+    """
+    if before is None:
+        before = pack.Pack(
+            format=1, marketplace=marketplace, locale="en-US", version=0, origins=(origin,),
+            elements={}, workflows={},
+        )  # fmt: skip
+    if before.marketplace != marketplace or origin not in before.origins:
+        raise OtherMarketplace(
+            f"the pack is for {before.marketplace} at {before.origins[0]}, and not for"
+            f" {marketplace} at {origin}"
+        )
+    elements, names = _merged(before.elements, new.elements)
+    workflows = dict(before.workflows)
+    if workflow is not None:
+        steps = tuple(_placed(_renamed(step, names), workflow, before) for step in new.steps)
+        workflows[workflow] = pack.Workflow(steps)
+    turns = before.your_turn
+    if new.turn is not None:
+        any_of = tuple(names.get(name, name) for name in new.turn.any_of)
+        turn = msgspec.structs.replace(new.turn, any_of=any_of)
+        turns = (*(one for one in turns if one.kind != turn.kind), turn)
+    masked = [names.get(name, name) for name in new.masked]
+    made = msgspec.structs.replace(
+        before,
+        version=before.version + 1,
+        elements=elements,
+        workflows=workflows,
+        your_turn=turns,
+        masked=tuple(dict.fromkeys([*before.masked, *masked])),
+    )
+    return pack.read(msgspec.json.encode(made))
+
+
+def carried(newer: pack.Pack, recorded: pack.Pack) -> list[str]:
+    """Return the recorded workflows that a newer pack lacks, or that must be recorded for it."""
+    return [
+        name
+        for name in recorded.workflows
+        if not pack.unrecorded(recorded, name)
+        and (name not in newer.workflows or pack.unrecorded(newer, name))
+    ]
+
+
+def completed(newer: pack.Pack, recorded: pack.Pack) -> pack.Pack:
+    """Take from a recording what a newer pack does not know yet: workflows, the pages that are the
+    person's turn, and masks.
+    """
+    if recorded.version > newer.version:
+        return newer
+    elements, names = _merged(newer.elements, recorded.elements)
+    workflows = dict(newer.workflows)
+    for name in carried(newer, recorded):
+        workflow = recorded.workflows[name]
+        steps = tuple(_renamed(step, names) for step in workflow.steps)
+        repeat = names.get(workflow.repeat or "", workflow.repeat)
+        workflows[name] = msgspec.structs.replace(workflow, steps=steps, repeat=repeat)
+    known = {turn.kind for turn in newer.your_turn if _is_known(newer, turn)}
+    turns = [turn for turn in newer.your_turn if turn.kind in known]
+    turns += [
+        msgspec.structs.replace(turn, any_of=tuple(names.get(name, name) for name in turn.any_of))
+        for turn in recorded.your_turn
+        if turn.kind not in known
+    ]
+    masked = [*newer.masked, *(names.get(name, name) for name in recorded.masked)]
+    return msgspec.structs.replace(
+        newer,
+        elements=elements,
+        workflows=workflows,
+        your_turn=tuple(turns),
+        masked=tuple(dict.fromkeys(masked)),
+    )
+
+
+def _is_known(of: pack.Pack, turn: pack.YourTurn) -> bool:
+    return turn.url is not None or any(of.elements[name].locators for name in turn.any_of)
+
+
+def _merged(
+    before: Mapping[str, pack.Element], new: Mapping[str, pack.Element]
+) -> tuple[dict[str, pack.Element], dict[str, str]]:
+    """Return all elements, and the names of the new ones: two of one name are both kept."""
+    elements, names = dict(before), {}
+    for name, element in new.items():
+        chosen, number = name, 2
+        while chosen in elements and elements[chosen].recorded and elements[chosen] != element:
+            chosen, number = f"{name}_{number}", number + 1
+        if element.recorded or chosen not in elements:
+            elements[chosen] = element
+        names[name] = chosen
+    return elements, names
+
+
+def _placed(step: pack.Step, workflow: str, before: pack.Pack) -> pack.Step:
+    """Let a workflow that goes on with a staged import open that one, and not the recorded one."""
+    staged = before.workflows.get("stage_prices")
+    if not isinstance(step, pack.Goto) or workflow == "stage_prices" or staged is None:
+        return step
+    for one in staged.steps:
+        place = place_in(one.then.url or "", step.path)
+        if place and workflow in ("publish_prices", "discard_prices"):
+            path = (one.then.url or "").replace("*", f"{{{one.name}}}")
+            return msgspec.structs.replace(step, path=path)
+    return step
+
+
+def _renamed(step: pack.Step, names: Mapping[str, str]) -> pack.Step:
+    then = msgspec.structs.replace(
+        step.then,
+        visible=names.get(step.then.visible or "", step.then.visible),
+        gone=names.get(step.then.gone or "", step.then.gone),
+        figure=names.get(step.then.figure or "", step.then.figure),
+    )
+    step = msgspec.structs.replace(step, then=then)
+    element = names.get(getattr(step, "element", None) or "")
+    return msgspec.structs.replace(step, element=element) if element else step

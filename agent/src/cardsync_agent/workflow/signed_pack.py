@@ -1,0 +1,96 @@
+"""Checks a signed workflow pack against the pinned keys: it returns the Pack for which a key
+vouches, or raises Untrusted with the reason. Pure.
+
+The signature covers a domain of its own before the pack's canonical JSON, so that no signature of a
+release can pass as one of a pack, nor one of a pack as one of a release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from cardsync_agent.signed_release import Untrusted, canonical, is_signed
+from cardsync_agent.workflow.pack import MOST_BYTES, BadPack, Pack, Step, read
+
+DOMAIN: Final = b"cardsync workflow pack v1\n"
+# Beside the pack: white space, which is not signed, and the signature.
+MOST_FILE_BYTES: Final = 2 * MOST_BYTES
+VERBS: Final = frozenset(
+    str(info.tag)
+    for info in map(msgspec.inspect.type_info, get_args(Step))
+    if isinstance(info, msgspec.inspect.StructType)
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The marketplace and the locale that the agent works with, and the origins that its
+    configuration allows there: a pack cannot send the browser elsewhere.
+    """
+
+    marketplace: str
+    locale: str
+    origins: frozenset[str]
+
+
+def trusted(content: bytes, keys: Sequence[Ed25519PublicKey], wanted: Wanted) -> Pack:
+    """Return the pack of a signed file, if a pinned key signed it and it is the wanted one."""
+    if not keys:
+        raise Untrusted("no key is pinned here that could have signed it")
+    document, signature = _parts(content)
+    # What is read is what was signed, byte for byte, and nothing is read before the signature
+    # holds.
+    data = canonical(document)
+    if not is_signed(keys, signature, DOMAIN + data):
+        raise Untrusted("no pinned key has signed it")
+    try:
+        pack = read(data)
+    except BadPack as problem:
+        unknown = sorted(set(_verbs(document)) - VERBS)
+        raise Untrusted(_needs_newer(unknown) if unknown else str(problem)) from None
+    _check(pack, wanted)
+    return pack
+
+
+def _check(pack: Pack, wanted: Wanted) -> None:
+    if pack.marketplace != wanted.marketplace:
+        raise Untrusted(f"it is for {pack.marketplace}, not for {wanted.marketplace}")
+    if pack.locale != wanted.locale:
+        raise Untrusted(f"it is for pages in {pack.locale}, not in {wanted.locale}")
+    foreign = sorted(set(pack.origins) - wanted.origins)
+    if foreign:
+        raise Untrusted(f"it leads to {', '.join(foreign)}, which is not allowed here")
+
+
+def _parts(content: bytes) -> tuple[dict[str, Any], str]:
+    if len(content) > MOST_FILE_BYTES:
+        raise Untrusted(f"it has more than {MOST_FILE_BYTES:,} bytes")
+    try:
+        file = json.loads(content)
+        document, signature = file["pack"], file["signature"]
+    except (ValueError, TypeError, KeyError, RecursionError) as trouble:
+        raise Untrusted(f"it cannot be read ({type(trouble).__name__})") from None
+    if not isinstance(document, dict) or not isinstance(signature, str):
+        raise Untrusted("it cannot be read (it is no pack with a signature)")
+    return document, signature
+
+
+def _verbs(document: dict[str, Any]) -> Iterator[str]:
+    """Yield the verbs of a pack whose form is not known to be right."""
+    workflows = document.get("workflows")
+    for workflow in workflows.values() if isinstance(workflows, dict) else ():
+        steps = workflow.get("steps") if isinstance(workflow, dict) else None
+        for step in steps if isinstance(steps, list) else ():
+            verb = step.get("verb") if isinstance(step, dict) else None
+            if isinstance(verb, str):
+                yield verb
+
+
+def _needs_newer(verbs: list[str]) -> str:
+    return f"it has steps that this agent does not know ({', '.join(verbs)}); update the agent"

@@ -1,0 +1,141 @@
+"""Places the bars of a chart and of a histogram in percent of their width and height, so that the
+page draws them without a script. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync.pricing.preview.shown import MoveBin
+
+# A day, and an amount or None for each series.
+Point = tuple[date, Mapping[str, str | None]]
+
+# Shares of the height: the largest amount is above the bars, the days are below them.
+_TOP: Final = Decimal(10)
+_BOTTOM: Final = Decimal(88)
+# A phone has room for this many days.
+_DAYS_NAMED: Final = 4
+# The part of a group's width that its bars take, and the widest bar.
+_FILLED: Final = Decimal("0.7")
+_WIDEST: Final = Decimal(6)
+
+
+class Bar(NamedTuple):
+    """`color` is the place of the series, from 1; the others are percent of the picture."""
+
+    day: date
+    series: str
+    amount: str
+    color: int
+    x: str
+    y: str
+    width: str
+    height: str
+
+
+class Named(NamedTuple):
+    day: date
+    x: str
+
+
+class Bars(NamedTuple):
+    """`zero` and `top` are the heights of two lines; `most` is the amount at the top."""
+
+    bars: list[Bar]
+    days: list[Named]
+    zero: str
+    top: str
+    most: str
+
+
+def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
+    """Return the bars, the earliest day first; None for fewer than two days."""
+    if len(points) < 2:
+        return None
+    ordered = sorted(points, key=lambda point: point[0])
+    known = [Decimal(amount) for _, by in ordered for amount in by.values() if amount is not None]
+    scale = _Scale(max([Decimal(0), *known]), min([Decimal(0), *known]))
+    group = Decimal(100) / len(ordered)
+    bars = [
+        _bar(day, name, amount, number, group * place, group, len(series), scale)
+        for place, (day, by) in enumerate(ordered)
+        for number, name in enumerate(series)
+        if (amount := by.get(name)) is not None
+    ]
+    every = -(-len(ordered) // _DAYS_NAMED)
+    days = [
+        Named(day, _percent(group * place + group / 2))
+        for place, (day, _) in enumerate(ordered)
+        if place % every == 0
+    ]
+    zero, top = (_percent(scale.at(amount)) for amount in (Decimal(0), scale.high))
+    return Bars(bars, days, zero, top, str(scale.high))
+
+
+class Column(NamedTuple):
+    """A bar of a histogram. `kind` is minus, same or plus; `edge` is the move in basis points at
+    its outer side, None where it is open; `cut` says that the bar would be higher than the picture.
+    """
+
+    kind: str
+    cards: int
+    edge: int | None
+    cut: bool
+    x: str
+    middle: str
+    width: str
+    y: str
+    height: str
+
+
+def histogram(bins: Sequence[MoveBin], same: int) -> list[Column]:
+    """Return the columns of a preview's moves, with those that do not move in the middle; the
+    column in the middle is cut where the others would be too small to see.
+    """
+    falls = [("minus", one.count, one.from_bp) for one in bins if one.from_bp < 0]
+    rises = [("plus", one.count, one.to_bp) for one in bins if one.from_bp >= 0]
+    found = [*falls, ("same", same, 0), *rises]
+    most = max([count for kind, count, _ in found if kind != "same"], default=0) or same or 1
+    wide = Decimal(100) / len(found)
+    columns = []
+    for place, (kind, cards, edge) in enumerate(found):
+        high = (_BOTTOM - _TOP) * min(cards, most) / most
+        left = wide * place
+        inside = (left + wide / 20, left + wide / 2, wide * 9 / 10, _BOTTOM - high, high)
+        columns.append(Column(kind, cards, edge, cards > most, *map(_percent, inside)))
+    return columns
+
+
+class _Scale(NamedTuple):
+    high: Decimal
+    low: Decimal
+
+    def at(self, amount: Decimal) -> Decimal:
+        """Return the height of an amount, from the top."""
+        span = self.high - self.low or Decimal(1)
+        return _TOP + (self.high - amount) / span * (_BOTTOM - _TOP)
+
+
+def _bar(
+    day: date,
+    series: str,
+    amount: str,
+    number: int,
+    left: Decimal,
+    group: Decimal,
+    among: int,
+    scale: _Scale,
+) -> Bar:
+    width = min(group * _FILLED / among, _WIDEST)
+    ends = sorted((scale.at(Decimal(0)), scale.at(Decimal(amount))))
+    x = left + (group - width * among) / 2 + width * number
+    place = (x, ends[0], width, ends[1] - ends[0])
+    return Bar(day, series, amount, number + 1, *map(_percent, place))
+
+
+def _percent(share: Decimal) -> str:
+    return f"{share:.2f}%"

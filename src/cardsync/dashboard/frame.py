@@ -1,0 +1,112 @@
+"""Reads the state of the shop that the frame of every page shows: the counts of what waits, and the
+sync as one state.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from cardsync import clock
+from cardsync.access.caller import Caller
+from cardsync.dashboard.formats import Reader
+from cardsync.dashboard.navigation import Group, Place, groups_for, on_phones, place_of
+from cardsync.seller_state import state as seller_state
+from cardsync.settings import Settings
+from cardsync.sync import cancel
+from cardsync.sync.last_seen import is_offline
+from cardsync.today.waiting import KeptCounts, WaitingCounts
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+_COUNTS = "cardsync.waiting"
+
+
+def framing(app: ASGIApp) -> ASGIApp:
+    """Middleware of the pages: it reads the counts of the caller's shop before the page is made."""
+
+    async def framed(scope: Scope, receive: Receive, send: Send) -> None:
+        kept: KeptCounts = scope["litestar_app"].state.waiting
+        seller_id = cast(Caller, scope["caller"]).seller_id  # type: ignore[typeddict-item]
+        if scope.get("method") == "GET":
+            scope[_COUNTS] = await kept.of(seller_id, clock.now())  # type: ignore[literal-required]
+            await app(scope, receive, send)
+            return
+        try:
+            await app(scope, receive, send)
+        finally:
+            kept.forget(seller_id)
+
+    return framed
+
+
+class SyncLine(NamedTuple):
+    """The sync in a few words. `at` is the moment that they name, if they name one."""
+
+    kind: Literal["good", "bad", "busy", "none"]
+    words: str
+    at: datetime | None = None
+
+
+class Frame(NamedTuple):
+    """`place` is the entry that the page belongs to; `counts` are by the names of `waits`."""
+
+    groups: list[Group]
+    place: Place | None
+    on_phones: list[Place]
+    counts: dict[str, int]
+    sync: SyncLine
+
+
+def frame_of(scope: Scope, caller: Caller, reader: Reader) -> Frame:
+    """Return what `shell.html` shows. The answer of a form has no counts: they were not read."""
+    settings: Settings = scope["litestar_app"].state.settings
+    read = cast("WaitingCounts | None", scope.get(_COUNTS)) or WaitingCounts()
+    groups = groups_for(caller)
+    return Frame(
+        groups,
+        place_of(scope["path"], groups),
+        on_phones(groups),
+        _counts(caller, read, reader.now),
+        sync_line(reader, caller, read.agent_seen_at, settings),
+    )
+
+
+def _counts(caller: Caller, read: WaitingCounts, now: datetime) -> dict[str, int]:
+    """Return the counts of the entries; uploads, runs and plans are the owner's to decide."""
+    reviews = read.reviews
+    if caller.role == "owner":
+        reviews += read.decisions
+        reviews += read.runs if caller.entitlements(now).sync_mode == "full" else 0
+    return {
+        "to_pull": read.to_pull,
+        "pulls": read.pulls,
+        "returns": read.returns,
+        "reviews": reviews,
+        "suggestions": read.suggestions,
+    }
+
+
+def sync_line(
+    reader: Reader, caller: Caller, seen_at: datetime | None, settings: Settings
+) -> SyncLine:
+    """Return the sync as one state: under way, offline, or when the last one ended. Pure."""
+    state, now = caller.state, reader.now
+    if state.lock_kind is not None and not (
+        cancel.is_left(state, now) or seller_state.lock_is_stale(state, now, settings)
+    ):
+        return SyncLine("busy", _progress(reader, caller, now))
+    if seen_at is not None and is_offline(seen_at, now):
+        return SyncLine("bad", f"Agent offline since {reader.clock_time(seen_at)}", seen_at)
+    if state.last_sync_at is not None:
+        return SyncLine("good", f"Synced {reader.ago(state.last_sync_at)}", state.last_sync_at)
+    return SyncLine("none", "Not synced yet" if seen_at else "No agent yet")
+
+
+def _progress(reader: Reader, caller: Caller, now: datetime) -> str:
+    state = caller.state
+    if seller_state.lease_is_live(state, now) and state.work_total:
+        done, total = reader.number(state.work_done), reader.number(state.work_total)
+        return f"Syncing, {done} of {total}"
+    return "Syncing"

@@ -1,0 +1,171 @@
+"""The page that finds anything by a few words: cards, orders, buyers, sets, lists, rules and pages.
+The palette shows the same links.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from litestar import get
+from litestar.response import Template
+
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.cards.card_filter import CardFilter, CardPage
+from cardsync.cards.queries import complete_search, search_cards
+from cardsync.cards.shown import CardBody, card_body
+from cardsync.dashboard.navigation import Group, groups_for
+from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.lists.seller_lists import names_of_lists
+from cardsync.orders.order_filter import OrderFilter
+from cardsync.orders.queries import find_orders
+from cardsync.orders.shown import OrderRow
+from cardsync.pricing.rules import rule_sets
+from cardsync.search.chips import chips_of
+from cardsync.search.fields import QueryError
+from cardsync.web.request import provide_database, provide_settings, reading
+
+MOST: Final = 6
+WORDS_MOST: Final = 200
+
+
+class Hit(NamedTuple):
+    """A link to a thing; a card has its picture."""
+
+    href: str
+    name: str
+    detail: str = ""
+    icon: str = ""
+    card: CardBody | None = None
+
+
+class Kind(NamedTuple):
+    """The hits of one kind; `all_of_them` leads to more of it, if there is more."""
+
+    name: str
+    hits: list[Hit]
+    total: int = 0
+    all_of_them: str = ""
+
+
+@get("/find", opt=BY_FORM)
+async def find_page(request: PageRequest, caller: Caller) -> Template:
+    words = (request.query_params.get("search") or "").strip()[:WORDS_MOST]
+    kinds = await _found(request, caller, words) if words else []
+    return show(
+        request, caller, "find.html", words=words, kinds=[kind for kind in kinds if kind.hits]
+    )
+
+
+async def _found(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    cards, orders, names = await asyncio.gather(
+        _cards(request, caller, words),
+        _orders(request, caller, words),
+        _names(request, caller, words),
+    )
+    return [_pages(words, groups_for(caller)), cards, *orders, *names]
+
+
+def as_search(words: str) -> str:
+    """Return words as a search of cards: what its language cannot read is looked for as a text.
+    Pure.
+    """
+    try:
+        chips_of(words)
+    except QueryError:
+        return '"' + words.replace('"', " ").replace("\\", " ") + '"'
+    return words
+
+
+async def _cards(request: PageRequest, caller: Caller, words: str) -> Kind:
+    search = as_search(words)
+    seconds = provide_settings(request.app.state).read_seconds
+    async with reading(request) as reads:
+        wanted = CardFilter(search=search, status="all")
+        answer = await search_cards(reads, caller, wanted, CardPage(per_page=MOST), seconds)
+    found = answer.found
+    hits = [
+        Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
+        for row in map(card_body, found.cards)
+    ]
+    return Kind("Cards", hits, found.total, url("/cards", search=search, status="all"))
+
+
+def _printing(card: CardBody) -> str:
+    return " · ".join(part for part in (card.set_name, card.number, card.condition_label) if part)
+
+
+async def _orders(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    """Find orders by number and buyer, and the buyers among them."""
+    wanted = OrderFilter(search=words, per_page=MOST, items_per_order=0)
+    async with reading(request) as reads:
+        found = await find_orders(reads, caller, wanted)
+    hits = [
+        Hit(f"/orders/{one.id}", one.order_number, _order(one), "package") for one in found.orders
+    ]
+    buyers = dict.fromkeys(
+        one.buyer_name
+        for one in found.orders
+        if one.buyer_name and words.casefold() in one.buyer_name.casefold()
+    )
+    return [
+        Kind("Orders", hits, found.total, url("/orders", search=words)),
+        Kind("Buyers", [Hit(url("/orders", search=name), name, "", "user") for name in buyers]),
+    ]
+
+
+def _order(order: OrderRow) -> str:
+    return " · ".join(part for part in (order.buyer_name, order.status) if part)
+
+
+async def _names(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    """Find sets, lists and, for owners, rules by their names."""
+    async with reading(request) as reads:
+        sets = await complete_search(reads, caller, f'set:"{words.replace(chr(34), " ")}')
+        lists = await names_of_lists(reads, caller)
+    rules = []
+    if caller.role == "owner":
+        async with provide_database(request.app.state).tenant(caller.seller_id) as session:
+            rules = [(row.id, row.name) for row in await rule_sets.read_all(session, caller)]
+    return [
+        Kind(
+            "Sets",
+            [
+                Hit(url("/cards", search=one.text), one.text.removeprefix("set:").strip('"'), "",
+                    "layers")
+                for one in sets[:MOST]
+                if one.text.startswith("set:")
+            ],
+        ),
+        Kind("Lists", _named(words, "/lists", lists, "list")),
+        Kind("Rules", _named(words, "/pricing/rules", rules, "tag")),
+    ]  # fmt: skip
+
+
+def _named(
+    words: str,
+    path: str,
+    things: Iterable[tuple[int, str]],
+    icon: str,
+) -> list[Hit]:
+    """Return the things whose names hold the words. Pure."""
+    found = [
+        Hit(f"{path}/{id}", name, "", icon)
+        for id, name in things
+        if words.casefold() in name.casefold()
+    ]
+    return found[:MOST]
+
+
+def _pages(words: str, groups: Iterable[Group]) -> Kind:
+    return Kind(
+        "Pages",
+        [
+            Hit(place.path, place.name, group.name, place.icon)
+            for group in groups
+            for place in group.places
+            if words.casefold() in place.name.casefold()
+        ],
+    )

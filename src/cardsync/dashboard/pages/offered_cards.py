@@ -1,0 +1,33 @@
+"""Finds the cards that a page offers to choose from, by a search as on the page of cards."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cardsync.access.caller import Caller
+from cardsync.cards.card_filter import CardFilter, read_page
+from cardsync.cards.queries import search_cards
+from cardsync.cards.shown import CardBody, card_body
+from cardsync.dashboard.shell import PageRequest
+from cardsync.settings import Settings
+from cardsync.web.request import reading
+
+OFFERED: Final = 10
+
+
+async def offered_cards(
+    request: PageRequest, caller: Caller, settings: Settings
+) -> tuple[str, list[CardBody]]:
+    """Return what the address looks for as `find`, and the first cards that it finds.
+
+    Raises InvalidQuery.
+    """
+    find = str(request.query_params.get("find", "")).strip()
+    if not find:
+        return "", []
+    some = read_page({"per_page": [str(OFFERED)]})
+    async with reading(request) as reads:
+        answer = await search_cards(
+            reads, caller, CardFilter(search=find), some, settings.read_seconds
+        )
+    return find, [card_body(row) for row in answer.found.cards]

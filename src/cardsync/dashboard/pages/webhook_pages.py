@@ -1,0 +1,201 @@
+"""Settings, Webhooks: an owner's webhooks, and one of them with its deliveries.
+
+A secret is on the page that answers the form which made it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Response, get
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.settings_pages import tabs_of
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.notices import webhooks
+from cardsync.notices.notice_kinds import KINDS, TEST
+from cardsync.notices.shown import delivery_body, webhook_body
+from cardsync.settings import Settings
+
+PATH: Final = "/settings/webhooks"
+_OFF: Final = {
+    "gone": "Switched off: its receiver answered that it is gone.",
+    "failing": "Switched off: every delivery failed for three days.",
+    "owner": "Switched off.",
+}
+_LABELS: Final = {kind: each.label for kind, each in KINDS.items()} | {TEST: "Test"}
+
+
+async def _all(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    now = clock.now()
+    shown = [webhook_body(row, now) for row in await webhooks.webhooks(session, caller)]
+    given = {"url": "", "wanted": []} | values
+    return _show(request, caller, "settings_webhooks.html", status, webhooks=shown, **given)
+
+
+def _show(
+    request: PageRequest,
+    caller: Caller,
+    template: str,
+    status: int = 200,
+    /,
+    **values: Any,
+) -> Template:
+    tabs = tabs_of(caller)
+    return show(request, caller, template, status, tabs=tabs, labels=_LABELS, **values)
+
+
+@get(PATH, opt=BY_FORM)
+async def webhooks_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+) -> Template:
+    return await _all(request, caller, session)
+
+
+@post_form(PATH, opt={})
+async def make_webhook(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    database: Database,
+    settings: Settings,
+) -> Template:
+    url, wanted = form["url"], form.all("kind")
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            made = await webhooks.make(session, caller, settings, url, wanted, clock.now())
+            return await _one(request, caller, session, made.webhook.id, secret=made.secret)
+    except errors.InvalidPayload as e:
+        async with database.tenant(caller.seller_id) as session:
+            return await _all(
+                request, caller, session, e.status, url=url, wanted=wanted, problem=sentence(e)
+            )
+
+
+async def _one(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    webhook_id: int,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    now = clock.now()
+    rows = await webhooks.webhooks(session, caller)
+    row = next((row for row in rows if row.id == webhook_id), None)
+    if row is None:
+        raise errors.NotFound("there is no such webhook")
+    deliveries = await webhooks.deliveries(session, caller, webhook_id)
+    shown = webhook_body(row, now)
+    given = {"secret": "", "url": shown.url, "wanted": shown.kinds} | values
+    return _show(
+        request,
+        caller,
+        "settings_webhook.html",
+        status,
+        webhook=shown,
+        why_off=_OFF.get(shown.off_why or "", ""),
+        deliveries=[delivery_body(one) for one in deliveries],
+        **given,
+    )
+
+
+@get(PATH + "/{webhook_id:int}", opt=BY_FORM)
+async def webhook_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    webhook_id: int,
+) -> Template:
+    return await _one(request, caller, session, webhook_id)
+
+
+@post_form(PATH + "/{webhook_id:int}", opt={})
+async def change_webhook(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    database: Database,
+    settings: Settings,
+    webhook_id: int,
+) -> Template | Response[str]:
+    url, wanted = form["url"], form.all("kind")
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            await webhooks.change(
+                session, caller, settings, webhook_id, clock.now(), url=url, kinds=wanted
+            )
+    except errors.InvalidPayload as e:
+        async with database.tenant(caller.seller_id) as session:
+            return await _one(
+                request, caller, session, webhook_id, e.status,
+                url=url, wanted=wanted, problem=sentence(e),
+            )  # fmt: skip
+    return see(f"{PATH}/{webhook_id}", message("saved"))
+
+
+@post_form(PATH + "/{webhook_id:int}/{what:str}", opt={})
+async def do_with_webhook(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    settings: Settings,
+    webhook_id: int,
+    what: str,
+) -> Template | Response[str]:
+    now = clock.now()
+    done = "saved"
+    match what:
+        case "test":
+            await webhooks.send_test(session, caller, settings, webhook_id, now)
+            done = "webhook_tested"
+        case "secret":
+            made = await webhooks.rotate(session, caller, settings, webhook_id, now)
+            return await _one(request, caller, session, webhook_id, secret=made.secret)
+        case "switch":
+            on = form["on"] == "true"
+            await webhooks.change(session, caller, settings, webhook_id, now, on=on)
+            done = "webhook_on" if on else "webhook_off"
+        case "delete":
+            await webhooks.remove(session, caller, webhook_id, now)
+            return see(PATH, message("webhook_deleted"))
+        case _:
+            raise errors.NotFound("this page does not exist")
+    return see(f"{PATH}/{webhook_id}", message(done))
+
+
+@post_form(PATH + "/{webhook_id:int}/deliveries/{delivery_id:int}", opt={})
+async def replay_delivery(
+    caller: Caller,
+    session: AsyncSession,
+    webhook_id: int,
+    delivery_id: int,
+) -> Response[str]:
+    await webhooks.replay(session, caller, webhook_id, delivery_id, clock.now())
+    return see(f"{PATH}/{webhook_id}", message("webhook_replayed"))
+
+
+ROUTES: Final = [
+    webhooks_page,
+    make_webhook,
+    webhook_page,
+    change_webhook,
+    do_with_webhook,
+    replay_delivery,
+]

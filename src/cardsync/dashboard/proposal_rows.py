@@ -1,0 +1,135 @@
+"""The rows of Reviews and Suggestions, two views of the one table of proposals, and what their form
+asks. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from cardsync import clock, errors
+from cardsync.dashboard.form_handlers import Form
+from cardsync.dashboard.messages import left, message, together
+from cardsync.pricing.decisions.shown import PriceReviewShown
+from cardsync.proposals.decide_proposals import Answer, Asked, Refused
+from cardsync.recommendations.shown import RecommendationShown
+
+# One button approves every price below so many dollars.
+UNDER: Final = Decimal(20)
+REASONS: Final = {
+    "rise": "The rise is beyond your limit.",
+    "drop": "The drop is beyond your limit.",
+    "first_price": "It is the card's first price.",
+}
+KINDS: Final = {
+    "depth_raise": "Others list it for more",
+    "sales_anchor": "It sells for more",
+    "generic_raise": "The market is higher",
+    "demand_pulse": "It sells faster",
+    "stale_stock": "No sale in 90 days",
+    "never_matching_rule": "A rule prices no cards",
+    "rule_scope_drift": "A rule prices different cards than before",
+    "missing_floor": "A rule has no floor",
+}
+
+
+class ProposalRow(NamedTuple):
+    """A proposal as both views show it. `key` names it at the revision that is shown, `money` is
+    what is at stake, and `source` has the evidence. Without a card it is about a rule. `seen_as`
+    is the id under which it is noted that somebody saw it.
+    """
+
+    key: str
+    card_id: int | None
+    name: str
+    of: str
+    current_price: str | None
+    proposed_price: str | None
+    money: str | None
+    why: str
+    expires_at: datetime
+    source: Any
+    seen_as: int | None = None
+
+
+class Decision(NamedTuple):
+    """An answer of the form, and the proposals that it is for."""
+
+    answer: Answer
+    asked: list[Asked]
+
+
+def row_of_review(one: PriceReviewShown) -> ProposalRow:
+    return ProposalRow(
+        f"{one.marketplace_id}@{one.revision}",
+        one.card_id,
+        one.product_name or f"SKU {one.marketplace_id}",
+        _of(one.set_name, one.number, one.condition),
+        one.current_price,
+        one.proposed_price,
+        one.worth,
+        REASONS[one.reason],
+        one.expires_at,
+        one,
+    )
+
+
+def row_of_suggestion(one: RecommendationShown) -> ProposalRow:
+    card = one.card
+    return ProposalRow(
+        f"{one.id}@{one.revision}",
+        card.id if card else None,
+        card.product_name if card else one.seen.get("rule") or f"SKU {one.marketplace_id}",
+        _of(card.set_name, card.number, card.condition) if card else "",
+        one.current_price,
+        one.proposed_price,
+        one.expected_value,
+        f"{KINDS[one.kind]}.",
+        one.expires_at,
+        one,
+        one.id,
+    )
+
+
+def _of(*parts: str | None) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def read_decision(form: Form, most: int) -> Decision:
+    """Read the button of a row, or that of the ticked rows. Raises InvalidPayload."""
+    if form["one"]:
+        answer, _, key = form["one"].partition(" ")
+        return Decision(_answer(answer), [_asked(key)])
+    ticked = dict.fromkeys(form.all("take")[:most])
+    return Decision(_answer(form["answer"]), [_asked(key) for key in ticked])
+
+
+def _answer(given: str) -> Answer:
+    for answer in get_args(Answer):
+        if given == answer:
+            return answer  # type: ignore[no-any-return]
+    raise errors.InvalidPayload("answer: must be accepted, dismissed or snoozed")
+
+
+def _asked(key: str) -> Asked:
+    number, _, revision = key.partition("@")
+    moment = clock.read_moment(revision)
+    # The id of a custom listing is below zero.
+    digits = number.removeprefix("-")
+    if moment is None or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        raise errors.InvalidPayload("take: must be a price and its revision")
+    return Asked(int(number), moment)
+
+
+def said_of(
+    what: Literal["prices", "suggestions"],
+    answer: Answer,
+    decided: int,
+    refused: Sequence[Refused],
+    *more: str,
+) -> str:
+    """Return the message about a decision; `more` are further ones."""
+    problems = [one.problem for one in refused]
+    return together(message(f"{what}_{answer}", decided), *left(problems), *more)

@@ -1,0 +1,117 @@
+// A form does its work without a reload: the page that it leads to takes the place of this one, and
+// what did not change stays as it is, with the scroll position and the focus.
+const find = (selector, root = document) => root.querySelector(selector);
+const TOAST_SECONDS = 10;
+
+document.addEventListener("submit", event => {
+  const form = event.target;
+  const button = event.submitter;
+  // A field may be called method or target, which hides the form's own.
+  const said = name => button?.getAttribute(`form${name}`) || form.getAttribute(name) || "";
+  const [method, enctype] = [said("method").toLowerCase(), said("enctype")];
+  const leaves = said("target") || form.matches("[data-reload], [data-hx-post]");
+  if (event.defaultPrevented || method !== "post" || enctype.startsWith("multipart") || leaves) return;
+  if (!window.htmx || !find("#main")) return;
+  event.preventDefault();
+  if (form.getAttribute("aria-busy")) return;
+  send(form, button);
+});
+
+async function send(form, button) {
+  const action = button?.getAttribute("formaction") || form.getAttribute("action") || location.href;
+  const body = new URLSearchParams(new FormData(form, button));
+  form.setAttribute("aria-busy", "true");
+  const options = { method: "POST", body, headers: { Accept: "text/html" } };
+  const answer = await fetch(action, options).catch(() => null);
+  form.removeAttribute("aria-busy");
+  // The request may have arrived although its answer did not.
+  if (!answer) notice(find("#notices").dataset.textLost);
+  else await show(answer, form);
+}
+
+async function show(answer, form) {
+  const address = new URL(answer.url);
+  const isPage = (answer.headers.get("content-type") || "").startsWith("text/html");
+  if (!isPage) return save(answer);
+  if (answer.redirected && address.pathname !== location.pathname) {
+    location.assign(answer.url);
+    return;
+  }
+  const text = await answer.text();
+  const page = new DOMParser().parseFromString(text, "text/html");
+  if (!find("#main", page)) return leave(answer, text);
+  // A refusal is shown above the form, which keeps what was typed.
+  const refusal = !answer.ok && find("[data-refusal]", page);
+  if (refusal) {
+    const said = refusal.textContent.trim();
+    if (answer.status === 409) await refresh();
+    notice(said);
+    return;
+  }
+  if (answer.redirected) {
+    for (const name of ["done", "undo"]) address.searchParams.delete(name);
+    history.replaceState(history.state, "", address);
+  }
+  await replace(text, form);
+  leaveInTime();
+}
+
+// A page without our frame, such as a sheet to print, takes the window.
+function leave(answer, text) {
+  if (answer.redirected) return location.assign(answer.url);
+  history.pushState(null, "", answer.url);
+  document.open();
+  document.write(text);
+  document.close();
+}
+
+// The rows as they are now: somebody else may have changed them.
+async function refresh() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (answer.ok && !answer.redirected) await replace(await answer.text(), document.body);
+}
+
+async function replace(text, sourceElement) {
+  for (const target of ["#nav", "#main"])
+    await htmx.swap({ sourceElement, target, select: target, text, swap: "outerMorph" });
+}
+
+async function save(answer) {
+  const named = /filename="?([^";]+)/.exec(answer.headers.get("content-disposition") || "");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = named ? named[1] : "";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function notice(said) {
+  const line = document.createElement("div");
+  line.className = "notice bad";
+  line.setAttribute("role", "alert");
+  const words = document.createElement("p");
+  words.textContent = said;
+  line.append(words);
+  find("#notices").replaceChildren(line);
+  line.scrollIntoView({ block: "nearest" });
+}
+
+// A toast leaves after some seconds, but not while somebody is at it.
+let leaving;
+function leaveInTime() {
+  clearTimeout(leaving);
+  const toast = find("#notices .toast");
+  if (!toast) return;
+  leaving = setTimeout(() => {
+    if (toast.matches(":hover, :focus-within")) leaveInTime();
+    else toast.remove();
+  }, TOAST_SECONDS * 1000);
+}
+document.addEventListener("cardsync:toast", leaveInTime);
+leaveInTime();
+
+document.addEventListener("keydown", event => {
+  const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog[open]");
+  if (event.key !== "z" || event.ctrlKey || event.metaKey || event.altKey || typing) return;
+  find("#notices .toast form button")?.click();
+});

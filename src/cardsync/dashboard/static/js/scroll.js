@@ -1,0 +1,248 @@
+// The table of cards scrolls through all that a search found: the pages around the place at which
+// one is are in the document, and two gaps are as high as the rest. Without it there are pages.
+const find = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const PAGES_KEPT = 6;
+const ADDRESS_AFTER_MS = 300;
+
+let grid = null;
+let busy = false;
+let order = { address: "", ids: null };
+
+// The ids of all rows in their order, once: rows do not jump while prices change.
+function orderOf(address) {
+  if (order.address !== address) {
+    const ids = fetch(address).then(answer => (answer.ok ? answer.json() : Promise.reject(answer)));
+    order = { address, ids: ids.then(list => Float64Array.from(list)) };
+    ids.catch(() => (order = { address: "", ids: null }));
+  }
+  return order.ids;
+}
+
+function gap() {
+  const body = document.createElement("tbody");
+  body.className = "gap no-print";
+  body.setAttribute("aria-hidden", "true");
+  body.append(filler(0));
+  return body;
+}
+
+function filler(height) {
+  const row = document.createElement("tr");
+  const cell = row.insertCell();
+  cell.colSpan = grid?.columns || 1;
+  cell.style.height = `${height}px`;
+  row.className = "gap";
+  row.hidden = height <= 0;
+  return row;
+}
+
+const pages = () => all("tbody[data-page]", grid.table);
+const numberOf = page => Number(page.dataset.page);
+// A page that took the place of this one may have made other parts of the gaps.
+const intact = () =>
+  Boolean(grid) && [grid.above, grid.below].every(one => one.isConnected && one.matches(".gap"));
+const scrolls = () => getComputedStyle(grid.region).overflowY !== "visible";
+const scroller = () => (scrolls() ? grid.region : document.scrollingElement);
+
+// A table that came with the page, or in its place after a form: at the same place as before.
+function begin() {
+  const table = find("table[data-order]");
+  const body = table && find("tbody[data-page]", table);
+  if (!body || Number(table.dataset.total) <= Number(table.dataset.perPage)) {
+    grid = null;
+    return;
+  }
+  if (grid?.table === table && intact()) return;
+  const before = grid?.order === table.dataset.order ? grid.scrolled : null;
+  all("tbody.gap, tbody[data-kept]", table).forEach(one => one.remove());
+  const rows = body.rows.length;
+  grid = {
+    table,
+    order: table.dataset.order,
+    region: table.closest(".table"),
+    total: Number(table.dataset.total),
+    size: Number(table.dataset.perPage),
+    height: body.getBoundingClientRect().height / rows,
+    above: gap(),
+    below: gap(),
+    kept: document.createElement("tbody"),
+    scrolled: 0,
+  };
+  grid.kept.hidden = true;
+  grid.kept.dataset.kept = "";
+  pages()[0].before(grid.above);
+  pages().at(-1).after(grid.below, grid.kept);
+  table.classList.add("scrolls");
+  hold();
+  sizes.disconnect();
+  sizes.observe(grid.region);
+  table.ariaRowCount = String(grid.total + 1);
+  count(body);
+  stretch();
+  const first = (numberOf(body) - 1) * grid.size * grid.height;
+  if (before !== null) scroller().scrollTop = before;
+  else if (first) scroller().scrollTop += first;
+  grid.scrolled = scroller().scrollTop;
+}
+
+// Columns keep their widths while rows come and go.
+function hold() {
+  const heads = [...grid.table.tHead.rows[0].cells];
+  grid.table.classList.remove("fixed");
+  for (const head of heads) head.style.width = "";
+  const widths = heads.map(head => head.getBoundingClientRect().width);
+  heads.forEach((head, index) => (head.style.width = widths[index] ? `${widths[index]}px` : ""));
+  grid.table.classList.add("fixed");
+  grid.columns = widths.filter(Boolean).length;
+  for (const cell of all("tr.gap > td", grid.table)) cell.colSpan = grid.columns;
+}
+
+const sizes = new ResizeObserver(() => {
+  if (!intact()) return;
+  const page = pages()[0];
+  hold();
+  grid.height = page.getBoundingClientRect().height / page.rows.length;
+  stretch();
+});
+
+// The number of each row, for screen readers: the head is the first one.
+function count(page) {
+  const before = (numberOf(page) - 1) * grid.size;
+  [...page.rows].forEach((row, index) => (row.ariaRowIndex = String(before + index + 2)));
+}
+
+function stretch() {
+  const shown = pages().map(numberOf);
+  const before = (shown[0] - 1) * grid.size;
+  const after = grid.total - Math.min(shown.at(-1) * grid.size, grid.total);
+  for (const [part, rows] of [[grid.above, before], [grid.below, after]]) {
+    part.rows[0].cells[0].style.height = `${rows * grid.height}px`;
+    part.rows[0].hidden = rows <= 0;
+  }
+}
+
+// The pages in sight, first to last.
+function seen() {
+  const box = scrolls() ? grid.region.getBoundingClientRect() : { top: 0, bottom: innerHeight };
+  const first = grid.above.rows[0].hidden ? pages()[0] : grid.above;
+  const start = first.getBoundingClientRect().top;
+  const last = Math.ceil(grid.total / grid.size);
+  const at = y => Math.floor((y - start) / grid.height / grid.size) + 1;
+  const within = page => Math.max(1, Math.min(last, page));
+  const top = Math.max(box.top, 0) + grid.table.tHead.offsetHeight;
+  return [within(at(top)), within(at(Math.min(box.bottom, innerHeight))), last];
+}
+
+// The page that is fetched next: one in sight, else one beside them.
+function missing() {
+  const [from, to, last] = seen();
+  const there = new Set(pages().map(numberOf));
+  const asked = [];
+  for (let page = from; page <= to; page++) asked.push(page);
+  if (to < last) asked.push(to + 1);
+  if (from > 1) asked.push(from - 1);
+  return asked.find(page => !there.has(page));
+}
+
+async function fill() {
+  if (busy || !grid) return;
+  busy = true;
+  try {
+    let page;
+    while (grid && (page = missing())) if (!(await bring(page))) break;
+  } finally {
+    busy = false;
+  }
+}
+
+// One page of rows into its place; what is far from it leaves the document.
+async function bring(number) {
+  const mine = grid;
+  const ids = await orderOf(mine.order).catch(() => null);
+  if (!ids) return giveUp();
+  mine.total = ids.length;
+  const wanted = ids.subarray((number - 1) * mine.size, number * mine.size);
+  if (!wanted.length) return false;
+  const query = new URLSearchParams({ ids: wanted.join(","), page: number });
+  const more = mine.table.dataset.more;
+  const answer = await fetch(more + (more.includes("?") ? "&" : "?") + query);
+  if (!answer.ok || answer.redirected) return false;
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = document.adoptNode(find("tbody[data-page]", found));
+  if (mine !== grid || !intact()) return true;
+  const lost = wanted.length - page.rows.length;
+  if (lost) page.append(filler(lost * grid.height));
+  place(page);
+  count(page);
+  stretch();
+  window.htmx?.process(page);
+  document.dispatchEvent(new CustomEvent("cardsync:rows"));
+  return true;
+}
+
+// Without the order there are pages, as without scripts.
+function giveUp() {
+  if (intact()) {
+    for (const part of [grid.above, grid.below]) part.remove();
+    grid.table.classList.remove("scrolls");
+  }
+  grid = null;
+  return false;
+}
+
+function place(page) {
+  const number = numberOf(page);
+  const there = pages();
+  const [first, last] = [numberOf(there[0]), numberOf(there.at(-1))];
+  if (number === last + 1) there.at(-1).after(page);
+  else if (number === first - 1) there[0].before(page);
+  else {
+    grid.above.after(page);
+    there.forEach(leave);
+  }
+  for (const box of all("input[name=card_ids]", page)) {
+    const kept = find(`input[value="${box.value}"]`, grid.kept);
+    if (!kept) continue;
+    box.checked = true;
+    kept.closest("tr").remove();
+  }
+  const now = pages();
+  if (now.length > PAGES_KEPT) leave(number === numberOf(now[0]) ? now.at(-1) : now[0]);
+}
+
+// A ticked row stays ticked out of sight; the focus does not get lost with a row.
+function leave(page) {
+  if (page.contains(document.activeElement)) grid.region.focus({ preventScroll: true });
+  for (const box of all("input[name=card_ids]:checked", page)) grid.kept.append(box.closest("tr"));
+  page.remove();
+}
+
+let later = 0;
+document.addEventListener(
+  "scroll",
+  () => {
+    if (!intact()) return;
+    grid.scrolled = scroller().scrollTop;
+    fill().catch(() => {});
+    clearTimeout(later);
+    later = setTimeout(tell, ADDRESS_AFTER_MS);
+  },
+  { capture: true, passive: true },
+);
+
+// The address and the footer name the page at which one is.
+function tell() {
+  if (!intact()) return;
+  const [page] = seen();
+  const address = new URL(location.href);
+  if (page > 1) address.searchParams.set("page", page);
+  else address.searchParams.delete("page");
+  if (address.href !== location.href) history.replaceState(history.state, "", address);
+  const now = find("[data-page-now]", grid.region);
+  if (now) now.textContent = page.toLocaleString();
+}
+
+document.addEventListener("reset", () => grid?.kept.replaceChildren());
+document.addEventListener("htmx:after:swap", begin);
+begin();

@@ -1,0 +1,61 @@
+// Rows that can be ticked: ticking a whole page, and the worth of what is ticked, in the tables of
+// cards and of proposals. Without it the ticks of the rows do the same.
+const find = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const ticks = form => all("tbody input[type=checkbox]", form);
+// Ticked rows stay ticked out of sight; a whole page is the rows in the document.
+const shownTicks = form => all("tbody:not([data-kept]) input[type=checkbox]", form);
+
+// With scripts the boxes of the rows say what is selected, so that one of them can be taken out.
+function prepare() {
+  for (const whole of all("[data-tick-all]")) {
+    whole.removeAttribute("name");
+    whole.hidden = false;
+  }
+  all("form.rows").forEach(sum);
+}
+
+// A proposal says what it is worth; a card is worth its price times its stock.
+function amount(row) {
+  if (row.dataset.worth) return Number(row.dataset.worth);
+  const [price, stock] = ["price", "stock"].map(name => find(`.${name}`, row)?.dataset.value);
+  return price && stock ? Number(price) * Number(stock) : 0;
+}
+
+function sum(form) {
+  const said = find("[data-selected]", form);
+  const whole = find("[data-tick-all]", form);
+  if (!said || !whole) return;
+  const ticked = ticks(form).filter(box => box.checked);
+  const shown = shownTicks(form);
+  whole.checked = shown.length > 0 && shown.every(box => box.checked);
+  whole.indeterminate = ticked.length > 0 && !whole.checked;
+  const worth = ticked.reduce((total, box) => total + amount(box.closest("tr")), 0);
+  const money = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
+  said.dataset.count = ticked.length.toLocaleString();
+  find("[data-worth]", said).textContent = worth ? ` · ${money.format(worth)}` : "";
+}
+
+document.addEventListener("change", event => {
+  const form = event.target.closest?.("form.rows");
+  if (!form || event.target.type !== "checkbox") return;
+  if (event.target.matches("[data-tick-all]"))
+    for (const box of shownTicks(form)) box.checked = event.target.checked;
+  sum(form);
+});
+// A click with Shift ticks all rows from the last one that was clicked.
+let last = null;
+document.addEventListener("click", event => {
+  const box = event.target.closest?.("form.rows tbody input[type=checkbox]");
+  if (!box) return;
+  const boxes = ticks(box.form);
+  if (event.shiftKey && boxes.includes(last)) {
+    const [from, to] = [boxes.indexOf(last), boxes.indexOf(box)].sort((a, b) => a - b);
+    for (const one of boxes.slice(from, to + 1)) one.checked = box.checked;
+    sum(box.form);
+  }
+  last = box;
+});
+document.addEventListener("reset", () => setTimeout(prepare));
+for (const name of ["htmx:after:swap", "cardsync:rows"]) document.addEventListener(name, prepare);
+prepare();

@@ -1,0 +1,8 @@
+// Marks the parts of a rule's sentence that differ from the stored rule, while they are edited.
+const form = document.getElementById("rule");
+const valueOf = field => (field.type === "checkbox" ? (field.checked ? "true" : "") : field.value);
+
+form?.addEventListener("input", ({ target }) => {
+  if ("stored" in target.dataset)
+    target.classList.toggle("differs", valueOf(target).trim() !== target.dataset.stored);
+});

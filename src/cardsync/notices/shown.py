@@ -1,0 +1,119 @@
+"""The JSON structs of notices and webhooks, and the functions that fill them from rows. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from cardsync.clock import rfc3339, rfc3339_or_none
+from cardsync.notices.models import Webhook, WebhookDelivery
+from cardsync.notices.notice_kinds import NoticeKind, Way, way_of
+
+
+class NoticeKindBody(msgspec.Struct):
+    """A kind of notice, and the way in which the member gets it by mail."""
+
+    kind: str
+    label: str
+    group: str
+    way: Way
+
+
+class ChoicesBody(msgspec.Struct):
+    """`mail_on` is false where this installation has no mail server; `stopped` is true if the
+    member wants no mail at all.
+    """
+
+    mail_on: bool
+    stopped: bool
+    kinds: list[NoticeKindBody]
+
+
+class WebhookBody(msgspec.Struct):
+    """Without `kinds` it gets every notice. `off_why` is gone, failing or owner; the former secret
+    signs beside the new one until `former_secret_until`.
+    """
+
+    id: int
+    url: str
+    kinds: list[str]
+    on: bool
+    off_why: str | None
+    created_at: str
+    last_sent_at: str | None
+    former_secret_until: str | None
+
+
+class WebhooksBody(msgspec.Struct):
+    webhooks: list[WebhookBody]
+
+
+class SecretBody(msgspec.Struct):
+    """`secret` verifies the signatures; it is shown only here."""
+
+    webhook: WebhookBody
+    secret: str
+
+
+class DeliveryBody(msgspec.Struct):
+    """`id` names the delivery here; `message_id` is the header webhook-id. `status` and `error` are
+    of the last try.
+    """
+
+    id: int
+    message_id: str
+    type: str
+    state: str
+    tries: int
+    created_at: str
+    next_try_at: str | None
+    settled_at: str | None
+    status: int | None
+    error: str | None
+    body: str
+
+
+class DeliveriesBody(msgspec.Struct):
+    """The newest deliveries first."""
+
+    deliveries: list[DeliveryBody]
+
+
+def kind_body(
+    kind: str,
+    each: NoticeKind,
+    role: str,
+    ways: dict[str, str],
+) -> NoticeKindBody:
+    return NoticeKindBody(kind, each.label, each.group, way_of(kind, role, ways))
+
+
+def webhook_body(row: Webhook, now: datetime) -> WebhookBody:
+    until = row.former_until if row.former_until and row.former_until > now else None
+    return WebhookBody(
+        row.id,
+        row.url,
+        row.kinds,
+        row.off_at is None,
+        row.off_why,
+        rfc3339(row.created_at),
+        rfc3339_or_none(row.last_sent_at),
+        rfc3339_or_none(until),
+    )
+
+
+def delivery_body(row: WebhookDelivery) -> DeliveryBody:
+    return DeliveryBody(
+        row.id,
+        row.message_id,
+        row.kind,
+        row.state,
+        row.tries,
+        rfc3339(row.created_at),
+        rfc3339(row.next_at) if row.state == "waiting" else None,
+        rfc3339_or_none(row.settled_at),
+        row.answer,
+        row.error,
+        row.body,
+    )

@@ -1,0 +1,87 @@
+"""Copies backups to a bucket and back: the files of a backup's folder under its name, the manifest
+last, so that one without a manifest is no backup.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import obstore
+
+from cardsync import errors
+from cardsync.operations import backup_folder
+from cardsync.operations.backup_folder import MANIFEST, PARTIAL, Backup
+
+
+class Bucket:
+    """A second place of backups: `s3://bucket/folder`, with credentials from the
+    environment.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.store = obstore.store.from_url(url)
+
+    def push(self, backup: Backup) -> None:
+        """Copy a backup to the bucket. Raises CommandError."""
+        files = [path for path in sorted(backup.path.rglob("*")) if path.is_file()]
+        ordered = [one for one in files if one.name != MANIFEST] + [backup.path / MANIFEST]
+        with _as_sentence(self.url):
+            for path in ordered:
+                obstore.put(self.store, f"{backup.name}/{self._key(backup, path)}", path)
+
+    def pull(self, name: str, folder: Path) -> Backup:
+        """Copy a backup from the bucket into `folder`. Raises CommandError."""
+        partial = folder / f"{PARTIAL}{name}"
+        shutil.rmtree(partial, ignore_errors=True)
+        with _as_sentence(self.url):
+            keys = [key for key in self._keys() if key.startswith(f"{name}/")]
+            if f"{name}/{MANIFEST}" not in keys:
+                raise errors.CommandError(f"there is no backup {name} in {self.url}")
+            for key in keys:
+                target = partial / key.removeprefix(f"{name}/")
+                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with target.open("wb") as file:
+                    for chunk in obstore.get(self.store, key):
+                        file.write(chunk)
+        whole = folder / name
+        shutil.rmtree(whole, ignore_errors=True)
+        partial.rename(whole)
+        return backup_folder.read(whole)
+
+    def names(self) -> list[str]:
+        """Return the names of the whole backups in the bucket, the newest first."""
+        with _as_sentence(self.url):
+            found = [
+                key.removesuffix(f"/{MANIFEST}") for key in self._keys() if key.endswith(MANIFEST)
+            ]
+        return sorted((one for one in found if backup_folder.moment_of(one)), reverse=True)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Delete backups, each one's manifest first."""
+        with _as_sentence(self.url):
+            keys = self._keys()
+            for name in names:
+                own = [key for key in keys if key.startswith(f"{name}/")]
+                for key in sorted(own, key=lambda key: not key.endswith(MANIFEST)):
+                    obstore.delete(self.store, key)
+
+    def _keys(self) -> list[str]:
+        return [item["path"] for batch in obstore.list(self.store) for item in batch]
+
+    @staticmethod
+    def _key(backup: Backup, path: Path) -> str:
+        return path.relative_to(backup.path).as_posix()
+
+
+@contextmanager
+def _as_sentence(url: str) -> Iterator[None]:
+    """Turn what a bucket refuses into one sentence."""
+    try:
+        yield
+    except (OSError, obstore.exceptions.BaseError) as e:
+        words = " ".join(str(e).split())[:300]
+        raise errors.CommandError(f"{url} cannot be used: {words}") from e

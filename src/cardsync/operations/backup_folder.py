@@ -1,0 +1,181 @@
+"""Names, describes, lists and checks backups in a folder.
+
+A backup is a folder named by its time: `database.dump` (pg_dump's custom format), `objects/` with
+`objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
+and `manifest.json`, which is written last. A folder without a manifest is no backup.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from cardsync import errors
+
+FORMAT: Final = 1
+DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
+MANIFEST, SECRET = "manifest.json", "secret.key"
+PARTIAL: Final = ".partial-"
+_NAMED: Final = "%Y-%m-%dT%H%M%SZ"
+_CHUNK: Final = 1 << 20
+
+
+class FileLine(msgspec.Struct, frozen=True):
+    """A file's size in bytes and SHA-256 in hexadecimal."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`tables` counts the rows of each table; `seals` are digests of the seals of the installation;
+    `revision` is the schema's.
+    """
+
+    format: int = FORMAT
+    made_at: datetime
+    program: str
+    revision: str
+    server: int
+    seals: list[str]
+    tables: dict[str, int]
+    database: FileLine
+    objects: FileLine
+    object_bytes: int
+    object_count: int
+    secret: FileLine | None = None
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A whole backup, and where it is."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on the disk, but for objects that are shared with others."""
+        return self.manifest.database.bytes + self.manifest.object_bytes
+
+
+def name_of(made_at: datetime) -> str:
+    return made_at.astimezone(UTC).strftime(_NAMED)
+
+
+def moment_of(name: str) -> datetime | None:
+    """Return the time that a backup's name says; None for another name."""
+    try:
+        return datetime.strptime(name, _NAMED).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def read(path: Path) -> Backup:
+    """Return the backup in a folder. Raises CommandError where there is none."""
+    try:
+        text = (path / MANIFEST).read_bytes()
+    except OSError:
+        raise errors.CommandError(
+            f"{path} is not a backup of cardsync: it has no {MANIFEST}"
+        ) from None
+    try:
+        return Backup(path, msgspec.json.decode(text, type=Manifest))
+    except msgspec.MsgspecError as e:
+        raise errors.CommandError(f"{path / MANIFEST} cannot be read: {e}") from None
+
+
+def listed(folder: Path) -> list[Backup]:
+    """Return the whole backups in a folder, the newest first."""
+    if not folder.is_dir():
+        return []
+    paths = sorted((one for one in folder.iterdir() if moment_of(one.name)), reverse=True)
+    return [read(path) for path in paths if (path / MANIFEST).exists()]
+
+
+def newest(folder: Path) -> datetime | None:
+    """Return when the newest whole backup was made, without reading it; None where there is none."""
+    times = [moment_of(path.parent.name) for path in folder.glob(f"*/{MANIFEST}")]
+    return max((at for at in times if at), default=None)
+
+
+def find(folder: Path, name: str | None) -> Backup:
+    """Return the backup of a name or path, the newest where there is no name. Raises
+    CommandError.
+    """
+    if name is None:
+        if not (found := listed(folder)):
+            raise errors.CommandError(f"there is no backup in {folder}: make one by `backup now`")
+        return found[0]
+    path = Path(name)
+    return read(path if path.is_dir() and path.name != name else folder / name)
+
+
+def digest(path: Path) -> FileLine:
+    hashed = hashlib.sha256()
+    size = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            hashed.update(chunk)
+            size += len(chunk)
+    return FileLine(size, hashed.hexdigest())
+
+
+def object_lines(backup: Backup) -> dict[str, FileLine]:
+    """Return what `objects.json` says of each object, by its key."""
+    return msgspec.json.decode((backup.path / OBJECT_LIST).read_bytes(), type=dict[str, FileLine])
+
+
+def faults(backup: Backup) -> Iterator[str]:
+    """Yield what is wrong with the files of a backup: nothing for a good one. It reads them all."""
+    manifest = backup.manifest
+    said = {DUMP: manifest.database, OBJECT_LIST: manifest.objects}
+    if manifest.secret is not None:
+        said[SECRET] = manifest.secret
+    broken = [fault for name, line in said.items() if (fault := _fault(backup.path / name, line))]
+    yield from broken
+    if OBJECT_LIST in said and not any(OBJECT_LIST in one for one in broken):
+        for key, line in object_lines(backup).items():
+            if fault := _fault(backup.path / OBJECTS / key, line):
+                yield fault
+
+
+def _fault(path: Path, said: FileLine) -> str | None:
+    try:
+        found = digest(path)
+    except OSError as e:
+        return f"{path} cannot be read: {e.strerror}"
+    if found.bytes != said.bytes:
+        return f"{path} has {found.bytes:,} bytes in place of {said.bytes:,}"
+    return None if found == said else f"{path} was changed since it was written"
+
+
+def check(backup: Backup) -> None:
+    """Raise CommandError for a backup that is not as it was written."""
+    broken = list(faults(backup))
+    if broken:
+        more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
+        raise errors.CommandError(f"{broken[0]}{more}: use another backup")
+
+
+def drop_partial(folder: Path) -> None:
+    """Delete what backups left that were killed."""
+    for left in folder.glob(f"{PARTIAL}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def drop(backup: Backup) -> None:
+    """Delete a backup; the manifest first, so that a half-deleted one is none."""
+    (backup.path / MANIFEST).unlink()
+    shutil.rmtree(backup.path)

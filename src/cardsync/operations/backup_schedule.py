@@ -1,0 +1,46 @@
+"""Decides when the next backup is due and which ones are kept. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+EVERY: Final = timedelta(days=1)
+# A daily backup counts as missed after this: a laptop may have been closed for a day.
+TOO_OLD: Final = timedelta(days=2)
+# A failed one is tried again after so long.
+AFTER_A_FAILURE: Final = timedelta(hours=1)
+
+DAILY, WEEKLY, MONTHLY = 7, 4, 12
+_PERIODS: Final[tuple[tuple[int, Callable[[datetime], Hashable]], ...]] = (
+    (DAILY, lambda at: at.date()),
+    (WEEKLY, lambda at: at.isocalendar()[:2]),
+    (MONTHLY, lambda at: (at.year, at.month)),
+)
+
+
+def is_due(now: datetime, newest: datetime | None, last_failure: datetime | None = None) -> bool:
+    """Return whether a backup is to be made now."""
+    if last_failure is not None and now - last_failure < AFTER_A_FAILURE:
+        return False
+    return newest is None or now - newest >= EVERY
+
+
+def is_too_old(now: datetime, newest: datetime | None) -> bool:
+    """Return whether the newest backup is missing or older than it should be."""
+    return newest is None or now - newest > TOO_OLD
+
+
+def kept(made: Iterable[datetime]) -> set[datetime]:
+    """Return the times of the backups to keep: the newest of each of the last 7 days, 4 weeks and
+    12 months that have one.
+    """
+    newest_first = sorted(made, reverse=True)
+    keep: set[datetime] = set()
+    for most, period in _PERIODS:
+        newest_of: dict[Hashable, datetime] = {}
+        for at in newest_first:
+            newest_of.setdefault(period(at), at)
+        keep |= set(sorted(newest_of.values(), reverse=True)[:most])
+    return keep

@@ -1,0 +1,199 @@
+"""The commands `cardsync backup …` and `cardsync restore`: each calls one operation and prints its
+result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cardsync import clock
+from cardsync.operations import backup_folder, restore_backup
+from cardsync.operations.backup_bucket import Bucket
+from cardsync.operations.backup_folder import Backup
+from cardsync.operations.installation_backups import InstallationBackups
+from cardsync.processes.command_line import say, settings_with
+from cardsync.processes.embedded_host import bundled
+from cardsync.processes.supervisor import database
+
+DATA_DIR = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Folder of the embedded database and objects.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@contextmanager
+def _backups(data_dir: Path | None) -> Iterator[InstallationBackups]:
+    with database(settings_with(data_dir=data_dir), say) as ready:
+        yield InstallationBackups(ready, bundled().values(), _replayed, say)
+
+
+@click.group()
+def backup() -> None:
+    """Make, list, check and rehearse backups of the database and its objects."""
+
+
+@backup.command("now")
+@DATA_DIR
+@JSON
+def backup_now(data_dir: Path | None, as_json: bool) -> None:
+    """Make a backup in DATA_DIR/backups and, where BACKUP_URL is set, a copy in that bucket. The
+    service may run meanwhile.
+    """
+    with _backups(data_dir) as backups:
+        made = backups.take()
+    if as_json:
+        click.echo(json.dumps(_line(made)))
+    else:
+        click.echo(f"{made.path}: {_sentence(made)}")
+
+
+@backup.command("list")
+@DATA_DIR
+@JSON
+def backup_list(data_dir: Path | None, as_json: bool) -> None:
+    """List the backups, the newest first."""
+    settings = settings_with(data_dir=data_dir)
+    found = backup_folder.listed(settings.backups_folder)
+    away = Bucket(settings.backup_url).names() if settings.backup_url else []
+    lines = [_line(one) | {"in_bucket": one.name in away} for one in found]
+    here = {one.name for one in found}
+    lines += [{"name": name, "in_bucket": True} for name in away if name not in here]
+    if as_json:
+        click.echo(json.dumps({"backups": lines}))
+        return
+    if not lines:
+        click.echo("there is no backup yet: `cardsync backup now` makes one")
+    for one in found:
+        click.echo(
+            f"{one.name}  {_sentence(one)}{'; also in the bucket' if one.name in away else ''}"
+        )
+    for name in (name for name in away if name not in here):
+        click.echo(f"{name}  in the bucket")
+
+
+@backup.command("verify")
+@click.argument("name", required=False)
+@DATA_DIR
+def backup_verify(name: str | None, data_dir: Path | None) -> None:
+    """Read a backup, the newest without a NAME, and check each file against its manifest."""
+    found = backup_folder.find(settings_with(data_dir=data_dir).backups_folder, name)
+    backup_folder.check(found)
+    click.echo(f"{found.name} is as it was written: {_sentence(found)}")
+
+
+@backup.command("rehearse")
+@click.argument("name", required=False)
+@DATA_DIR
+def backup_rehearse(name: str | None, data_dir: Path | None) -> None:
+    """Restore a backup, the newest without a NAME, into a database of its own, check it, and drop
+    it.
+    """
+    with _backups(data_dir) as backups:
+        done = backups.rehearse(name)
+    click.echo(f"{done.name} can be restored: {_sentence(done)}")
+
+
+@backup.command("daily", hidden=True)
+@DATA_DIR
+def backup_daily(data_dir: Path | None) -> None:
+    """Make the day's backup if it is due, delete what is no longer kept, and rehearse; `serve`
+    calls it.
+    """
+    with _backups(data_dir) as backups:
+        made = backups.daily()
+    if made is not None:
+        click.echo(f"{made.name}: {_sentence(made)}")
+
+
+@click.command()
+@click.argument("name", required=False)
+@DATA_DIR
+@click.option("--yes", is_flag=True, help="Ask nothing.")
+@click.option(
+    "--from-another-installation",
+    "foreign",
+    is_flag=True,
+    help="Take a backup of another installation in place of the shop here.",
+)
+@click.option("--drop-old", is_flag=True, help="Drop what earlier restores replaced, and end.")
+def restore(
+    name: str | None, data_dir: Path | None, yes: bool, foreign: bool, drop_old: bool
+) -> None:
+    """Restore a backup, the newest without a NAME: into a database beside the present one, checked,
+    and then switched. Stop the service first. A restore that fails changes nothing.
+    """
+    with _backups(data_dir) as backups:
+        if drop_old:
+            dropped = restore_backup.drop_old(backups.target)
+            click.echo("\n".join(f"{one} is dropped" for one in dropped) or "nothing was replaced")
+            return
+        found = backups.find(name)
+        restore_backup.must_rest(backups.target)
+        restore_backup.must_fit(backups.target, found, foreign=foreign)
+        undone = restore_backup.undone_by(backups.target, found)
+        if undone is not None:
+            say(undone.sentence())
+            if not yes:
+                click.confirm("Restore it?", abort=True, err=True)
+        old = backups.restore(found, fresh=undone is None)
+    click.echo(
+        f"{found.name} is restored: {_sentence(found)}. What was there before is kept as the"
+        f" database {old}; `cardsync restore --drop-old` drops it"
+    )
+
+
+@click.command()
+@DATA_DIR
+@JSON
+def doctor(data_dir: Path | None, as_json: bool) -> None:
+    """Check the installation, a line a part; exit status 1 if any is bad."""
+    from cardsync.operations.doctor import examine
+
+    settings = settings_with(data_dir=data_dir)
+    with database(settings, say, migrated=False) as ready:
+        lines = list(examine(ready))
+    if as_json:
+        click.echo(json.dumps({"lines": [line._asdict() for line in lines]}))
+    else:
+        for line in lines:
+            click.echo(f"{line.state:<4}  {line.part:<13}  {line.sentence}")
+    if any(line.state == "bad" for line in lines):
+        raise SystemExit(1)
+
+
+def _replayed(url: str, objects: Path) -> str | None:
+    # Polars takes long to import, and only this needs it.
+    from cardsync.pricing.receipts.replayed_receipts import fault
+
+    return fault(url, objects)
+
+
+def _sentence(one: Backup) -> str:
+    rows = one.manifest.tables
+    return (
+        f"{rows.get('seller', 0):,} shops, {rows.get('card', 0):,} cards,"
+        f" {rows.get('orders', 0):,} orders, {one.manifest.object_count:,} objects,"
+        f" {one.bytes / 1e6:,.1f} MB"
+    )
+
+
+def _line(one: Backup) -> dict[str, Any]:
+    manifest = one.manifest
+    return {
+        "name": one.name,
+        "path": str(one.path),
+        "made_at": clock.rfc3339(manifest.made_at),
+        "bytes": one.bytes,
+        "objects": manifest.object_count,
+        "revision": manifest.revision,
+        "program": manifest.program,
+        "rows": sum(manifest.tables.values()),
+    }

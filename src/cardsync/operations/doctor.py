@@ -1,0 +1,176 @@
+"""Checks an installation, one line a part: the database and its roles, the clock, the object store,
+the disk, backups, the address that browsers use, and versions. A line that is not ok says what to
+do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import psycopg
+
+from cardsync import __version__, clock
+from cardsync.database.migrate import head_revision
+from cardsync.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
+from cardsync.operations import backup_folder, backup_schedule
+from cardsync.secret import key_file
+from cardsync.settings import Settings
+from cardsync.storage import open_store
+
+MOST_SKEW: Final = timedelta(seconds=2)
+# A disk with less is about to refuse uploads; with less than the first it is bad already.
+_BAD_ROOM, _LITTLE_ROOM = 500_000_000, 5_000_000_000
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+State = Literal["ok", "note", "bad"]
+
+
+class Line(NamedTuple):
+    """The state of one part, and a sentence about it."""
+
+    state: State
+    part: str
+    sentence: str
+
+
+def examine(settings: Settings) -> Iterator[Line]:
+    """Yield a line for each part of an installation whose database is up. A check that fails is a
+    line, too.
+    """
+    checks: tuple[tuple[str, Callable[[Settings], Iterator[Line]]], ...] = (
+        ("database", _database),
+        ("object store", _store),
+        ("disk", _disk),
+        ("secret", _secret),
+        ("backups", _backups),
+        ("address", _address),
+        ("versions", _versions),
+    )
+    for part, check in checks:
+        try:
+            yield from check(settings)
+        except Exception as e:
+            yield Line("bad", part, f"it cannot be checked: {' '.join(str(e).split())[:300]}")
+
+
+def _database(settings: Settings) -> Iterator[Line]:
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        version = connection.execute("SHOW server_version").fetchone()
+        named = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+        revision = (
+            connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            if named != (None,)
+            else None
+        )
+        now = connection.execute("SELECT clock_timestamp()").fetchone()
+        role = connection.execute(
+            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        backup_role = connection.execute(
+            "SELECT rolbypassrls AND NOT rolsuper FROM pg_roles WHERE rolname = %s", [BACKUP_ROLE]
+        ).fetchone()
+    assert version is not None
+    assert now is not None
+    at = revision[0] if revision else "none yet"
+    if at == head_revision():
+        yield Line("ok", "database", f"PostgreSQL {version[0]}, schema {at}")
+    else:
+        told = f"schema {at}, this program needs {head_revision()}: run `cardsync migrate`"
+        yield Line("bad", "database", told)
+    if role == (False,):
+        yield Line("ok", "database role", f"{APP_ROLE} is bound by row-level security")
+    else:
+        yield Line("bad", "database role", f"it passes row-level security: sign in as {APP_ROLE}")
+    if backup_role == (True,):
+        yield Line("ok", "backup role", f"{BACKUP_ROLE} reads all shops and writes nothing")
+    else:
+        told = f"as a superuser, run: CREATE ROLE {BACKUP_ROLE} BYPASSRLS; then `cardsync migrate`"
+        yield Line("bad", "backup role", told)
+    skew = abs(clock.now() - now[0])
+    if skew > MOST_SKEW:
+        told = f"{skew.total_seconds():.0f} s apart from the database's: let both use time servers"
+        yield Line("bad", "clock", told)
+    else:
+        yield Line("ok", "clock", "this computer and the database agree")
+
+
+def _store(settings: Settings) -> Iterator[Line]:
+    place = settings.object_store_url or str(settings.data_dir / "objects")
+    try:
+        asyncio.run(open_store(settings).check())
+    except Exception as e:
+        words = " ".join(str(e).split())[:200]
+        yield Line("bad", "object store", f"{place} cannot be written ({words})")
+    else:
+        yield Line("ok", "object store", f"{place} can be written")
+
+
+def _disk(settings: Settings) -> Iterator[Line]:
+    free = shutil.disk_usage(_existing(settings.data_dir)).free
+    said = f"{free / 1e9:,.1f} GB are free for {settings.data_dir}"
+    if free < _BAD_ROOM:
+        yield Line("bad", "disk", f"{said}: make room, or uploads are refused")
+    elif free < _LITTLE_ROOM:
+        yield Line("note", "disk", f"{said}: make room soon")
+    else:
+        yield Line("ok", "disk", said)
+
+
+def _existing(path: Path) -> Path:
+    return next(one for one in (path, *path.parents) if one.exists())
+
+
+def _secret(settings: Settings) -> Iterator[Line]:
+    path = key_file(settings)
+    if settings.secret_key:
+        yield Line("ok", "secret", "SECRET_KEY is set")
+    elif not path.exists():
+        yield Line("note", "secret", "it is made with the first start of `cardsync serve`")
+    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
+        yield Line("bad", "secret", f"others can read {path}: run chmod 600 {path}")
+    else:
+        yield Line("ok", "secret", f"{path} is readable by its owner alone")
+
+
+def _backups(settings: Settings) -> Iterator[Line]:
+    folder = settings.backups_folder
+    made_at = backup_folder.newest(folder)
+    if made_at is None:
+        yield Line("bad", "backups", f"there is none in {folder}: run `cardsync backup now`")
+    elif backup_schedule.is_too_old(clock.now(), made_at):
+        told = f"the newest is of {made_at:%Y-%m-%d %H:%M} UTC: run `cardsync backup now`"
+        yield Line("bad", "backups", told)
+    else:
+        yield Line("ok", "backups", f"the newest is of {made_at:%Y-%m-%d %H:%M} UTC")
+    disks = {_existing(place).stat().st_dev for place in (folder, settings.data_dir)}
+    if settings.backup_url is None and len(disks) == 1:
+        told = "they are on the disk of the data: set BACKUP_URL or BACKUP_DIR to another place"
+        yield Line("note", "backups", told)
+
+
+def _address(settings: Settings) -> Iterator[Line]:
+    split = urlsplit(settings.origin)
+    if split.scheme != "https" and split.hostname not in _LOOPBACK:
+        told = f"{settings.origin} is not encrypted: put a proxy with a certificate before it"
+        yield Line("bad", "address", told)
+    elif settings.public_url and not settings.trusted_proxies:
+        told = (
+            f"{settings.origin}; behind a proxy set TRUSTED_PROXIES, or all visitors share one"
+            " rate limit"
+        )
+        yield Line("note", "address", told)
+    else:
+        yield Line("ok", "address", settings.origin)
+
+
+def _versions(settings: Settings) -> Iterator[Line]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Line("ok", "versions", f"cardsync {__version__}, Python {python}")

@@ -1,0 +1,140 @@
+"""Makes, keeps, rehearses and restores the backups of one installation, and records each end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from cardsync import clock, errors
+from cardsync.database.migrate import keep_seal
+from cardsync.database.urls import libpq_url
+from cardsync.operations import (
+    backup_folder,
+    backup_reports,
+    backup_schedule,
+    pg_tools,
+    restore_backup,
+    take_backup,
+)
+from cardsync.operations.backup_bucket import Bucket
+from cardsync.operations.backup_folder import Backup
+from cardsync.operations.restore_backup import Check, Target
+from cardsync.operations.take_backup import Say, Source, UnderWay
+from cardsync.secret import key_file, seal
+from cardsync.settings import Settings
+
+
+class InstallationBackups:
+    """The backups of an installation whose database is up. `installs` are folders of PostgreSQL
+    that the program brings along; `check` looks at a restored database.
+    """
+
+    def __init__(
+        self, settings: Settings, installs: Iterable[Path], check: Check, say: Say
+    ) -> None:
+        assert settings.migration_database_url is not None
+        self._settings, self._installs = settings, installs
+        self._check, self._say = check, say
+        self._owner = settings.migration_database_url
+        self._folder = settings.backups_folder
+        self._bucket = Bucket(settings.backup_url) if settings.backup_url else None
+        self._objects = None if settings.object_store_url else settings.data_dir / "objects"
+        self._secret = None if settings.secret_key else key_file(settings)
+
+    @cached_property
+    def _tools(self) -> Path:
+        server = pg_tools.server_version(libpq_url(self._owner, role=None))
+        return pg_tools.folder_of(server, self._installs)
+
+    @cached_property
+    def target(self) -> Target:
+        """The place of a restore. Raises CommandError without the programs of PostgreSQL."""
+        return Target(self._owner, self._objects, self._tools)
+
+    def find(self, name: str | None) -> Backup:
+        """Return a backup, the newest without a name: of the folder, or a copy of the bucket's."""
+        if self._bucket and (name is None or backup_folder.moment_of(name)):
+            newest = backup_folder.newest(self._folder)
+            here = backup_folder.name_of(newest) if newest else ""
+            wanted = name or max(self._bucket.names(), default="")
+            is_here = (self._folder / wanted / backup_folder.MANIFEST).exists()
+            if wanted and not is_here and (name or wanted > here):
+                self._say(f"copying {wanted} from {self._bucket.url} …")
+                return self._bucket.pull(wanted, self._folder)
+        return backup_folder.find(self._folder, name)
+
+    def take(self) -> Backup:
+        """Make a backup now. Raises CommandError."""
+        return self._recorded("backup", self._taken)
+
+    def rehearse(self, name: str | None) -> Backup:
+        """Restore a backup on trial. Raises CommandError."""
+
+        def rehearsed() -> Backup:
+            found = self.find(name)
+            with restore_backup.restored(self.target, found, self._say, self._check):
+                return found
+
+        return self._recorded("rehearsal", rehearsed)
+
+    def daily(self) -> Backup | None:
+        """Make the day's backup if it is due, drop what is no longer kept, and rehearse it."""
+        made_at = backup_folder.newest(self._folder)
+        failed_at = backup_reports.last_failure(self._owner)
+        if not backup_schedule.is_due(clock.now(), made_at, failed_at):
+            return None
+        made = self.take()
+        self._prune()
+        return self.rehearse(made.name)
+
+    def restore(self, found: Backup, *, fresh: bool) -> str:
+        """Put a backup in the place of the present database; return the old one's new name. A fresh
+        installation takes the backup's secret, too.
+        """
+        with restore_backup.restored(self.target, found, self._say, self._check) as name:
+            restore_backup.put_back_objects(self.target, found)
+            old = restore_backup.switch(self.target, name)
+        if fresh and self._secret is not None:
+            restore_backup.put_back_secret(found, self._secret)
+        keep_seal(self._owner, seal(self._settings))
+        # The restored reports end before the backup; the newest one is known all the same.
+        newest = next(iter(backup_folder.listed(self._folder)), found)
+        at = newest.manifest.made_at
+        backup_reports.record(self._owner, "backup", newest.name, at, at, None, newest.bytes)
+        return old
+
+    def _taken(self) -> Backup:
+        url = self._settings.backup_database_url or self._owner
+        source = Source(url, self._objects, self._secret, self._tools)
+        made = take_backup.take(source, self._folder, self._say)
+        if self._bucket:
+            self._say(f"copying it to {self._bucket.url} …")
+            self._bucket.push(made)
+        return made
+
+    def _prune(self) -> None:
+        found = backup_folder.listed(self._folder)
+        keep = backup_schedule.kept(one.manifest.made_at for one in found)
+        for one in found:
+            if one.manifest.made_at not in keep:
+                backup_folder.drop(one)
+        if self._bucket:
+            times = {name: backup_folder.moment_of(name) for name in self._bucket.names()}
+            keep = backup_schedule.kept(at for at in times.values() if at)
+            self._bucket.drop(name for name, at in times.items() if at not in keep)
+
+    def _recorded(self, kind: Literal["backup", "rehearsal"], work: Callable[[], Backup]) -> Backup:
+        """Do the work, and record how it ended."""
+        began_at = clock.now()
+        try:
+            done = work()
+        except UnderWay:
+            raise
+        except (errors.CommandError, RuntimeError, OSError) as e:
+            why = str(e)[:1000]
+            backup_reports.record(self._owner, kind, "", began_at, clock.now(), why)
+            raise
+        backup_reports.record(self._owner, kind, done.name, began_at, clock.now(), None, done.bytes)
+        return done

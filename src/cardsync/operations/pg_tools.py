@@ -1,0 +1,88 @@
+"""Runs pg_dump and pg_restore with the address of a database in their environment, so that no
+password is in an argument that other users of the machine can read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from cardsync import errors
+
+_VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
+# Where Debian and others keep the programs of each version.
+_ELSEWHERE: Final = ("/usr/lib/postgresql", "/usr/pgsql")
+_NAMES: Final = {
+    "dbname": "PGDATABASE",
+    "options": "PGOPTIONS",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+}
+
+
+def folder_of(server: int, bundled: Iterable[Path]) -> Path:
+    """Return the folder of the oldest programs that know a server of this major version: a newer
+    pg_restore writes settings that an older server refuses. Raises CommandError.
+    """
+    on_path = shutil.which("pg_dump")
+    places = [Path(on_path).parent] if on_path else []
+    places += [path for root in _ELSEWHERE for path in Path(root).glob("*/bin")]
+    places += [install / "bin" for install in bundled]
+    known = {
+        version: place
+        for place in reversed(places)
+        if (version := _major(place / "pg_dump")) is not None and version >= server
+    }
+    if not known:
+        raise errors.CommandError(
+            f"pg_dump of PostgreSQL {server} or newer is needed: install its client programs"
+        )
+    return known[min(known)]
+
+
+def _major(program: Path) -> int | None:
+    if not program.exists():
+        return None
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = _VERSION.search(answer.stdout)
+    return int(found[1]) if found else None
+
+
+def server_version(url: str) -> int:
+    """Return the major version of a database's server."""
+    with psycopg.connect(url, connect_timeout=10) as connection:
+        return connection.info.server_version // 10_000
+
+
+def run(program: Path, url: str, *arguments: str) -> None:
+    """Run a program of PostgreSQL at a database. Raises CommandError with its last words.
+
+    It yields to the service, which goes on meanwhile.
+    """
+    ran = subprocess.run(
+        ["nice", "-n", "10", str(program), "--no-password", *arguments],
+        env=_environment(url),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if ran.returncode != 0:
+        words = " ".join(ran.stderr.split())[-600:]
+        raise errors.CommandError(f"{program.name} failed: {words or ran.returncode}")
+
+
+def _environment(url: str) -> dict[str, str]:
+    given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
+    named = {_NAMES.get(name, f"PG{name.upper()}"): value for name, value in given.items()}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    return kept | named

@@ -1,0 +1,304 @@
+"""Restores a backup into a fresh database beside the one in use, checks it, and then switches.
+
+Until the switch, which is one transaction, nothing of the old database changes; afterwards it is
+kept under another name. What a killed restore leaves is dropped by the next one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cardsync import clock, errors
+from cardsync.database.migrate import head_revision, migrate
+from cardsync.database.urls import BACKUP_ROLE, libpq_url
+from cardsync.operations import backup_folder, pg_tools
+from cardsync.operations.backup_folder import Backup
+from cardsync.operations.take_backup import (
+    Say,
+    UnderWay,
+    link_or_copy,
+    row_counts,
+    seal_digests,
+)
+
+_FRESH, _OLD = "restoring", "before"
+# Where one connects to make and rename databases.
+_MAINTENANCE: Final = "postgres"
+_LOCK: Final = 0x72657374  # "rest"
+# A restore names what it undoes in the seller's words: the table, and the time of its rows.
+_SINCE: Final = (
+    ("upload", "received_at", "upload"),
+    ("orders", "created_at", "order"),
+    ("price_run", "started_at", "pricing run"),
+    ("activity", "created_at", "recorded change"),
+)
+# Called with a restored database's address and the folder of its objects; returns what is wrong.
+Check = Callable[[str, Path], str | None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The place of a restore: the owner's address of the database, the folder of the local
+    objects, and the programs of PostgreSQL.
+    """
+
+    owner_url: str
+    objects: Path | None
+    tools: Path
+
+    @property
+    def database(self) -> str:
+        return str(conninfo_to_dict(self.owner_url)["dbname"])
+
+
+@dataclass(frozen=True)
+class Undone:
+    """Counts the rows that are younger than a backup, by their name: a restore undoes them."""
+
+    since: datetime
+    counts: dict[str, int]
+    cards_now: int
+    cards_then: int
+
+    def sentence(self) -> str:
+        """Return it as a person is told before the restore."""
+        parts = [
+            f"{count:,} {name}{'' if count == 1 else 's'}"
+            for name, count in self.counts.items()
+            if count
+        ]
+        listed = ", ".join(parts) if parts else "nothing that is counted"
+        return (
+            f"The backup was made on {self.since:%Y-%m-%d at %H:%M} UTC. Undone since then: {listed}. "
+            f"Cards: {self.cards_now:,} now, {self.cards_then:,} then."
+        )
+
+
+def undone_by(target: Target, backup: Backup) -> Undone | None:
+    """Return what a restore would undo; None where there is no shop yet, and so nothing to lose."""
+    with _reading(target.owner_url) as connection:
+        counts = {}
+        for table, moment, name in _SINCE:
+            statement = sql.SQL("SELECT count(*) FROM {} WHERE {} > %s").format(
+                sql.Identifier(table), sql.Identifier(moment)
+            )
+            counts[name] = _one(connection, statement, backup.manifest.made_at)
+        if not _one(connection, "SELECT count(*) FROM seller"):
+            return None
+        cards = _one(connection, "SELECT count(*) FROM card")
+    then = backup.manifest.tables.get("card", 0)
+    return Undone(backup.manifest.made_at, counts, cards, then)
+
+
+def must_fit(target: Target, backup: Backup, *, foreign: bool) -> None:
+    """Raise CommandError for a backup that this program or this installation cannot take."""
+    manifest = backup.manifest
+    if manifest.format != backup_folder.FORMAT or manifest.revision > head_revision():
+        raise errors.CommandError(
+            f"{backup.name} was made by cardsync {manifest.program}: it takes a newer cardsync"
+            " than this one"
+        )
+    server = pg_tools.server_version(libpq_url(target.owner_url, role=None))
+    if manifest.server > server:
+        raise errors.CommandError(
+            f"{backup.name} was made on PostgreSQL {manifest.server}: this server is older"
+            f" ({server})"
+        )
+    with _reading(target.owner_url) as connection:
+        has_shop = _one(connection, "SELECT count(*) FROM seller") > 0
+        ours = set(seal_digests(connection)) & set(manifest.seals)
+    if has_shop and not ours and not foreign:
+        raise errors.CommandError(
+            f"{backup.name} is of another installation, and this one has a shop already: add"
+            " --from-another-installation to replace it"
+        )
+
+
+def must_rest(target: Target) -> None:
+    """Raise CommandError while processes use the database: they would write to the old one."""
+    with _maintenance(target) as connection:
+        others = connection.execute(
+            """
+            SELECT count(*) FROM pg_stat_activity
+             WHERE datname = %s AND backend_type IS DISTINCT FROM 'autovacuum worker'
+            """,
+            [target.database],
+        ).fetchone()
+    if others and others[0]:
+        raise errors.CommandError(
+            "cardsync is running on this database: stop it first, then restore, then start it again"
+        )
+
+
+@contextmanager
+def restored(target: Target, backup: Backup, say: Say, check: Check) -> Iterator[str]:
+    """Yield the name of a fresh database that holds the backup and passed all checks; it is
+    dropped afterwards unless it was switched to. Raises CommandError.
+    """
+    backup_folder.check(backup)
+    name = f"{target.database}_{_FRESH}_{clock.now():%Y%m%d%H%M%S}"
+    with _maintenance(target) as connection:
+        # The lock keeps apart what a killed restore left and what another restore uses.
+        if connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
+            raise UnderWay("another restore or rehearsal is under way: wait for its end")
+        _drop_leftovers(connection, target)
+        named = sql.Identifier(name)
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(named))
+        try:
+            yield from _loaded(target, backup, name, say, check)
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(named))
+
+
+def _loaded(target: Target, backup: Backup, name: str, say: Say, check: Check) -> Iterator[str]:
+    """Load the backup into the database of that name, and yield the name once it is checked."""
+    url = _at(target.owner_url, name)
+    say("loading the backup into a database of its own …")
+    options = ("--no-owner", "--exit-on-error", "--jobs=2", f"--dbname={name}")
+    dump = str(backup.path / backup_folder.DUMP)
+    pg_tools.run(target.tools / "pg_restore", libpq_url(url, role=None), *options, dump)
+    say("checking it …")
+    must_be_whole(url, backup)
+    migrate(url)
+    fault = check(url, backup.path / backup_folder.OBJECTS)
+    if fault:
+        raise errors.CommandError(f"{backup.name} was restored, but {fault}")
+    yield name
+
+
+def must_be_whole(url: str, backup: Backup) -> None:
+    """Raise CommandError unless a restored database has every row that was counted, and each
+    seller's credits are what the ledger adds up to.
+    """
+    with _reading(url) as connection:
+        found = row_counts(connection)
+        for table, count in backup.manifest.tables.items():
+            if found.get(table) != count:
+                raise errors.CommandError(
+                    f"{backup.name} was restored, but {table} has {found.get(table, 0):,} rows in"
+                    f" place of {count:,}"
+                )
+        wrong = _one(
+            connection,
+            """
+            SELECT count(*) FROM account a
+             WHERE a.credit_balance <> coalesce((SELECT sum(t.amount) FROM credit_transaction t
+                                                  WHERE t.seller_id = a.seller_id), 0)
+            """,
+        )
+        if wrong:
+            raise errors.CommandError(
+                f"{backup.name} was restored, but the credits of {wrong:,} sellers are not what the"
+                " ledger adds up to"
+            )
+
+
+def switch(target: Target, fresh: str) -> str:
+    """Put the fresh database in the place of the old one; returns the old one's new name."""
+    old = f"{target.database}_{_OLD}_{clock.now():%Y%m%d%H%M%S}"
+    must_rest(target)
+    with _maintenance(target) as connection, connection.transaction():
+        for name, becomes in ((target.database, old), (fresh, target.database)):
+            connection.execute(
+                sql.SQL("ALTER DATABASE {} RENAME TO {}").format(
+                    sql.Identifier(name), sql.Identifier(becomes)
+                )
+            )
+    return old
+
+
+def put_back_objects(target: Target, backup: Backup) -> int:
+    """Link the backup's objects that are missing; returns how many. Others are left alone."""
+    if target.objects is None:
+        return 0
+    missing = 0
+    for key in backup_folder.object_lines(backup):
+        place = target.objects / key
+        if place.exists():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        link_or_copy(backup.path / backup_folder.OBJECTS / key, place)
+        missing += 1
+    return missing
+
+
+def put_back_secret(backup: Backup, secret: Path) -> bool:
+    """Put the backup's secret in place of one that a fresh installation has just made."""
+    if backup.manifest.secret is None:
+        return False
+    draft = secret.with_name(f".{secret.name}-restored")
+    shutil.copyfile(backup.path / backup_folder.SECRET, draft)
+    draft.chmod(0o600)
+    draft.replace(secret)
+    return True
+
+
+def drop_old(target: Target) -> list[str]:
+    """Drop the databases that earlier restores replaced; returns their names."""
+    with _maintenance(target) as connection:
+        names = _named(connection, f"{target.database}_{_OLD}_")
+        for name in names:
+            connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
+    return names
+
+
+def _drop_leftovers(connection: psycopg.Connection, target: Target) -> None:
+    """Drop what killed restores left: databases that nobody is connected to."""
+    for name in _named(connection, f"{target.database}_{_FRESH}_"):
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
+
+
+def _named(connection: psycopg.Connection, begins: str) -> list[str]:
+    rows = connection.execute(
+        """
+        SELECT d.datname FROM pg_database d WHERE starts_with(d.datname, %s)
+           AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = d.datname)
+        """,
+        [begins],
+    ).fetchall()
+    return [name for (name,) in rows]
+
+
+@contextmanager
+def _maintenance(target: Target) -> Iterator[psycopg.Connection]:
+    """Connect beside the database itself, for what cannot be done from inside it."""
+    with _connected(_at(target.owner_url, _MAINTENANCE), None) as connection:
+        connection.autocommit = True
+        yield connection
+
+
+@contextmanager
+def _reading(url: str) -> Iterator[psycopg.Connection]:
+    """Connect as the role that reads the rows of all shops."""
+    with _connected(url, BACKUP_ROLE) as connection:
+        yield connection
+
+
+@contextmanager
+def _connected(url: str, role: str | None) -> Iterator[psycopg.Connection]:
+    try:
+        with psycopg.connect(libpq_url(url, role=role), connect_timeout=10) as connection:
+            yield connection
+    except psycopg.Error as e:
+        words = " ".join(str(e).split())
+        raise errors.CommandError(f"the backup cannot be restored: {words}") from e
+
+
+def _at(url: str, database: str) -> str:
+    return libpq_url(make_conninfo(url, dbname=database), role=None)
+
+
+def _one(connection: psycopg.Connection, statement: sql.Composed | str, *values: object) -> int:
+    found = connection.execute(statement, values or None).fetchone()
+    assert found is not None
+    return int(found[0])

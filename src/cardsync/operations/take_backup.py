@@ -1,0 +1,214 @@
+"""Makes a backup: one snapshot of the database and the objects of that moment, in a folder.
+
+It is written under another name and renamed when it is whole and on the disk. Rows are counted in
+the snapshot that is dumped, so that a restored database can be compared with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from cardsync import __version__, clock, errors
+from cardsync.database.urls import BACKUP_ROLE, libpq_url
+from cardsync.operations import backup_folder, pg_tools
+from cardsync.operations.backup_folder import Backup, FileLine, Manifest
+
+# Backups of one database are made one at a time.
+_LOCK: Final = 0x6261636B  # "back"
+# Uploads that nobody has claimed, and bodies that are being received, are no data yet.
+_PASSING: Final = ("incoming", "syncs", "health")
+Say = Callable[[str], None]
+
+
+class UnderWay(errors.CommandError):
+    """Another process does the same work now: nothing has failed."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The parts of a backup: a database by its owner's or the backup role's address, the folder of the
+    local objects (None where they are in a bucket), and the file of the secret.
+    """
+
+    database_url: str
+    objects: Path | None
+    secret: Path | None
+    tools: Path
+
+
+def take(source: Source, folder: Path, say: Say) -> Backup:
+    """Make a backup in `folder`. Raises CommandError, and leaves nothing behind then."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    url = libpq_url(source.database_url, role=BACKUP_ROLE)
+    with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
+        if not connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() == (True,):
+            raise UnderWay("another backup is under way: wait for its end")
+        connection.commit()
+        backup_folder.drop_partial(folder)
+        made_at = clock.now().replace(microsecond=0)
+        partial = folder / f"{backup_folder.PARTIAL}{backup_folder.name_of(made_at)}"
+        partial.mkdir(mode=0o700)
+        try:
+            manifest = _written(source, connection, url, partial, made_at, folder, say)
+            return _whole(partial, manifest, folder)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+
+def _written(
+    source: Source,
+    connection: psycopg.Connection,
+    url: str,
+    partial: Path,
+    made_at: datetime,
+    folder: Path,
+    say: Say,
+) -> Manifest:
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    with connection.transaction():
+        exported = connection.execute("SELECT pg_export_snapshot()").fetchone()
+        assert exported is not None
+        dump = partial / backup_folder.DUMP
+        say("dumping the database …")
+        # The fastest level: the default takes three times as long for a tenth less.
+        options = ("--format=custom", "--compress=gzip:1", f"--snapshot={exported[0]}")
+        pg_tools.run(source.tools / "pg_dump", url, *options, f"--file={dump}")
+        tables = row_counts(connection)
+        seals = seal_digests(connection)
+        revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        server = connection.info.server_version // 10_000
+    assert revision is not None
+    # After the snapshot: an object is stored before the row that names it.
+    say("collecting the objects …")
+    lines = _linked_objects(source.objects, partial, folder)
+    listing = partial / backup_folder.OBJECT_LIST
+    listing.write_bytes(msgspec.json.encode(lines))
+    return Manifest(
+        made_at=made_at,
+        program=__version__,
+        revision=revision[0],
+        server=server,
+        seals=seals,
+        tables=tables,
+        database=backup_folder.digest(dump),
+        objects=backup_folder.digest(listing),
+        object_bytes=sum(line.bytes for line in lines.values()),
+        object_count=len(lines),
+        secret=_copied_secret(source.secret, partial),
+    )
+
+
+def row_counts(connection: psycopg.Connection) -> dict[str, int]:
+    """Return how many rows each table has; the parts of a parted table are counted alone."""
+    tables = connection.execute("""
+        SELECT c.relname FROM pg_class c
+         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+           AND c.relpersistence = 'p' ORDER BY 1
+    """).fetchall()
+    counts = {}
+    for (name,) in tables:
+        counted = connection.execute(
+            sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("public", name))
+        ).fetchone()
+        assert counted is not None
+        counts[name] = counted[0]
+    return counts
+
+
+def seal_digests(connection: psycopg.Connection) -> list[str]:
+    """Return digests of the installation's seals, by which a backup is known as its own."""
+    seals = connection.execute("SELECT seal FROM identity_seal").fetchall()
+    return sorted(hashlib.sha256(bytes(seal)).hexdigest() for (seal,) in seals)
+
+
+def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[str, FileLine]:
+    """Link each object into the backup. It is never changed in place, so that a link is a copy;
+    what the newest backup has already hashed is not read again.
+    """
+    if objects is None or not objects.is_dir():
+        return {}
+    earlier = next(iter(backup_folder.listed(folder)), None)
+    known = backup_folder.object_lines(earlier) if earlier else {}
+    lines = {}
+    for path in sorted(objects.rglob("*")):
+        key = path.relative_to(objects).as_posix()
+        if key.partition("/")[0] in _PASSING or not path.is_file():
+            continue
+        target = partial / backup_folder.OBJECTS / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # It may be deleted meanwhile, because it is too old.
+        with suppress(FileNotFoundError):
+            link_or_copy(path, target)
+            line = known.get(key)
+            same = earlier and line and _is_same(target, earlier.path / backup_folder.OBJECTS / key)
+            lines[key] = line if same and line else backup_folder.digest(target)
+    return lines
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return other.exists() and one.samefile(other)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where that is on another disk."""
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _copied_secret(secret: Path | None, partial: Path) -> FileLine | None:
+    if secret is None or not secret.exists():
+        return None
+    target = partial / backup_folder.SECRET
+    shutil.copyfile(secret, target)
+    target.chmod(0o600)
+    return backup_folder.digest(target)
+
+
+def _whole(partial: Path, manifest: Manifest, folder: Path) -> Backup:
+    """Put the backup's own name to it, once all of it is on the disk."""
+    (partial / backup_folder.MANIFEST).write_bytes(
+        msgspec.json.format(msgspec.json.encode(manifest))
+    )
+    for path in (*partial.glob("*.*"), partial):
+        _sync(path)
+    whole = folder / backup_folder.name_of(manifest.made_at)
+    partial.rename(whole)
+    _sync(folder)
+    return Backup(whole, manifest)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _as_sentence() -> Iterator[None]:
+    """Turn what a database or a disk refuses into one sentence."""
+    try:
+        yield
+    except psycopg.Error as e:
+        words = " ".join(str(e).split())
+        raise errors.CommandError(f"the database cannot be backed up: {words}") from e
+    except OSError as e:
+        raise errors.CommandError(f"the backup cannot be written: {e}") from e

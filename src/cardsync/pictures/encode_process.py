@@ -1,0 +1,130 @@
+"""Makes pictures in WebP, as a process of its own: a picture from elsewhere can crash, exhaust or
+hang this process, and no other.
+
+It is run as a file, and imports nothing of cardsync; the service reads its names without loading
+Pillow. On its standard input each picture is a length and its bytes; the answer is a sign, and for
+each size a length and the bytes of the WebP. A refusal is the other sign and one sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import struct
+import sys
+import warnings
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+# The boxes into which a picture is fitted, in pixels, the largest first. A card is 63 × 88 mm.
+SIZES: Final = {"large": (488, 680), "medium": (146, 204), "small": (73, 102)}
+FORMATS: Final = ("JPEG", "PNG", "WEBP")
+PIXELS_MOST: Final = 25_000_000
+SIDE_LEAST: Final = 20
+QUALITY: Final = 78
+# The method of the encoder, from 0 (fast) to 6 (small).
+EFFORT: Final = {"large": 0, "medium": 1, "small": 2}
+MEMORY_BYTES: Final = 1 << 30
+CPU_SECONDS: Final = 120
+LENGTH: Final = struct.Struct(">I")
+MADE: Final = b"\x00"
+REFUSED: Final = b"\x01"
+
+
+class Unfit(Exception):
+    """The picture is not made; the message says why."""
+
+
+def made(source: bytes) -> list[bytes]:
+    """Return the picture in all sizes, in their order, without any metadata. Raises Unfit."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(source), formats=FORMATS) as opened:
+            return _encoded(_plain(opened))
+    except Unfit:
+        raise
+    except MemoryError:
+        raise Unfit("it takes too much memory") from None
+    except Exception as e:
+        # Pillow's readers raise nearly anything for files that are damaged on purpose.
+        raise Unfit(f"it cannot be read ({type(e).__name__})") from None
+
+
+def _plain(opened: Image.Image) -> Image.Image:
+    """Return the first frame upright, in the colours of a screen, no larger than the largest size."""
+    from PIL import Image, ImageOps
+
+    width, height = opened.size
+    if width * height > PIXELS_MOST:
+        raise Unfit(f"it has more than {PIXELS_MOST:,} pixels")
+    if min(width, height) < SIDE_LEAST:
+        raise Unfit(f"a side has less than {SIDE_LEAST} pixels")
+    largest = SIZES["large"]
+    # JPEG is read at a fraction of its size, as long as that is enough for either orientation.
+    opened.draft("RGB", (2 * max(largest), 2 * max(largest)))
+    opened.load()
+    turned = ImageOps.exif_transpose(opened)
+    picture = turned.convert("RGBA" if turned.has_transparency_data else "RGB")
+    picture.thumbnail(largest, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    return picture
+
+
+def _encoded(picture: Image.Image) -> list[bytes]:
+    from PIL.Image import Resampling
+
+    # A name of a place or a camera may be in here, and a profile of colours.
+    picture.info = {}
+    found: list[bytes] = []
+    size = (0, 0)
+    for name, box in SIZES.items():
+        picture.thumbnail(box, Resampling.LANCZOS)
+        # A small picture is never made larger: its sizes are the same file.
+        if picture.size != size:
+            file = io.BytesIO()
+            picture.save(file, "WEBP", quality=QUALITY, method=EFFORT[name])
+            found.append(file.getvalue())
+            size = picture.size
+        else:
+            found.append(found[-1])
+    return found
+
+
+def limit() -> None:
+    """Take from this process what it does not need. Systems differ in what they can limit."""
+    import resource
+
+    from PIL import Image
+
+    for kind, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (most, most))
+    with contextlib.suppress(OSError):
+        os.nice(10)
+    Image.MAX_IMAGE_PIXELS = PIXELS_MOST
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+
+
+def serve(asked: BinaryIO, answers: BinaryIO) -> None:
+    """Answer each picture until the input ends."""
+    while len(head := asked.read(LENGTH.size)) == LENGTH.size:
+        source = asked.read(LENGTH.unpack(head)[0])
+        try:
+            sign, parts = MADE, made(source)
+        except Unfit as e:
+            sign, parts = REFUSED, [str(e).encode()]
+        answers.write(sign + b"".join(LENGTH.pack(len(part)) + part for part in parts))
+        answers.flush()
+
+
+if __name__ == "__main__":
+    limit()
+    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,79 @@
+"""The JSON structs of explanations, why a card asks for what it asks, and the functions that fill
+some of them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync.cards.models import Card
+from cardsync.pricing.engine.rules import Rule
+
+
+class ExplainedCard(msgspec.Struct):
+    id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+
+
+def explained_card(card: Card) -> ExplainedCard:
+    return ExplainedCard(
+        card.id, card.product_name, card.set_name, card.number, card.condition, card.printing
+    )
+
+
+class ExplainedBlocker(msgspec.Struct):
+    code: str
+    message: str
+
+
+class MatchingRule(msgspec.Struct):
+    id: int
+    name: str
+    kind: Literal["base", "sale"]
+    priority: int
+    outcome: Literal["governs", "blocks", "applies", "lost"]
+    reason: str
+
+
+class GoverningRule(msgspec.Struct):
+    id: int
+    name: str
+    priority: int
+
+
+def governing_rule(rules: Iterable[Rule], rule_id: int | None) -> GoverningRule | None:
+    rule = next((rule for rule in rules if rule.id == rule_id), None)
+    return GoverningRule(rule.id, rule.name, rule.priority) if rule else None
+
+
+class Explanation(msgspec.Struct):
+    """Every step has `name`, `input`, `output`, `summary` and its own fields."""
+
+    marketplace_id: int
+    card: ExplainedCard
+    currency: str
+    current_price: str | None
+    target_price: str | None
+    computed_at: str
+    blockers: list[ExplainedBlocker]
+    matching_rules: list[MatchingRule]
+    governing_rule: GoverningRule | None
+    steps: list[dict[str, Any]]
+    inputs: dict[str, Any]
+    historical_breakdown: dict[str, Any] | None
+    # Why there is none.
+    historical_breakdown_absent: ExplainedBlocker | None
+
+
+class ReceiptThen(msgspec.Struct):
+    """The receipt of the last sync before a moment; or the reason why there is none."""
+
+    historical_breakdown: dict[str, Any] | None
+    historical_breakdown_absent: ExplainedBlocker | None

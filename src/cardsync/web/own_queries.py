@@ -1,0 +1,42 @@
+"""Describes the query of a route that reads it itself, so that a value that cannot be read is refused
+in our words.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar.openapi.spec import OpenAPIType, Parameter, Schema
+from litestar.params import QueryParameter
+
+from cardsync import limits
+
+PageNumber = Annotated[
+    str | None,
+    QueryParameter(name="page", description="Beyond the last page there is nothing"),
+]
+PerPage = Annotated[
+    str | None,
+    QueryParameter(
+        name="per_page",
+        description=f"{limits.CARDS_PER_PAGE} by default, at most {limits.CARDS_PER_PAGE_MOST}",
+    ),
+]
+
+
+def words(*words: str) -> Schema:
+    return Schema(type=OpenAPIType.STRING, enum=list(words))
+
+
+def described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
+    """Return the parameters, each with its description and its type."""
+    return [
+        Parameter(
+            name=name,
+            param_in="query",
+            required=False,
+            description=description,
+            schema=schema,
+        )
+        for name, (description, schema) in parameters.items()
+    ]

@@ -1,0 +1,247 @@
+"""Fetches a small file from an address that a stranger names, or posts to one, and reaches nothing
+but the public internet.
+
+The host is looked up once, and the connection goes to the address that was checked: a second
+look-up may lead elsewhere. Redirects are not followed, and proxies of the environment not used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+CHARACTERS_MOST: Final = 500
+OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
+_PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+", re.IGNORECASE)
+_HOST: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+_PORT: Final = re.compile(r"(:[0-9]{1,5})?")
+_DOTS: Final = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)
+Address = IPv4Address | IPv6Address
+Resolver = Callable[[str, int], Awaitable[list[Address]]]
+# The IPv6 addresses that are routed to hosts, without those that carry an IPv4 address inside.
+_UNICAST: Final = ip_network("2000::/3")
+# These answers say something of the host's state, and nothing of the file.
+_BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class NotFetched(Exception):
+    """The message says why, for a page."""
+
+
+class HostAway(NotFetched):
+    """The host did not answer, or is busy: the file may be fetched later."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The file that is asked for: its types as a header names them, a test of the type that is
+    answered, the words for one that is refused, and the limits.
+    """
+
+    accept: str
+    is_kind: Callable[[str], bool]
+    refused_as: str
+    bytes_most: int
+    seconds: float
+
+
+def host_of(uri: str) -> str | None:
+    """Return the host that an http or https address names in a plain form."""
+    try:
+        place = urlsplit(uri).netloc
+    except ValueError:
+        return None
+    host = _HOST.match(place)
+    return host[0] if host and _PORT.fullmatch(place, host.end()) else None
+
+
+def problem(url: str, *, development: bool) -> str | None:
+    """Return why such an address is not fetched; None if it may be. Development takes those of
+    this machine, too.
+    """
+    if len(url) > CHARACTERS_MOST or not _PLAIN.fullmatch(url):
+        return "is not a plain address"
+    try:
+        parts = urlsplit(url)
+        host, port = host_of(url), parts.port
+    except ValueError:
+        return "is not an address"
+    here = development and host in OWN_MACHINE
+    if parts.scheme != "https" and not (here and parts.scheme == "http"):
+        return "must begin with https://"
+    if host is None:
+        return "must name a host in lower case, without a user"
+    if port not in (None, 443) and not here:
+        return "must have no port of its own"
+    if parts.path in ("", "/") or _DOTS.search(parts.path):
+        return "must have a path, without dots between its slashes"
+    return None
+
+
+def names_inside(url: str) -> bool:
+    """Return whether an address names a host by a number outside of the public internet. A host
+    with a name is looked up when it is asked.
+    """
+    try:
+        return not is_public(ip_address((urlsplit(url).hostname or "").strip("[]")))
+    except ValueError:
+        return False
+
+
+def is_public(address: Address) -> bool:
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)
+        if address not in _UNICAST or address.sixtofour or address.teredo:
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """Return the addresses of a host, as this machine finds them."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [ip_address(place[0]) for *_, place in found]
+
+
+async def fetch(
+    url: str, asked: Asked, *, development: bool = False, look_up: Resolver = resolve
+) -> bytes:
+    """Return the file. Raises NotFetched."""
+    headers = {"Accept": asked.accept, "Accept-Encoding": "identity"}
+    async with _answer("GET", url, headers, b"", asked.seconds, development, look_up) as answer:
+        return await _body(answer, asked)
+
+
+async def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    seconds: float,
+    *,
+    development: bool = False,
+    look_up: Resolver = resolve,
+) -> int:
+    """Send a body, and return the status of the answer, whose body is not read: it may be anything.
+    Raises NotFetched.
+    """
+    async with _answer("POST", url, headers, body, seconds, development, look_up) as answer:
+        return int(answer.status_code)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
+
+
+@asynccontextmanager
+async def _answer(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    content: bytes,
+    seconds: float,
+    development: bool,
+    look_up: Resolver,
+) -> AsyncIterator[Any]:
+    """Open the answer, which is httpx's; all that is done with it has so many seconds."""
+    if wrong := problem(url, development=development):
+        raise NotFetched(f"it {wrong}")
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            _connected(method, url, headers, content, seconds, development, look_up) as answer,
+        ):
+            yield answer
+    except TimeoutError:
+        raise HostAway(f"it was not answered within {seconds:.0f} seconds") from None
+
+
+@asynccontextmanager
+async def _connected(
+    method: str,
+    url: str,
+    given: Mapping[str, str],
+    content: bytes,
+    seconds: float,
+    development: bool,
+    look_up: Resolver,
+) -> AsyncIterator[Any]:
+    # Few processes fetch anything, and the certificates take long to read.
+    tls = await asyncio.to_thread(_tls)
+    import httpx
+
+    address = await _checked(url, development, look_up)
+    parts = urlsplit(url)
+    host = (parts.hostname or "").strip("[]")
+    try:
+        pinned = httpx.URL(url).copy_with(host=str(address))
+        headers = {**given, "Host": parts.netloc, "User-Agent": "cardsync"}
+        async with (
+            httpx.AsyncClient(
+                verify=tls, trust_env=False, follow_redirects=False, timeout=seconds
+            ) as client,
+            client.stream(
+                method,
+                pinned,
+                headers=headers,
+                content=content or None,
+                extensions={"sni_hostname": host},
+            ) as answer,
+        ):
+            _same_peer(answer.extensions["network_stream"], address)
+            yield answer
+    except httpx.TransportError:
+        raise HostAway("its host cannot be reached safely") from None
+    except (httpx.HTTPError, httpx.InvalidURL):
+        raise NotFetched("its host cannot be reached safely") from None
+
+
+async def _body(answer: Any, asked: Asked) -> bytes:
+    """Return the body of an answer that is the file; `answer` is httpx's."""
+    if answer.status_code != 200:
+        away = HostAway if answer.status_code in _BUSY else NotFetched
+        raise away(f"it was answered with status {answer.status_code}")
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not asked.is_kind(kind):
+        raise NotFetched(asked.refused_as)
+    if answer.headers.get("content-encoding", "identity") != "identity":
+        raise NotFetched("it is packed")
+    body = bytearray()
+    async for part in answer.aiter_raw(8_192):
+        body += part
+        if len(body) > asked.bytes_most:
+            raise NotFetched(f"it is larger than {asked.bytes_most} bytes")
+    return bytes(body)
+
+
+async def _checked(url: str, development: bool, look_up: Resolver) -> Address:
+    """Return the one address to connect to."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        found = await look_up(host, parts.port or 443)
+    except (OSError, UnicodeError):
+        raise HostAway("its host is not known") from None
+    # In development the machine's own names lead to this machine, and nowhere else.
+    own = development and f"{host_of(url)}" in OWN_MACHINE
+    good = [one for one in found if (one.is_loopback if own else is_public(one))]
+    if not found or len(good) < len(found):
+        raise NotFetched("its host is not in the public internet")
+    return good[0]
+
+
+def _same_peer(stream: Any, address: Address) -> None:
+    peer = stream.get_extra_info("server_addr")
+    if not peer or ip_address(peer[0]) != address:
+        raise NotFetched("its host cannot be reached safely")

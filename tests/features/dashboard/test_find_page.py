@@ -1,0 +1,51 @@
+"""Finding anything by a few words, over HTTP."""
+
+from __future__ import annotations
+
+import re
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row, an_order
+
+
+def found(page):
+    """The links that were found, by their kind."""
+    kinds = {}
+    for href, kind in re.findall(r'href="([^"]*)" data-found="(\w+)"', page):
+        kinds.setdefault(kind, []).append(href.replace("&amp;", "&"))
+    return kinds
+
+
+async def test_cards_orders_buyers_sets_lists_rules_and_pages_are_found(a_seller):
+    seller = await a_seller()
+    rows = [a_row(n, name=f"Black Lotus {n}", set="Lotus Valley") for n in range(1, 9)]
+    await seller.import_csv(a_csv(*rows))
+    order = an_order("L-1", buyer_name="Lotus Lane", status="Ready to Ship")
+    await seller.orders([order])
+    owner = await signed_in(seller)
+    await owner.post("/api/lists", json={"name": "Every lotus"})
+    rule = {"name": "Lotus rule", "query": "lotus", "price_source": "market", "priority": 9}
+    assert (await owner.post("/api/pricing/rules", json=rule)).status_code == 201
+    page = (await owner.get("/find", params={"search": "lotus"})).text
+    kinds = found(page)
+    assert len(kinds["Cards"]) == 7
+    assert kinds["Cards"][0] == "/cards?search=lotus&status=all"
+    assert ">All 8</a>" in page
+    for kind in ("Orders", "Buyers", "Sets", "Lists", "Rules"):
+        assert len(kinds[kind]) == 1, kind
+        assert (await owner.get(kinds[kind][0], follow_redirects=True)).status_code == 200
+    staff = await joined(seller, f"staff-{seller.email}")
+    assert "Rules" not in found((await staff.get("/find?search=lotus")).text)
+    assert found((await owner.get("/find?search=shelv")).text) == {"Pages": ["/shelves"]}
+
+
+async def test_what_cannot_be_read_as_a_search_is_looked_for_as_a_text(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name="Prise>1")))
+    owner = await signed_in(seller)
+    assert len(found((await owner.get("/find", params={"search": "prise>1"})).text)["Cards"]) == 1
+    for words in ('"', "((", "zzz", "\\", "set:"):
+        page = await owner.get("/find", params={"search": words})
+        assert page.status_code == 200, words
+    assert "Nothing found" in (await owner.get("/find?search=zzz")).text
+    assert "Type into the field" in (await owner.get("/find")).text

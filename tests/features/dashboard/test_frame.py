@@ -1,0 +1,85 @@
+"""The frame of every page over HTTP: the counts of what waits, and the sync as one state."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import timedelta
+
+from browsers import joined, signed_in
+from builders import an_order
+from cardsync import clock
+from cardsync.today.waiting import KEPT_FOR
+
+
+def badge(page, name):
+    entry = re.search(rf'<a href="[^"]*" title="{name}"(.*?)</a>', page, re.DOTALL)
+    found = re.search(r'class="badge[^"]*">\s*([\d,]+)', entry[1]) if entry else None
+    return int(found[1]) if found else None
+
+
+async def test_the_navigation_counts_what_its_pages_list(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    assert badge((await browser.get("/today")).text, "Orders") is None
+    await seller.orders([an_order(f"A-{n}", status="Ready to Ship") for n in range(3)])
+    listed = await browser.get("/api/orders", params={"pull_session": "none"})
+    # A form has been sent meanwhile, so the counts are read anew.
+    await browser.form("/lists", name="Any")
+    assert badge((await browser.get("/today")).text, "Orders") == listed.json()["total"] == 3
+    opened = await browser.form("/pulls")
+    assert opened.status_code == 303, opened.text
+    page = (await browser.get("/cards")).text
+    assert (badge(page, "Orders"), badge(page, "Pulls")) == (None, 1)
+
+
+async def test_counts_are_read_once_in_a_few_seconds(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    assert badge((await browser.get("/orders")).text, "Orders") is None
+    await seller.orders([an_order("A-1", status="Ready to Ship")])
+    assert badge((await browser.get("/orders")).text, "Orders") is None
+    clock.shift(KEPT_FOR)
+    assert badge((await browser.get("/orders")).text, "Orders") == 1
+
+
+def state(page):
+    kind, words = re.search(
+        r'class="state (\w+)".*?</span><span>\s*(.*?)</span>', page, re.S
+    ).groups()
+    return kind, words
+
+
+async def test_the_header_says_the_sync_as_one_state(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    assert state((await browser.get("/cards")).text) == ("none", "No agent yet")
+    assert (await seller.post("/api/v1/heartbeat")).status_code == 200
+
+    # The process that was called writes it a moment later.
+    stored = "SELECT FROM agent_seen WHERE seller_id = :id"
+    while not await seller.service.sql(seller.id, stored, id=seller.id):
+        await asyncio.sleep(0.05)
+    clock.shift(timedelta(minutes=20))
+    page = (await browser.get("/cards")).text
+    kind, words = state(page)
+    assert kind == "bad", words
+    assert re.fullmatch(r"Agent offline since (\w+ \d+, )?\d+:\d\d [AP]M", words)
+    # A page that stays open asks for the same part of it.
+    part = (await browser.get("/sync/state")).text
+    assert state(part) == (kind, words)
+    assert "<main" not in part
+    await seller.get("/api/v1/sync/pending")
+    assert state((await browser.get("/cards")).text)[0] == "busy"
+
+
+async def test_each_entry_leads_to_a_page(a_seller):
+    seller = await a_seller()
+    owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
+    for browser, least in ((owner, 22), (staff, 18)):
+        page = (await browser.get("/cards")).text
+        entries = re.findall(r'<li><a href="([^"#]*)(?:#\w+)?" title=', page)
+        assert len(entries) >= least
+        for address in entries:
+            answer = await browser.get(address, follow_redirects=True)
+            assert answer.status_code == 200, address

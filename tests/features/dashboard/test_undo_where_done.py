@@ -1,0 +1,88 @@
+"""The page that a form leads to offers to undo what the form did, and only that."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+
+BACK = re.compile(r'action="/activity/(\d+)/undo".*?name="back" value="([^"]*)"', re.DOTALL)
+
+
+@pytest.fixture
+async def shop(a_seller):
+    """A card at 10.00, and the owner's browser."""
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, price="10.00", market="20.00")))
+    return seller, await signed_in(seller)
+
+
+async def card_of(browser):
+    return (await browser.get("/api/cards")).json()["cards"][0]
+
+
+async def is_pinned(browser):
+    return (await browser.get("/api/cards?search=is:pinned")).json()["total"] == 1
+
+
+async def pinned(browser):
+    """Pin the card by its page's form; returns where that led."""
+    card = await card_of(browser)
+    sent = await browser.form(f"/cards/{card['id']}/pin", price="12.00")
+    assert sent.status_code == 303, sent.text
+    return sent.headers["location"]
+
+
+async def test_what_a_form_did_is_undone_from_the_page_it_leads_to(shop):
+    _, browser = shop
+    address = await pinned(browser)
+    shown = (await browser.get(address)).text
+    [(entry, back)] = BACK.findall(shown)
+    assert back == urlsplit(address).path
+    assert await is_pinned(browser)
+    undone = await browser.form(f"/activity/{entry}/undo", back=back)
+    assert undone.status_code == 303
+    to = urlsplit(undone.headers["location"])
+    assert (to.path, list(parse_qs(to.query))) == (back, ["done"])
+    assert not await is_pinned(browser)
+    after = (await browser.get(undone.headers["location"])).text
+    assert "Change undone." in after
+    assert not BACK.search(after)
+
+
+async def test_a_number_of_somebody_else_is_no_undo(shop, a_seller):
+    _, browser = shop
+    address = await pinned(browser)
+    number = parse_qs(urlsplit(address).query)["undo"][0]
+    other = await signed_in(await a_seller())
+    page = urlsplit(address).path
+    for query in (f"done=pinned&undo={number[:-1]}x", "done=pinned&undo=1", "done=pinned&undo=x-y"):
+        assert not BACK.search((await browser.get(f"{page}?{query}")).text), query
+    assert not BACK.search((await other.get(f"/cards?done=pinned&undo={number}")).text)
+    assert BACK.search((await browser.get(f"/cards?done=pinned&undo={number}")).text)
+
+
+async def test_who_may_not_undo_is_not_offered_it(shop):
+    seller, _ = shop
+    staff = await joined(seller, "bea.of.undo@example.invalid")
+    card = await card_of(staff)
+    made = await staff.form("/lists", name="Con box")
+    assert made.status_code == 303, made.text
+    assert "undo=" not in made.headers["location"]
+    assert card["id"]
+
+
+@pytest.mark.parametrize(
+    "back", ["https://elsewhere.example/", "//elsewhere.example/", "\\\\x", "x"]
+)
+async def test_an_undo_leads_back_to_a_page_of_ours_alone(shop, back):
+    _, browser = shop
+    shown = (await browser.get(await pinned(browser))).text
+    [(entry, _)] = BACK.findall(shown)
+    refused = await browser.form(f"/activity/{entry}/undo", back=back)
+    assert refused.status_code == 400
+    assert await is_pinned(browser)

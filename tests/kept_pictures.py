@@ -1,0 +1,79 @@
+"""Compares a picture of a page with the one that is kept in tests/pictures, with a tolerance.
+
+`KEEP_PICTURES=1` keeps the new ones instead. They are small: a third of the size, as WebP. What
+differs is written in full size to a folder that the failure names, so that a person can look at it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from PIL import Image, ImageChops
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+FOLDER: Final = Path(__file__).parent / "pictures"
+KEEPS: Final = os.environ.get("KEEP_PICTURES") == "1"
+SCALE: Final = 3
+# Fonts are drawn a little differently by each machine: a cell of so many points, which is about
+# a word, differs if its color is off by more than this, of 255.
+CELL, COLOR = 8, 24
+# So large a part of the cells may differ, such as a number that the day has changed.
+TOLERANCE: Final = 0.02
+
+# Times, ids, drawn values and the caret differ from run to run.
+_STILL: Final = """() => {
+  for (const time of document.querySelectorAll('time')) time.textContent = 'Nov 26';
+  const drawn = document.querySelectorAll('svg:not(.icon), img[src^="data:"]');
+  for (const one of drawn) one.style.visibility = 'hidden';
+  document.activeElement?.blur();
+  scrollTo(0, 0);
+}"""
+
+
+def name_of(route: str) -> str:
+    """Return a file name for a route."""
+    return re.sub(r"[^a-z0-9]+", "-", route.lower()).strip("-") or "start"
+
+
+def differs(page: Page, look: str, route: str) -> str:
+    """Return how a page differs from its kept picture; nothing where it does not, or is kept."""
+    page.evaluate(_STILL)
+    taken = page.screenshot(animations="disabled", caret="hide")
+    new = _small(Image.open(io.BytesIO(taken)))
+    kept = FOLDER / look / f"{name_of(route)}.webp"
+    if KEEPS:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new.save(kept, quality=60, method=6)
+        return ""
+    if not kept.exists():
+        return f"{kept.relative_to(FOLDER)} is not kept yet"
+    share = changed(new, Image.open(kept).convert("RGB"))
+    if share <= TOLERANCE:
+        return ""
+    shown = Path(tempfile.gettempdir()) / "cardsync-pictures" / look / f"{name_of(route)}.png"
+    shown.parent.mkdir(parents=True, exist_ok=True)
+    shown.write_bytes(taken)
+    return f"{share:.1%} changed: look at {shown}"
+
+
+def _small(picture: Image.Image) -> Image.Image:
+    size = (picture.width // SCALE, picture.height // SCALE)
+    return picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+
+
+def changed(one: Image.Image, other: Image.Image) -> float:
+    """Return the part of the cells, 0 to 1, in which two pictures differ; 1 for other sizes."""
+    if one.size != other.size:
+        return 1.0
+    cells = (-(-one.width // CELL), -(-one.height // CELL))
+    averaged = ImageChops.difference(one, other).resize(cells, Image.Resampling.BOX)
+    bands = [band.tobytes() for band in averaged.split()]
+    far = [max(point) > COLOR for point in zip(*bands, strict=True)]
+    return sum(far) / len(far)

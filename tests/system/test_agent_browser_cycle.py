@@ -1,0 +1,349 @@
+"""Whole cycles of an agent that drives a real Chromium at the simulated marketplace: only here do
+the agent, the browser, the marketplace and the server meet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.system.browser_shops import BrowserShop, browser_shop, browsers_of
+from tests.system.processes import Server, until
+
+import soak
+
+# So many cards that more than a canary's worth of prices change.
+MANY = 200
+PUBLISH = "/pricing/imports/*/publish"
+
+
+@pytest.fixture
+def a_shop(server: Server, tmp_path: Path) -> Iterator[Callable[..., BrowserShop]]:
+    """`a_shop(design=2, rows=60)`: a shop whose seller is signed in."""
+    with ExitStack() as held:
+
+        def make(*, signed_in: bool = True, **options: int) -> BrowserShop:
+            shop = held.enter_context(browser_shop(server.seller(), tmp_path / "cards", **options))
+            if signed_in:
+                shop.sign_in()
+            return shop
+
+        yield make
+
+
+def lines_of(shop: BrowserShop) -> list[tuple[int, int]]:
+    """Every line that the marketplace has published, as card and price in cents."""
+    return [(line["id"], line["price"]) for one in shop.published() for line in one["lines"]]
+
+
+def test_a_full_cycle_needs_no_person_after_the_sign_in(a_shop) -> None:
+    shop = a_shop()
+    ended = shop.once()
+    assert ended.returncode == 0, ended.events
+    steps = shop.steps(ended)
+    assert {status for status, _ in steps.values()} == {"success"}, steps
+    [published] = shop.published()
+    [report] = ended.named("upload_done")
+    assert len(published["lines"]) == report["report"]["changed"]
+    prices = shop.state()["prices"]
+    assert all(int(float(prices[str(id)]) * 100 + 0.5) == price for id, price in lines_of(shop))
+    # The server knows the prices, so that the next export has nothing to change.
+    again = shop.once()
+    assert again.named("export_empty")
+    assert len(shop.published()) == 1
+    [first, second] = shop.cycles()
+    assert (first["status"], second["status"]) == ("success", "success")
+    kept = list((shop.folder / ".cardsync-agent" / "downloads").glob("*.csv"))
+    assert kept == [], "order files hold streets, and do not stay"
+
+
+@soak.night
+@pytest.mark.soak
+def test_the_smallest_changes_go_first_and_a_wrong_price_stops_the_rest(a_shop) -> None:
+    shop = a_shop(rows=MANY)
+    shop.price_above_market(300)
+    before = {int(id): float(price) for id, price in shop.state()["prices"].items()}
+    shop.control(fault="wrong_price", by=100)
+    ended = shop.once()
+    status, error = shop.steps(ended)["import_prices"]
+    [canary] = shop.published()
+    assert len(canary["lines"]) == 20
+    assert status == "failed"
+    wrong = next(line for line in canary["lines"] if f"card {line['id']}," in (error or ""))
+    sent = wrong["price"] / 100
+    assert f"shows ${sent + 1:.2f} for card {wrong['id']}, and ${sent:.2f} was sent" in error
+    # The next sync begins with a canary again, and then sends the rest.
+    ended = shop.once()
+    assert shop.steps(ended)["import_prices"][0] == "success", shop.steps(ended)
+    sizes = [len(one["lines"]) for one in shop.published()]
+    assert sizes[1] <= 20 < sizes[2]
+    moves = [
+        [
+            abs(line["price"] / 100 - before[line["id"]])
+            for line in one["lines"]
+            if line["id"] != wrong["id"]
+        ]
+        for one in shop.published()
+    ]
+    assert max(moves[0]) <= min(moves[2]) + 0.005
+    # The pack has proved itself: no canary in the next file.
+    assert (shop.folder / ".cardsync-agent" / "imports" / "canary.txt").read_text()
+
+
+@pytest.mark.soak
+def test_an_import_that_the_marketplace_takes_in_part_is_not_published(a_shop) -> None:
+    shop = a_shop()
+    shop.control(fault="reject_rows", rows=1, reason="price too low")
+    ended = shop.once()
+    status, error = shop.steps(ended)["import_prices"]
+    assert status == "failed"
+    assert "would not take 1 of" in error
+    assert "price too low" in error
+    assert shop.published() == []
+    assert [one["status"] for one in shop.state()["imports"]] == ["discarded"]
+    failures = json.loads((shop.folder / ".cardsync-agent" / "card-failures.json").read_text())
+    assert [one["reason"] for one in failures.values()] == ["price too low"]
+    ended = shop.once()
+    assert shop.steps(ended)["import_prices"][0] == "success", shop.steps(ended)
+    assert len(shop.published()) == 1
+
+
+def events_of(
+    shop: BrowserShop, *options: str, on_published: Callable[[], object]
+) -> list[dict[str, Any]]:
+    """Run one cycle, and act once the marketplace has published a batch."""
+    process = subprocess.Popen(
+        shop.command("--once", *options), env=shop.env(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    events: list[dict[str, Any]] = []
+    for line in process.stdout:
+        events.append(json.loads(line))
+        seen = [event["event"] for event in events]
+        if seen[-1] == "prices_published" and seen.count("prices_published") == 1:
+            on_published()
+    process.wait(60)
+    return events
+
+
+def known_to_server(shop: BrowserShop) -> set[int]:
+    """The cards of which the server knows that the marketplace shows the price that was sent."""
+    rows = shop.seller.sql(
+        "SELECT marketplace_id FROM card WHERE seller_id = %(seller)s AND price = target_price"
+    )
+    return {row["marketplace_id"] for row in rows}
+
+
+@soak.night
+@pytest.mark.soak
+def test_a_cancel_after_the_upload_stops_an_import_before_its_next_batch(a_shop) -> None:
+    shop = a_shop(rows=MANY)
+    shop.price_above_market(300)
+
+    def cancel() -> None:
+        with shop.seller.http() as http:
+            http.post("/api/v1/sync/cancel").raise_for_status()
+
+    events = events_of(shop, "--request", on_published=cancel)
+    steps = {one["step"]: one for one in events if one["event"] == "step_finished"}
+    assert steps["import_prices"]["error"] == "cancelled by the seller"
+    assert [len(one["lines"]) for one in shop.published()] == [20]
+    assert {one["status"] for one in shop.state()["imports"]} == {"published"}
+    assert [one["status"] for one in shop.cycles()] == ["cancelled"]
+    sent = {line["id"] for line in shop.published()[0]["lines"]}
+    until(lambda: sent <= known_to_server(shop), "the part that was published is known")
+    # The next sync brings the rest.
+    shop.until_done()
+    assert len(set(lines_of(shop))) == len(lines_of(shop))
+
+
+@soak.night
+@pytest.mark.soak
+def test_of_an_approved_file_that_is_refused_in_part_the_rest_is_known_at_once(a_shop) -> None:
+    shop = a_shop(rows=MANY)
+    shop.price_above_market(300)
+    shop.set_account("sync_mode = 'read_only'")
+    assert shop.steps(shop.once())["download_price_updates"][0] == "success"
+    shop.set_account("upload_approved = true")
+    refuse = partial(shop.control, fault="reject_rows", rows=1, reason="price too low")
+    events = events_of(shop, on_published=refuse)
+    [problem] = [one["text"] for one in events if "would not take 1 of" in one["text"]]
+    assert "the approved upload" in problem
+    [canary] = shop.published()
+    sent = {line["id"] for line in canary["lines"]}
+    until(lambda: sent <= known_to_server(shop), "the part that was published is known")
+    assert not shop.seller.sql(
+        "SELECT 1 FROM account WHERE seller_id = %(seller)s AND upload_approved"
+    )
+
+
+@soak.night
+@pytest.mark.soak
+def test_new_stock_goes_in_by_the_form_once_and_exports_come_line_by_line(a_shop) -> None:
+    shop = a_shop()
+    pack = shop.folder / "packs" / "simulated" / "pack.json"
+    told = json.loads(pack.read_text())
+    told["elements"]["product_line"] = {"locators": [{"css": "#product-line"}]}
+    choose = {
+        "verb": "choose", "name": "choose_line", "element": "product_line",
+        "value": "product_line", "then": {"url": "/pricing"},
+    }  # fmt: skip
+    told["workflows"]["export_inventory"]["steps"].insert(1, choose)
+    pack.write_text(json.dumps(told))
+    shop.until_done()
+    cards = shop.seller.sql(
+        "SELECT product_line, set_name, product_name, number, condition_label, marketplace_id FROM card"
+        " WHERE seller_id = %(seller)s AND NOT gone ORDER BY quantity DESC, id"
+    )
+    assert len({one["product_line"] for one in cards}) == len(told["product_lines"])
+    card = next(one for one in cards if one["condition_label"] == "Near Mint")
+    entry = {
+        "name": card["product_name"], "set": card["set_name"], "number": card["number"],
+        "condition": "NM", "quantity": 2, "price": "9.75",
+    }  # fmt: skip
+    with shop.seller.http() as http:
+        made = http.post("/api/quick_add", json={"entries": [entry]}).json()["entries"]
+        http.post("/api/quick_add/publish", json={"ids": [made[0]["id"]]}).raise_for_status()
+    for _ in range(2):
+        shop.once()
+    listed = {"id": card["marketplace_id"], "quantity": 2, "price": "9.7500"}
+    assert shop.state()["listed"] == [listed]
+
+
+def signing_in(shop, process) -> list[dict[str, Any]]:
+    """Return the rest of what an agent says; the person signs in when it asks for that."""
+    events = []
+    for line in process.stdout:
+        events.append(json.loads(line))
+        if events[-1]["event"] == "your_turn" and events[-1]["kind"] == "sign_in":
+            threading.Thread(target=shop.sign_in_elsewhere).start()
+    process.wait(60)
+    return events
+
+
+@soak.night
+@pytest.mark.soak
+def test_the_person_signs_in_while_the_agent_waits(a_shop) -> None:
+    shop = a_shop(signed_in=False)
+    process = subprocess.Popen(
+        shop.command("--once", "--request"), env=shop.env(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    events = signing_in(shop, process)
+    turns = [event["kind"] for event in events if event["event"] == "your_turn"]
+    assert turns[0] == "sign_in"
+    [finished] = [event for event in events if event["event"] == "cycle_finished"]
+    assert finished["status"] == "success"
+    assert len(shop.published()) == 1
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize("what", ["agent", "browser"])
+def test_a_kill_while_prices_are_published_publishes_them_once(a_shop, what: str) -> None:
+    shop = a_shop()
+    # The marketplace takes its time: the kill comes while nobody knows whether it will be done.
+    shop.control(fault="latency", seconds=3, path=PUBLISH)
+    process = subprocess.Popen(
+        shop.command("--once", "--request"), env=shop.env(), stdout=subprocess.PIPE, text=True
+    )
+    journal = shop.folder / ".cardsync-agent" / "imports" / "import.json"
+    until(lambda: journal.exists() and '"publishing"' in journal.read_text(), "publishing")
+    time.sleep(0.5)
+    if what == "agent":
+        process.kill()
+        process.wait()
+    else:
+        for pid in browsers_of(shop.folder):
+            os.kill(pid, signal.SIGKILL)
+        # With its browser the marketplace's session is gone.
+        signing_in(shop, process)
+    # Whether the click came through or not: the marketplace has ended what it began.
+    time.sleep(4)
+    shop.until_done()
+    sent = lines_of(shop)
+    assert len(sent) == len(set(sent)), "a price was published twice"
+    assert len(sent) > 0
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize("what", ["agent", "browser"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "export_inventory", "upload_inventory", "await_repricing", "download_price_updates",
+        "import_prices", "fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds",
+        "fetch_feedback", "fetch_sales_report", "refresh_account",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("delay", [0.0, 0.7, 1.8])
+def test_a_kill_at_any_step_loses_and_doubles_nothing(a_shop, what, step, delay) -> None:
+    shop = a_shop()
+    process = subprocess.Popen(
+        shop.command("--once", "--request"), env=shop.env(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "step_started" and event["step"] == step:
+            break
+    time.sleep(delay)
+    if what == "agent":
+        process.kill()
+    else:
+        for pid in browsers_of(shop.folder):
+            os.kill(pid, signal.SIGKILL)
+    signing_in(shop, process)
+    shop.until_done()
+    sent = lines_of(shop)
+    assert len(sent) == len(set(sent))
+    assert len(sent) > 0
+    ids = {line["id"] for one in shop.published() for line in one["lines"]}
+    assert len(ids) == len(sent)
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", ["half_download", "error", "too_many", "expired_session"])
+def test_a_marketplace_with_a_bad_day_is_asked_again(a_shop, fault: str) -> None:
+    shop = a_shop()
+    details = {"error": {"status": 500}, "too_many": {"retry_after": 1}}.get(fault, {})
+    shop.control(fault=fault, path="/pricing*", **details)
+    if fault == "expired_session":
+        threading.Timer(3.0, shop.sign_in_elsewhere).start()
+    ended = shop.once()
+    assert shop.steps(ended)["import_prices"][0] == "success", ended.events
+    assert len(shop.published()) == 1
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize("design", [2, 3])
+def test_a_redesign_is_repaired_and_a_person_confirms_what_changes_prices(
+    a_shop, design: int
+) -> None:
+    shop = a_shop(design=design, rows=20, orders=4)
+    ended = shop.once()
+    steps = shop.steps(ended)
+    failed = {name: error for name, (status, error) in steps.items() if status == "failed"}
+    assert set(failed) <= {"import_prices"}, failed
+    assert shop.published() == []
+    for _ in range(6):
+        if shop.published():
+            break
+        assert "--confirm" in (shop.steps(ended)["import_prices"][1] or ""), shop.steps(ended)
+        shop.confirm_repairs()
+        # What only reads was done above.
+        ended = shop.once("--request", "pricing")
+    assert len(shop.published()) == 1, shop.steps(ended)

@@ -1,0 +1,216 @@
+"""A shop comes back from its backup: made while it serves, checked, rehearsed and restored by the
+commands that an operator has.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import psutil
+import psycopg
+import pytest
+from tests.soak import count
+from tests.system.processes import CARDS, Server, a_folder, kill, processes_of, until
+
+from builders import a_csv, a_row
+from cardsync.database.urls import BACKUP_ROLE, libpq_url
+from cardsync.operations import backup_folder
+from cardsync.operations.backup_schedule import TOO_OLD
+from cardsync.processes import embedded
+
+FIRST = a_csv(*(a_row(n, name=f"Card {n}", price="1.50") for n in range(1, 60)))
+LATER = a_csv(*(a_row(n, name=f"Card {n}", price="9.00") for n in range(1, 41)))
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """A server, its seller with cards, and a backup that was made while it served."""
+    with a_folder() as folder, Server(folder) as server:
+        seller = server.admin_seller()
+        assert seller.finished(seller.upload(FIRST, "2026-11-20T08:00:00Z"))["state"] == "done"
+        made = server.run("backup", "now", "--json")
+        assert made.code == 0, made.err
+        yield server, seller, json.loads(made.out)
+
+
+@pytest.fixture
+def stopped(shop):
+    server, seller, made = shop
+    server.stop()
+    yield server, seller, made
+    server.start()
+
+
+def databases(server):
+    rows = server.sql("SELECT datname FROM pg_database WHERE NOT datistemplate")
+    return {row["datname"] for row in rows} - {"postgres"}
+
+
+def test_a_shop_is_restored_and_what_was_there_is_kept(shop):
+    server, seller, made = shop
+    before = seller.sql(CARDS)
+    assert seller.finished(seller.upload(LATER, "2026-11-21T08:00:00Z"))["state"] == "done"
+    after = seller.sql(CARDS)
+    assert after != before
+    refused = server.run("restore", "--yes")
+    assert refused.code == 1
+    assert "stop it first" in refused.err
+    server.stop()
+    restored = server.run("restore", "--yes")
+    assert restored.code == 0, restored.err
+    assert "Undone since then: 1 upload" in restored.err
+    assert "kept as the database cardsync_before_" in restored.out
+    server.start()
+    assert seller.sql(CARDS) == before
+    assert seller.get("/api/v1/status").status_code == 200
+    [old] = databases(server) - {"cardsync"}
+    with (
+        embedded.running(server.data_dir) as running,
+        psycopg.connect(running.admin_url(old)) as connection,
+    ):
+        assert connection.execute("SELECT count(*) FROM upload").fetchone() == (2,)
+    assert seller.finished(seller.upload(LATER, "2026-11-21T08:00:00Z"))["state"] == "done"
+    assert server.run("restore", "--drop-old").out.strip() == f"{old} is dropped"
+    assert made["rows"] > 60
+
+
+def test_a_rehearsal_leaves_nothing_and_is_recorded(shop):
+    server, _, made = shop
+    rehearsed = server.run("backup", "rehearse")
+    assert rehearsed.code == 0, rehearsed.err
+    assert f"{made['name']} can be restored: 1 shops, 59 cards" in rehearsed.out
+    assert databases(server) == {"cardsync"}
+    [report] = server.sql("SELECT name, failure FROM backup_report WHERE kind = 'rehearsal'")
+    assert report == {"name": made["name"], "failure": None}
+
+
+def damaged(server, made, name, damage):
+    path = server.data_dir / "backups" / name
+    shutil.copytree(made["path"], path)
+    damage(path)
+    return path
+
+
+def flip(path):
+    with (path / backup_folder.DUMP).open("r+b") as dump:
+        dump.seek(2000)
+        byte = dump.read(1)
+        dump.seek(2000)
+        dump.write(bytes([byte[0] ^ 1]))
+
+
+def edit(**changed):
+    def damage(path):
+        manifest = path / backup_folder.MANIFEST
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changed))
+
+    return damage
+
+
+DAMAGES = {
+    "truncated": (lambda path: os.truncate(path / backup_folder.DUMP, 900), "900 bytes in place"),
+    "flipped bit": (flip, "was changed since it was written"),
+    "object gone": (
+        lambda path: next(one for one in (path / "objects").rglob("*") if one.is_file()).unlink(),
+        "cannot be read",
+    ),
+    "newer": (edit(revision="9999"), "it takes a newer cardsync"),
+    "foreign": (edit(seals=["0" * 64]), "is of another installation"),
+    "fewer rows": (edit(tables={"card": 58}), "card has 59 rows in place of 58"),
+    "no backup": (lambda path: (path / "manifest.json").unlink(), "is not a backup of cardsync"),
+    "no manifest": (edit(format="x"), "cannot be read"),
+}
+
+
+def test_a_damaged_newer_or_foreign_backup_changes_nothing(stopped):
+    server, seller, made = stopped
+    before = seller.sql(CARDS)
+    for day, (damage, sentence) in enumerate(DAMAGES.values(), 1):
+        path = damaged(server, made, f"2026-10-{day:02}T000000Z", damage)
+        refused = server.run("restore", path.name, "--yes")
+        assert (refused.code, sentence in refused.err) == (1, True), (sentence, refused.err)
+        shutil.rmtree(path)
+    assert seller.sql(CARDS) == before
+    assert databases(server) == {"cardsync"}
+
+
+@pytest.mark.soak
+def test_a_fresh_computer_takes_the_shop_from_its_backup(shop):
+    server, seller, made = shop
+    with a_folder() as folder:
+        other = Server(folder, BACKUP_DIR=str(server.data_dir / "backups"))
+        subject = other.run("restore", made["name"])
+        assert subject.code == 0, subject.err
+        with other:
+            there = type(seller)(other, seller.id, seller.api_key)
+            assert there.get("/api/v1/status").status_code == 200
+            assert len(there.sql(CARDS)) == 59
+            key = "secret.key"
+            assert (other.data_dir / key).read_bytes() == (server.data_dir / key).read_bytes()
+
+
+@pytest.mark.soak
+def test_the_day_has_one_backup_and_old_ones_go(shop):
+    server, _, made = shop
+    folder = server.data_dir / "backups"
+    assert server.run("backup", "daily").out == ""
+    newest = datetime.now(UTC) - TOO_OLD
+    names = [backup_folder.name_of(newest - timedelta(days=day)) for day in range(12)]
+    for name in names:
+        path = damaged(server, made, name, lambda path: None)
+        edit(made_at=backup_folder.moment_of(name).isoformat())(path)
+    shutil.move(made["path"], folder.parent / "aside")
+    done = server.run("backup", "daily")
+    assert done.code == 0, done.err
+    listed = json.loads(server.run("backup", "list", "--json").out)["backups"]
+    assert [one["name"] for one in listed[1:7]] == names[:6]
+    assert 7 <= len(listed) < 12
+    for one in listed:
+        shutil.rmtree(one["path"])
+    shutil.move(folder.parent / "aside", made["path"])
+
+
+def test_the_backup_role_reads_all_shops_and_writes_nothing(shop):
+    server, _, _ = shop
+    with (
+        embedded.running(server.data_dir) as running,
+        psycopg.connect(libpq_url(running.admin_url(), role=BACKUP_ROLE)) as connection,
+    ):
+        rights = "SELECT rolsuper, rolbypassrls, rolcreaterole FROM pg_roles WHERE rolname = %s"
+        assert connection.execute(rights, [BACKUP_ROLE]).fetchone() == (False, True, False)
+        assert connection.execute("SELECT count(*) FROM card").fetchone() == (59,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("DELETE FROM card")
+
+
+@pytest.mark.soak
+def test_a_backup_or_restore_killed_at_any_moment_loses_nothing(stopped):
+    """What alone finds: a half-made backup that counts, a database between two names."""
+    server, seller, made = stopped
+    before, found = seller.sql(CARDS), []
+    for command in (["backup", "now"], ["restore", made["name"], "--yes"]) * count("KILLS", 6, 1):
+        process = psutil.Process(server.launch(*command).pid)
+        time.sleep(random.uniform(0.5, 6))
+        with suppress(psutil.Error):
+            kill(*process.children(recursive=True), process)
+        for left in processes_of(server.data_dir):
+            if "pg_restore" in left.name() or "pg_dump" in left.name():
+                left.send_signal(signal.SIGKILL)
+        found.append(seller.sql(CARDS))
+    until(lambda: server.run("restore", made["name"], "--yes").code == 0, "a restore", 240)
+    restored = seller.sql(CARDS)
+    # A restore that came to its end before the kill is whole; any other has changed nothing.
+    assert all(cards in (before, restored) for cards in found)
+    assert [one["price"] for one in restored] == [Decimal("1.5")] * 59
+    for one in json.loads(server.run("backup", "list", "--json").out)["backups"]:
+        assert server.run("backup", "verify", one["name"]).code == 0
+    assert not list((server.data_dir / "backups").glob(".partial-*")) or (
+        server.run("backup", "now").code == 0
+    )
+    assert {name for name in databases(server) if "restoring" in name} == set()
