@@ -593,7 +593,7 @@ def test_a_database_that_became_unreachable_is_not_replaced_by_an_empty_one(data
 def test_programs_that_the_database_user_cannot_reach_are_copied_once(
     data: Path, folder: Path, system_dir: Path, monkeypatch
 ):
-    wheel = embedded_host._bundled()[18].parent
+    wheel = embedded_host.bundled()[18].parent
     private = folder / "private"
     private.mkdir(0o700)
     for part in (wheel, wheel.with_name(f"{wheel.name}.libs")):
