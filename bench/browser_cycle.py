@@ -133,7 +133,7 @@ def by_http(made: Ground, market: Server, folder: Path) -> float:
 
 
 def measure(data: Path, rows: int, cards: int = 20_000, rounds: int = 2) -> Report:
-    report = Report()
+    report = Report("Cycle in the browser")
     if find(os.environ) is None:
         raise SystemExit("no Chromium on this machine: nothing measured")
     with (
