@@ -169,10 +169,12 @@ def check(backup: Backup) -> None:
         raise errors.CommandError(f"{broken[0]}{more}: use another backup")
 
 
-def drop_partial(folder: Path) -> None:
-    """Delete what backups left that were killed."""
-    for left in folder.glob(f"{PARTIAL}*"):
-        shutil.rmtree(left, ignore_errors=True)
+def drop_partial(folder: Path) -> list[str]:
+    """Delete what backups left that were killed, and return their names."""
+    left = sorted(folder.glob(f"{PARTIAL}*"))
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return [path.name.removeprefix(PARTIAL) for path in left]
 
 
 def drop(backup: Backup) -> None:

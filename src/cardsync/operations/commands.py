@@ -5,6 +5,7 @@ result.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from cardsync import clock
-from cardsync.operations import backup_folder, restore_backup
+from cardsync.operations import asked_restore, backup_folder, restore_backup
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.backup_folder import Backup
 from cardsync.operations.installation_backups import InstallationBackups
@@ -148,6 +149,17 @@ def restore(
         f"{found.name} is restored: {_sentence(found)}. What was there before is kept as the"
         f" database {old}; `cardsync restore --drop-old` drops it"
     )
+
+
+@backup.command("restore-asked", hidden=True)
+@DATA_DIR
+def restore_asked(data_dir: Path | None) -> None:
+    """Restore the backup that the set-up page asked for; `serve` calls it, and ends its input once
+    web and worker processes have ended.
+    """
+    settings = settings_with(data_dir=data_dir)
+    with _backups(data_dir) as backups:
+        asked_restore.carry_out(settings.data_dir, backups, sys.stdin.read)
 
 
 @click.command()

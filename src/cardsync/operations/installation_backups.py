@@ -89,11 +89,30 @@ class InstallationBackups:
         self._prune()
         return self.rehearse(made.name)
 
-    def restore(self, found: Backup, *, fresh: bool) -> str:
+    def restore_first(self, name: str, stop_service: Callable[[], None]) -> None:
+        """Restore a backup in an installation that has no shop, and had none when it was loaded.
+        Raises CommandError.
+        """
+        found = self.find(name)
+        restore_backup.must_fit(self.target, found, foreign=False)
+
+        def stop() -> None:
+            stop_service()
+            if restore_backup.undone_by(self.target, found) is not None:
+                raise errors.CommandError(
+                    "a shop was set up meanwhile: stop the service, and call `cardsync restore`"
+                )
+
+        self.restore(found, fresh=True, stop_service=stop)
+
+    def restore(
+        self, found: Backup, *, fresh: bool, stop_service: Callable[[], None] = lambda: None
+    ) -> str:
         """Put a backup in the place of the present database; return the old one's new name. A fresh
-        installation takes the backup's secret, too.
+        installation takes the backup's secret, too. `stop_service` is called before the switch.
         """
         with restore_backup.restored(self.target, found, self._say, self._check) as name:
+            stop_service()
             restore_backup.put_back_objects(self.target, found)
             old = restore_backup.switch(self.target, name)
         if fresh and self._secret is not None:
@@ -108,11 +127,17 @@ class InstallationBackups:
     def _taken(self) -> Backup:
         url = self._settings.backup_database_url or self._owner
         source = Source(url, self._objects, self._secret, self._tools)
-        made = take_backup.take(source, self._folder, self._say)
+        made = take_backup.take(source, self._folder, self._say, self._killed)
         if self._bucket:
             self._say(f"copying it to {self._bucket.url} …")
             self._bucket.push(made)
         return made
+
+    def _killed(self, name: str) -> None:
+        """Record a backup that could not record its own end."""
+        began_at = backup_folder.moment_of(name) or clock.now()
+        why = "it was stopped before its end"
+        backup_reports.record(self._owner, "backup", name, began_at, clock.now(), why)
 
     def _prune(self) -> None:
         found = backup_folder.listed(self._folder)

@@ -48,15 +48,18 @@ class Source:
     tools: Path
 
 
-def take(source: Source, folder: Path, say: Say) -> Backup:
-    """Make a backup in `folder`. Raises CommandError, and leaves nothing behind then."""
+def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) -> Backup:
+    """Make a backup in `folder`. Raises CommandError, and leaves nothing behind then. `killed`
+    hears of each earlier one that was stopped before its end.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
     with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
         if not connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() == (True,):
             raise UnderWay("another backup is under way: wait for its end")
         connection.commit()
-        backup_folder.drop_partial(folder)
+        for left in backup_folder.drop_partial(folder):
+            killed(left)
         made_at = clock.now().replace(microsecond=0)
         partial = folder / f"{backup_folder.PARTIAL}{backup_folder.name_of(made_at)}"
         partial.mkdir(mode=0o700)
