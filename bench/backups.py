@@ -63,7 +63,7 @@ def p99(times: list[float]) -> float:
 def bare(made: Ground, tools: Path) -> tuple[float, float]:
     """The seconds of pg_dump and of pg_restore into a new database."""
     dump = made.folder / "bare.dump"
-    url = libpq_url(made.admin_url)
+    url = libpq_url(made.admin_url, role=None)
     began = perf_counter()
     options = ("--format=custom", "--compress=gzip:1", f"--file={dump}")
     pg_tools.run(tools / "pg_dump", url, *options)
