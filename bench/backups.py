@@ -9,6 +9,7 @@ import statistics
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -18,12 +19,14 @@ from cardsync.database.urls import libpq_url
 from cardsync.operations import backup_folder, pg_tools
 from cardsync.operations.installation_backups import InstallationBackups
 from cardsync.pricing.receipts.replayed_receipts import fault
+from cardsync.processes.copied_cluster import running_copy
 from cardsync.processes.embedded_host import bundled
 from ground import Client, Ground, Report
 
 BODY = b'{"version":"1.2.3","platform":"linux/x86_64"}'
 # An agent's heartbeats come every 30 s; these are those of some fifty agents.
 BETWEEN = 0.02
+SHOP = 250_000
 
 
 def beats(made: Ground, key: str, while_: Callable[[], bool]) -> list[float]:
@@ -82,15 +85,18 @@ def bare(made: Ground, tools: Path) -> tuple[float, float]:
 
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Backup and restore")
-    with ground.ground(data, rows) as made, ground.service(made, workers=1):
-        seller = made.new_seller()
-        took, _ = import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+    shops = -(-rows // SHOP)
+    with ground.ground(data, rows // shops) as made, ground.service(made, workers=1):
         later = ground.some_changed(made.inventory, 30)
-        again, _ = import_inventory.upload(made, seller.api_key, later)
-        report.note(f"{rows:,} cards imported in {took:.0f} s, and again in {again:.0f} s")
+        for _ in range(shops):
+            seller = made.new_seller()
+            for file in (made.inventory.read_bytes(), later):
+                import_inventory.upload(made, seller.api_key, file)
+        report.note(f"{rows:,} cards of {shops} shops, each imported twice")
         made.settle()
         owner = made.settings.model_copy(update={"migration_database_url": made.admin_url})
-        backups = InstallationBackups(owner, bundled().values(), fault, lambda _: None)
+        run_copy = partial(running_copy, made.folder / "copied", say=lambda _: None)
+        backups = InstallationBackups(owner, bundled().values(), fault, run_copy, lambda _: None)
         tools = backups.target.tools
         quiet: list[float] = []
         with heartbeats(made, seller.api_key, quiet):

@@ -16,8 +16,8 @@ import accept_upload
 import agents
 import assistants
 import backtest
-import basket
 import backups
+import basket
 import browser_cycle
 import cancel
 import catalog

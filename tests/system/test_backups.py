@@ -2,6 +2,7 @@
 commands that an operator has.
 """
 
+import itertools
 import json
 import os
 import random
@@ -266,3 +267,53 @@ def test_a_backup_or_restore_killed_at_any_moment_loses_nothing(stopped):
         told = {one["name"]: one["failure"] for one in reports}
         assert told[left[0].name.removeprefix(".partial-")] == "it was stopped before its end"
     assert {name for name in databases(server) if "restoring" in name} == set()
+
+
+@pytest.mark.soak
+def test_base_backups_build_on_each_other_and_are_restored(shop):
+    """What it alone finds: files of PostgreSQL that were put together and run."""
+    server, seller, _ = shop
+    before = seller.sql(CARDS)
+    with_base = dict(server.env) | {"CARDSYNC_BACKUP_KIND": "base"}
+    server.env, earlier = with_base, server.env
+    try:
+        made = []
+        for number in range(3):
+            done = server.run("backup", "now", "--json")
+            assert done.code == 0, done.err
+            made.append(json.loads(done.out))
+            named = f"Moved {number}"
+            server.sql(f"UPDATE account SET store_name = '{named}' WHERE seller_id = {seller.id}")
+            time.sleep(1)
+        listed = server.run("backup", "list").out
+        for later, one in itertools.pairwise(made):
+            assert f"built on {later['name']}" in listed
+            assert one["bytes"] < later["bytes"] or later is not made[0]
+        assert server.run("backup", "verify", made[2]["name"]).code == 0
+        rehearsed = server.run("backup", "rehearse", made[2]["name"])
+        assert rehearsed.code == 0, rehearsed.err
+        assert "1 shops, 59 cards" in rehearsed.out
+        server.stop()
+        restored = server.run("restore", made[2]["name"], "--yes")
+        assert restored.code == 0, restored.err
+        server.start()
+        assert seller.sql(CARDS) == before
+        [account] = server.sql("SELECT store_name FROM account")
+        assert account["store_name"] == "Moved 1"
+        assert not (server.data_dir / "copied-database").exists()
+        assert not (server.data_dir / "restoring").exists()
+        changed = next(
+            path
+            for path in (server.data_dir / "backups" / made[0]["name"] / "base").rglob("*")
+            if path.is_file() and path.stat().st_size == 8192
+        )
+        os.truncate(changed, 8191)
+        refused = server.run("backup", "verify", made[2]["name"])
+        assert (refused.code, "8,191 bytes in place of 8,192" in refused.err) == (1, True), (
+            refused.err
+        )
+    finally:
+        server.env = earlier
+        server.run("restore", "--drop-old")
+        for one in made:
+            shutil.rmtree(one["path"], ignore_errors=True)

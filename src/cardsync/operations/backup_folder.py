@@ -1,7 +1,7 @@
 """Names, describes, lists and checks backups in a folder.
 
-A backup is a folder named by its time: `database.dump` (pg_dump's custom format), `objects/` with
-`objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
+A backup is a folder named by its time: `database.dump` (pg_dump's custom format) or `base/` (the
+files of the cluster, or what changed in them), `objects/` with `objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
 and `manifest.json`, which is written last. A folder without a manifest is no backup.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,10 +21,15 @@ from cardsync import errors
 
 FORMAT: Final = 1
 DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
+# PostgreSQL's own list of the files of a base backup has the SHA-256 of each.
+BASE, BASE_LIST = "base", "base/backup_manifest"
 MANIFEST, SECRET = "manifest.json", "secret.key"
 PARTIAL: Final = ".partial-"
 _NAMED: Final = "%Y-%m-%dT%H%M%SZ"
 _CHUNK: Final = 1 << 20
+
+
+Kind = Literal["dump", "base"]
 
 
 class FileLine(msgspec.Struct, frozen=True):
@@ -36,7 +41,8 @@ class FileLine(msgspec.Struct, frozen=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`tables` counts the rows of each table; `seals` are digests of the seals of the installation;
-    `revision` is the schema's.
+    `revision` is the schema's. `database` is the dump, or the list of a base backup's files, which
+    have `base_bytes`; such a one builds on its `parent`, unless that is null.
     """
 
     format: int = FORMAT
@@ -51,6 +57,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     object_bytes: int
     object_count: int
     secret: FileLine | None = None
+    kind: Kind = "dump"
+    parent: str | None = None
+    base_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,13 @@ class Backup:
     @property
     def bytes(self) -> int:
         """Bytes on the disk, but for objects that are shared with others."""
-        return self.manifest.database.bytes + self.manifest.object_bytes
+        manifest = self.manifest
+        return manifest.database.bytes + manifest.base_bytes + manifest.object_bytes
+
+
+def database_file(kind: Kind) -> str:
+    """Return the file that a manifest's `database` describes."""
+    return BASE_LIST if kind == "base" else DUMP
 
 
 def name_of(made_at: datetime) -> str:
@@ -140,15 +155,37 @@ def object_lines(backup: Backup) -> dict[str, FileLine]:
 def faults(backup: Backup) -> Iterator[str]:
     """Yield what is wrong with the files of a backup: nothing for a good one. It reads them all."""
     manifest = backup.manifest
-    said = {DUMP: manifest.database, OBJECT_LIST: manifest.objects}
+    said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
     if manifest.secret is not None:
         said[SECRET] = manifest.secret
     broken = [fault for name, line in said.items() if (fault := _fault(backup.path / name, line))]
     yield from broken
-    if OBJECT_LIST in said and not any(OBJECT_LIST in one for one in broken):
-        for key, line in object_lines(backup).items():
-            if fault := _fault(backup.path / OBJECTS / key, line):
-                yield fault
+    if any(OBJECT_LIST in one or BASE_LIST in one for one in broken):
+        return
+    parts = {f"{OBJECTS}/{key}": line for key, line in object_lines(backup).items()}
+    if manifest.kind == BASE:
+        parts |= _copied_files(backup)
+    for name, line in parts.items():
+        if fault := _fault(backup.path / name, line):
+            yield fault
+
+
+class _CopiedFile(msgspec.Struct, rename="pascal"):
+    """A line of PostgreSQL's list of the files of a base backup."""
+
+    size: int
+    checksum: str
+    path: str
+
+
+class _BaseList(msgspec.Struct, rename="pascal"):
+    files: list[_CopiedFile]
+
+
+def _copied_files(backup: Backup) -> dict[str, FileLine]:
+    """Return the files of a base backup."""
+    listed = msgspec.json.decode((backup.path / BASE_LIST).read_bytes(), type=_BaseList)
+    return {f"{BASE}/{one.path}": FileLine(one.size, one.checksum) for one in listed.files}
 
 
 def _fault(path: Path, said: FileLine) -> str | None:
