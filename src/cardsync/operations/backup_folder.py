@@ -1,7 +1,7 @@
 """Names, describes, lists and checks backups in a folder.
 
 A backup is a folder named by its time: `database.dump` (pg_dump's custom format) or `base/` (the
-files of the cluster, or what changed in them), `objects/` with `objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
+cluster's files, or what changed in them), `objects/` with `objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
 and `manifest.json`, which is written last. A folder without a manifest is no backup.
 """
 
@@ -21,7 +21,7 @@ from cardsync import errors
 
 FORMAT: Final = 1
 DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
-# PostgreSQL's own list of the files of a base backup has the SHA-256 of each.
+# The archives of a base backup, and PostgreSQL's own list of the files in them.
 BASE, BASE_LIST = "base", "base/backup_manifest"
 MANIFEST, SECRET = "manifest.json", "secret.key"
 PARTIAL: Final = ".partial-"
@@ -41,8 +41,8 @@ class FileLine(msgspec.Struct, frozen=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`tables` counts the rows of each table; `seals` are digests of the seals of the installation;
-    `revision` is the schema's. `database` is the dump, or the list of a base backup's files, which
-    have `base_bytes`; such a one builds on its `parent`, unless that is null.
+    `revision` is the schema's. `database` is the dump, or PostgreSQL's list of the files in a base
+    backup's archives, `base_files`; such a backup builds on its `parent`, unless that is null.
     """
 
     format: int = FORMAT
@@ -59,7 +59,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     secret: FileLine | None = None
     kind: Kind = "dump"
     parent: str | None = None
-    base_bytes: int = 0
+    base_files: dict[str, FileLine] = {}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class Backup:
     def bytes(self) -> int:
         """Bytes on the disk, but for objects that are shared with others."""
         manifest = self.manifest
-        return manifest.database.bytes + manifest.base_bytes + manifest.object_bytes
+        base = sum(line.bytes for line in manifest.base_files.values())
+        return manifest.database.bytes + base + manifest.object_bytes
 
 
 def database_file(kind: Kind) -> str:
@@ -156,36 +157,16 @@ def faults(backup: Backup) -> Iterator[str]:
     """Yield what is wrong with the files of a backup: nothing for a good one. It reads them all."""
     manifest = backup.manifest
     said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
+    said |= manifest.base_files
     if manifest.secret is not None:
         said[SECRET] = manifest.secret
     broken = [fault for name, line in said.items() if (fault := _fault(backup.path / name, line))]
     yield from broken
-    if any(OBJECT_LIST in one or BASE_LIST in one for one in broken):
+    if any(OBJECT_LIST in one for one in broken):
         return
-    parts = {f"{OBJECTS}/{key}": line for key, line in object_lines(backup).items()}
-    if manifest.kind == BASE:
-        parts |= _copied_files(backup)
-    for name, line in parts.items():
-        if fault := _fault(backup.path / name, line):
+    for key, line in object_lines(backup).items():
+        if fault := _fault(backup.path / OBJECTS / key, line):
             yield fault
-
-
-class _CopiedFile(msgspec.Struct, rename="pascal"):
-    """A line of PostgreSQL's list of the files of a base backup."""
-
-    size: int
-    checksum: str
-    path: str
-
-
-class _BaseList(msgspec.Struct, rename="pascal"):
-    files: list[_CopiedFile]
-
-
-def _copied_files(backup: Backup) -> dict[str, FileLine]:
-    """Return the files of a base backup."""
-    listed = msgspec.json.decode((backup.path / BASE_LIST).read_bytes(), type=_BaseList)
-    return {f"{BASE}/{one.path}": FileLine(one.size, one.checksum) for one in listed.files}
 
 
 def _fault(path: Path, said: FileLine) -> str | None:

@@ -8,6 +8,7 @@ that it goes on as from any other backup.
 from __future__ import annotations
 
 import shutil
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -27,21 +28,24 @@ from cardsync.operations.backup_folder import (
     OBJECTS,
     SECRET,
     Backup,
+    FileLine,
     Manifest,
 )
 
 # With room for the hour at which a day's backup is made.
 _WHOLE_EVERY: Final = timedelta(days=6, hours=12)
 _FIRST_VERSION: Final = 17
+# Each archive, and where in the cluster its files belong.
+_ARCHIVES: Final = {"base.tar.gz": "", "pg_wal.tar.gz": "pg_wal"}
 # Runs the cluster that a function writes into a folder; gives its superuser's address.
 RunCopy = Callable[[Callable[[Path], None]], AbstractContextManager[str]]
 
 
 class BaseFiles(NamedTuple):
-    """The copied files: the backup that they build on (None: they are whole), and their bytes."""
+    """The archives, and the backup that they build on (None: they are whole)."""
 
-    parent: str | None = None
-    bytes: int = 0
+    parent: str | None
+    files: dict[str, FileLine]
 
 
 def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
@@ -51,12 +55,13 @@ def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
     url = libpq_url(owner_url, role=None)
     _must_be_able(url)
     earlier = _base_of_next(backup_folder.listed(folder))
-    options = [f"--pgdata={partial / BASE}", "--checkpoint=fast", "--manifest-checksums=SHA256"]
+    options = [f"--pgdata={partial / BASE}", "--format=tar", "--compress=gzip:1"]
+    options.append("--checkpoint=fast")
     if earlier is not None:
         options.append(f"--incremental={earlier.path / BASE_LIST}")
     pg_tools.run(tools / "pg_basebackup", url, *options)
-    files = (path for path in (partial / BASE).rglob("*") if path.is_file())
-    return BaseFiles(earlier.name if earlier else None, sum(path.stat().st_size for path in files))
+    files = {f"{BASE}/{name}": backup_folder.digest(partial / BASE / name) for name in _ARCHIVES}
+    return BaseFiles(earlier.name if earlier else None, files)
 
 
 def _base_of_next(found: list[Backup]) -> Backup | None:
@@ -115,12 +120,14 @@ def as_dump(
     CommandError.
     """
     check(backup)
-    folders = [str(one.path / BASE) for one in chain(backup)]
+    shutil.rmtree(scratch, ignore_errors=True)
 
     def put_together(cluster: Path) -> None:
+        folders = [_unpacked(one, scratch) for one in chain(backup)]
         pg_tools.run(tools / "pg_combinebackup", None, f"--output={cluster}", *folders)
+        for unpacked in folders:
+            shutil.rmtree(unpacked)
 
-    shutil.rmtree(scratch, ignore_errors=True)
     folder = scratch / backup.name
     folder.mkdir(parents=True, mode=0o700)
     try:
@@ -134,6 +141,16 @@ def as_dump(
         yield Backup(folder, msgspec.structs.replace(dumped, **given))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unpacked(backup: Backup, scratch: Path) -> str:
+    """Unpack the archives of a backup; return the folder."""
+    folder = scratch / f"{backup.name}-{BASE}"
+    for name, place in _ARCHIVES.items():
+        with tarfile.open(backup.path / BASE / name) as archive:
+            archive.extractall(folder / place, filter="data")
+    shutil.copy2(backup.path / BASE_LIST, folder)
+    return str(folder)
 
 
 def _must_be_able(url: str) -> None:

@@ -100,7 +100,7 @@ def _written(
         seals = seal_digests(connection)
         revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     assert revision is not None
-    made = BaseFiles()
+    made = BaseFiles(None, {})
     if source.base_url is not None:
         say("copying the database's files …")
         made = base_backup.copy(source.base_url, source.tools, partial, folder)
@@ -119,7 +119,7 @@ def _written(
         tables=tables,
         kind=kind,
         parent=made.parent,
-        base_bytes=made.bytes,
+        base_files=made.files,
         database=backup_folder.digest(partial / backup_folder.database_file(kind)),
         objects=backup_folder.digest(listing),
         object_bytes=sum(line.bytes for line in lines.values()),

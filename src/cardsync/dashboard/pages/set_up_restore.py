@@ -34,8 +34,6 @@ class OfferedBackup(NamedTuple):
     made_at: datetime
     shops: int | None = None
     cards: int | None = None
-    orders: int | None = None
-    megabytes: float | None = None
 
 
 async def must_be_open(database: Database, settings: Settings, token: str) -> None:
@@ -66,8 +64,6 @@ def _offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
             one.manifest.made_at,
             one.manifest.tables.get("seller", 0),
             one.manifest.tables.get("card", 0),
-            one.manifest.tables.get("orders", 0),
-            one.bytes / 1e6,
         )
         for one in here
     }
