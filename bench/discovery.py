@@ -24,7 +24,7 @@ from cardsync import clock
 from cardsync.catalog.load_catalog import load
 from cardsync.database.session import Database
 from cardsync.discovery import availability, offers
-from cardsync.processes import supervisor
+from cardsync.processes.child import Child
 from ground import Client, Ground, Report
 
 # Behind our own modules: both folders have one that is called pages.
@@ -192,7 +192,7 @@ def _like_scan(made: Ground, products: list[Product]) -> float:
     return (perf_counter() - began) * 1000
 
 
-def _spent(made: Ground, children: list[supervisor.Child]) -> float:
+def _spent(made: Ground, children: list[Child]) -> float:
     running = [child.process.pid for child in children if child.process is not None]
     web = sum(ground.cpu_seconds(psutil.Process(pid)) for pid in running)
     return web + ground.cpu_seconds(made.postmaster())

@@ -33,6 +33,7 @@ from cardsync.accounts.sellers import CreatedSeller, create_seller
 from cardsync.catalog.load_catalog import import_catalog
 from cardsync.database.session import Database
 from cardsync.processes import supervisor
+from cardsync.processes.child import Child
 from cardsync.secret import seal
 from cardsync.settings import Settings
 
@@ -277,7 +278,7 @@ def some_changed(inventory: Path, percent: int, times: float = 1.25) -> bytes:
 
 
 @contextmanager
-def service(made: Ground, *, workers: int) -> Iterator[list[supervisor.Child]]:
+def service(made: Ground, *, workers: int) -> Iterator[list[Child]]:
     """The real web process and so many worker processes, ready."""
     settings = made.settings.model_copy(update={"job_workers": workers})
     with supervisor.processes(settings) as children:

@@ -16,6 +16,7 @@ import accept_upload
 import agents
 import assistants
 import backtest
+import backups
 import basket
 import browser_cycle
 import cancel
@@ -71,6 +72,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "heartbeat": (heartbeat.measure, {"rounds": 5}),
     "agents": (agents.measure, {"rounds": 5}),
     "assistants": (assistants.measure, {"rounds": 300}),
+    "backups": (backups.measure, {"rounds": 2}),
     "browser_cycle": (browser_cycle.measure, {"cards": 20_000, "rounds": 2}),
     "polls": (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
     "slow_bodies": (slow_bodies.measure, {"rounds": 3}),

@@ -299,6 +299,7 @@ PAGES = [
     Page("/add-cards"),
     Page("/add-cards/recover"),
     Page("/set-up", kind="stranger"),
+    Page("/set-up/restore", kind="stranger"),
     Page("/set-up/presets", owner_only=True),
     Page("/set-up/agent", owner_only=True),
     Page("/set-up/prices", owner_only=True),

@@ -173,8 +173,9 @@ def print_set_up_link(host: str | None, port: int | None, data_dir: Path | None)
     """Print the link that makes the first shop, as `serve` printed it."""
     from cardsync.accounts import set_up_link
     from cardsync.errors import CommandError
+    from cardsync.processes.backup_children import has_no_seller
     from cardsync.processes.command_line import say
-    from cardsync.processes.supervisor import database, has_no_seller
+    from cardsync.processes.supervisor import database
 
     settings = serve_settings(host, port, None, data_dir)
     with database(settings, say) as ready:

@@ -274,6 +274,13 @@ class AlreadyUsed(Problem):
     code = "already_used"
 
 
+class RestoreUnderWay(Problem):
+    """A backup is being restored already."""
+
+    status = 409
+    code = "restore_under_way"
+
+
 class NotAwaitingReview(Problem):
     """This upload is not awaiting review."""
 

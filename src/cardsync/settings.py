@@ -12,7 +12,7 @@ import re
 import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import psycopg
@@ -201,6 +201,10 @@ class Settings(BaseSettings):
     )
     backup_dir: Path | None = Field(
         None, description="Folder of the backups; absent: DATA_DIR/backups"
+    )
+    backup_kind: Literal["dump", "base"] = Field(
+        "dump",
+        description="base: copy the embedded database's files once a week, and each day what changed; for one that is too large for a dump a day",
     )
     backup_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
         None,

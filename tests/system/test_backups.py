@@ -2,6 +2,7 @@
 commands that an operator has.
 """
 
+import itertools
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import httpx
 import psutil
 import psycopg
 import pytest
@@ -20,7 +22,7 @@ from tests.system.processes import CARDS, Server, a_folder, kill, processes_of, 
 
 from builders import a_csv, a_row
 from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder
+from cardsync.operations import asked_restore, backup_folder
 from cardsync.operations.backup_schedule import TOO_OLD
 from cardsync.processes import embedded
 
@@ -155,6 +157,55 @@ def test_a_fresh_computer_takes_the_shop_from_its_backup(shop):
             assert (other.data_dir / key).read_bytes() == (server.data_dir / key).read_bytes()
 
 
+def test_the_set_up_page_restores_a_shop(shop):
+    """What it alone finds: a page that names a backup, and a service that lets go of its database
+    and is there again with another one.
+    """
+    server, seller, made = shop
+    with (
+        a_folder() as folder,
+        httpx.Client() as http,
+        Server(folder, BACKUP_DIR=str(server.data_dir / "backups")) as fresh,
+    ):
+        http.base_url = fresh.url
+        token = fresh.run("set-up-link").out.strip().partition("?token=")[2]
+        page = http.get("/set-up", params={"token": token})
+        assert "59 cards" in page.text
+        assert http.post("/set-up/restore", data={"token": "x"}).status_code == 403
+        asked = {"token": token, "backup": "2026-01-01T000000Z"}
+        answers = [http.post("/set-up/restore", data=asked) for _ in range(2)]
+        assert [one.status_code for one in answers] == [303, 409]
+        at = answers[0].headers["location"]
+
+        def reloaded():
+            """The page as it reloads itself: a stranger who asks faster is refused."""
+            time.sleep(asked_restore.RELOAD_SECONDS)
+            with suppress(httpx.TransportError):
+                return http.get(at)
+            return None
+
+        def shows(text):
+            page = reloaded()
+            return page is not None and text in page.text
+
+        until(lambda: shows("is not a backup of cardsync"), "the refusal", 90)
+        asked["backup"] = made["name"]
+        assert http.post("/set-up/restore", data=asked).headers["location"] == at
+        assert shows("Restoring your shop")
+
+        def is_there():
+            page = reloaded()
+            return page is not None and page.headers.get("location") == "/sign-in"
+
+        until(is_there, lambda: f"the shop; it says:\n{fresh.said()}", 120)
+        until(fresh.ready, "the service", 60)
+        there = type(seller)(fresh, seller.id, seller.api_key)
+        assert there.get("/api/v1/status").status_code == 200
+        assert len(there.sql(CARDS)) == 59
+        assert http.post("/set-up/restore", data=asked).status_code == 404
+        assert not (fresh.data_dir / "restore.json").exists()
+
+
 @pytest.mark.soak
 def test_the_day_has_one_backup_and_old_ones_go(shop):
     server, _, made = shop
@@ -210,7 +261,52 @@ def test_a_backup_or_restore_killed_at_any_moment_loses_nothing(stopped):
     assert [one["price"] for one in restored] == [Decimal("1.5")] * 59
     for one in json.loads(server.run("backup", "list", "--json").out)["backups"]:
         assert server.run("backup", "verify", one["name"]).code == 0
-    assert not list((server.data_dir / "backups").glob(".partial-*")) or (
-        server.run("backup", "now").code == 0
-    )
+    if left := list((server.data_dir / "backups").glob(".partial-*")):
+        assert server.run("backup", "now").code == 0
+        reports = server.sql("SELECT name, failure FROM backup_report WHERE failure IS NOT NULL")
+        told = {one["name"]: one["failure"] for one in reports}
+        assert told[left[0].name.removeprefix(".partial-")] == "it was stopped before its end"
     assert {name for name in databases(server) if "restoring" in name} == set()
+
+
+@pytest.mark.soak
+def test_base_backups_build_on_each_other_and_are_restored(shop):
+    """What it alone finds: files of PostgreSQL that were put together and run."""
+    server, seller, _ = shop
+    before = seller.sql(CARDS)
+    with_base = dict(server.env) | {"CARDSYNC_BACKUP_KIND": "base"}
+    server.env, earlier = with_base, server.env
+    try:
+        made = []
+        for number in range(3):
+            done = server.run("backup", "now", "--json")
+            assert done.code == 0, done.err
+            made.append(json.loads(done.out))
+            named = f"Moved {number}"
+            server.sql(f"UPDATE account SET store_name = '{named}' WHERE seller_id = {seller.id}")
+            time.sleep(1)
+        listed = server.run("backup", "list").out
+        for later, one in itertools.pairwise(made):
+            assert f"built on {later['name']}" in listed
+            assert one["bytes"] < later["bytes"] or later is not made[0]
+        assert server.run("backup", "verify", made[2]["name"]).code == 0
+        rehearsed = server.run("backup", "rehearse", made[2]["name"])
+        assert rehearsed.code == 0, rehearsed.err
+        assert "1 shops, 59 cards" in rehearsed.out
+        server.stop()
+        restored = server.run("restore", made[2]["name"], "--yes")
+        assert restored.code == 0, restored.err
+        server.start()
+        assert seller.sql(CARDS) == before
+        [account] = server.sql("SELECT store_name FROM account")
+        assert account["store_name"] == "Moved 1"
+        assert not (server.data_dir / "copied-database").exists()
+        assert not (server.data_dir / "restoring").exists()
+        os.truncate(server.data_dir / "backups" / made[0]["name"] / "base" / "base.tar.gz", 900)
+        refused = server.run("backup", "verify", made[2]["name"])
+        assert (refused.code, "900 bytes in place" in refused.err) == (1, True), refused.err
+    finally:
+        server.env = earlier
+        server.run("restore", "--drop-old")
+        for one in made:
+            shutil.rmtree(one["path"], ignore_errors=True)

@@ -1,7 +1,7 @@
 """Names, describes, lists and checks backups in a folder.
 
-A backup is a folder named by its time: `database.dump` (pg_dump's custom format), `objects/` with
-`objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
+A backup is a folder named by its time: `database.dump` (pg_dump's custom format) or `base/` (the
+cluster's files, or what changed in them), `objects/` with `objects.json`, which names each object's bytes and SHA-256, `secret.key` where DATA_DIR keeps one,
 and `manifest.json`, which is written last. A folder without a manifest is no backup.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,10 +21,15 @@ from cardsync import errors
 
 FORMAT: Final = 1
 DUMP, OBJECTS, OBJECT_LIST = "database.dump", "objects", "objects.json"
+# The archives of a base backup, and PostgreSQL's own list of the files in them.
+BASE, BASE_LIST = "base", "base/backup_manifest"
 MANIFEST, SECRET = "manifest.json", "secret.key"
 PARTIAL: Final = ".partial-"
 _NAMED: Final = "%Y-%m-%dT%H%M%SZ"
 _CHUNK: Final = 1 << 20
+
+
+Kind = Literal["dump", "base"]
 
 
 class FileLine(msgspec.Struct, frozen=True):
@@ -36,7 +41,8 @@ class FileLine(msgspec.Struct, frozen=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`tables` counts the rows of each table; `seals` are digests of the seals of the installation;
-    `revision` is the schema's.
+    `revision` is the schema's. `database` is the dump, or PostgreSQL's list of the files in a base
+    backup's archives, `base_files`; such a backup builds on its `parent`, unless that is null.
     """
 
     format: int = FORMAT
@@ -51,6 +57,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     object_bytes: int
     object_count: int
     secret: FileLine | None = None
+    kind: Kind = "dump"
+    parent: str | None = None
+    base_files: dict[str, FileLine] = {}
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,14 @@ class Backup:
     @property
     def bytes(self) -> int:
         """Bytes on the disk, but for objects that are shared with others."""
-        return self.manifest.database.bytes + self.manifest.object_bytes
+        manifest = self.manifest
+        base = sum(line.bytes for line in manifest.base_files.values())
+        return manifest.database.bytes + base + manifest.object_bytes
+
+
+def database_file(kind: Kind) -> str:
+    """Return the file that a manifest's `database` describes."""
+    return BASE_LIST if kind == "base" else DUMP
 
 
 def name_of(made_at: datetime) -> str:
@@ -140,15 +156,17 @@ def object_lines(backup: Backup) -> dict[str, FileLine]:
 def faults(backup: Backup) -> Iterator[str]:
     """Yield what is wrong with the files of a backup: nothing for a good one. It reads them all."""
     manifest = backup.manifest
-    said = {DUMP: manifest.database, OBJECT_LIST: manifest.objects}
+    said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
+    said |= manifest.base_files
     if manifest.secret is not None:
         said[SECRET] = manifest.secret
     broken = [fault for name, line in said.items() if (fault := _fault(backup.path / name, line))]
     yield from broken
-    if OBJECT_LIST in said and not any(OBJECT_LIST in one for one in broken):
-        for key, line in object_lines(backup).items():
-            if fault := _fault(backup.path / OBJECTS / key, line):
-                yield fault
+    if any(OBJECT_LIST in one for one in broken):
+        return
+    for key, line in object_lines(backup).items():
+        if fault := _fault(backup.path / OBJECTS / key, line):
+            yield fault
 
 
 def _fault(path: Path, said: FileLine) -> str | None:
@@ -169,10 +187,12 @@ def check(backup: Backup) -> None:
         raise errors.CommandError(f"{broken[0]}{more}: use another backup")
 
 
-def drop_partial(folder: Path) -> None:
-    """Delete what backups left that were killed."""
-    for left in folder.glob(f"{PARTIAL}*"):
-        shutil.rmtree(left, ignore_errors=True)
+def drop_partial(folder: Path) -> list[str]:
+    """Delete what backups left that were killed, and return their names."""
+    left = sorted(folder.glob(f"{PARTIAL}*"))
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return [path.name.removeprefix(PARTIAL) for path in left]
 
 
 def drop(backup: Backup) -> None:

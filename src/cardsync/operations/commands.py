@@ -5,19 +5,22 @@ result.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cardsync import clock
-from cardsync.operations import backup_folder, restore_backup
+from cardsync.operations import asked_restore, backup_folder, base_backup, restore_backup
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.backup_folder import Backup
 from cardsync.operations.installation_backups import InstallationBackups
 from cardsync.processes.command_line import say, settings_with
+from cardsync.processes.copied_cluster import running_copy
 from cardsync.processes.embedded_host import bundled
 from cardsync.processes.supervisor import database
 
@@ -32,7 +35,8 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @contextmanager
 def _backups(data_dir: Path | None) -> Iterator[InstallationBackups]:
     with database(settings_with(data_dir=data_dir), say) as ready:
-        yield InstallationBackups(ready, bundled().values(), _replayed, say)
+        run_copy = partial(running_copy, ready.data_dir / "copied-database", say=say)
+        yield InstallationBackups(ready, bundled().values(), _replayed, run_copy, say)
 
 
 @click.group()
@@ -85,7 +89,7 @@ def backup_list(data_dir: Path | None, as_json: bool) -> None:
 def backup_verify(name: str | None, data_dir: Path | None) -> None:
     """Read a backup, the newest without a NAME, and check each file against its manifest."""
     found = backup_folder.find(settings_with(data_dir=data_dir).backups_folder, name)
-    backup_folder.check(found)
+    base_backup.check(found)
     click.echo(f"{found.name} is as it was written: {_sentence(found)}")
 
 
@@ -150,6 +154,17 @@ def restore(
     )
 
 
+@backup.command("restore-asked", hidden=True)
+@DATA_DIR
+def restore_asked(data_dir: Path | None) -> None:
+    """Restore the backup that the set-up page asked for; `serve` calls it, and ends its input once
+    web and worker processes have ended.
+    """
+    settings = settings_with(data_dir=data_dir)
+    with _backups(data_dir) as backups:
+        asked_restore.carry_out(settings.data_dir, backups, sys.stdin.read)
+
+
 @click.command()
 @DATA_DIR
 @JSON
@@ -181,8 +196,12 @@ def _sentence(one: Backup) -> str:
     return (
         f"{rows.get('seller', 0):,} shops, {rows.get('card', 0):,} cards,"
         f" {rows.get('orders', 0):,} orders, {one.manifest.object_count:,} objects,"
-        f" {one.bytes / 1e6:,.1f} MB"
+        f" {one.bytes / 1e6:,.1f} MB{_built_on(one)}"
     )
+
+
+def _built_on(one: Backup) -> str:
+    return f", built on {one.manifest.parent}" if one.manifest.parent else ""
 
 
 def _line(one: Backup) -> dict[str, Any]:

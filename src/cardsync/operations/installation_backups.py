@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+
+from psycopg.conninfo import make_conninfo
 
 from cardsync import clock, errors
 from cardsync.database.migrate import keep_seal
@@ -14,12 +17,14 @@ from cardsync.operations import (
     backup_folder,
     backup_reports,
     backup_schedule,
+    base_backup,
     pg_tools,
     restore_backup,
     take_backup,
 )
 from cardsync.operations.backup_bucket import Bucket
-from cardsync.operations.backup_folder import Backup
+from cardsync.operations.backup_folder import Backup, Manifest
+from cardsync.operations.base_backup import RunCopy
 from cardsync.operations.restore_backup import Check, Target
 from cardsync.operations.take_backup import Say, Source, UnderWay
 from cardsync.secret import key_file, seal
@@ -28,15 +33,21 @@ from cardsync.settings import Settings
 
 class InstallationBackups:
     """The backups of an installation whose database is up. `installs` are folders of PostgreSQL
-    that the program brings along; `check` looks at a restored database.
+    that the program brings along; `check` looks at a restored database; `run_copy` runs a copy of
+    the database's files.
     """
 
     def __init__(
-        self, settings: Settings, installs: Iterable[Path], check: Check, say: Say
+        self,
+        settings: Settings,
+        installs: Iterable[Path],
+        check: Check,
+        run_copy: RunCopy,
+        say: Say,
     ) -> None:
         assert settings.migration_database_url is not None
         self._settings, self._installs = settings, installs
-        self._check, self._say = check, say
+        self._check, self._run_copy, self._say = check, run_copy, say
         self._owner = settings.migration_database_url
         self._folder = settings.backups_folder
         self._bucket = Bucket(settings.backup_url) if settings.backup_url else None
@@ -61,9 +72,17 @@ class InstallationBackups:
             wanted = name or max(self._bucket.names(), default="")
             is_here = (self._folder / wanted / backup_folder.MANIFEST).exists()
             if wanted and not is_here and (name or wanted > here):
-                self._say(f"copying {wanted} from {self._bucket.url} …")
-                return self._bucket.pull(wanted, self._folder)
+                return self._pulled(self._bucket, wanted)
         return backup_folder.find(self._folder, name)
+
+    def _pulled(self, bucket: Bucket, name: str) -> Backup:
+        """Copy a backup from the bucket, and those that it builds on."""
+        self._say(f"copying {name} from {bucket.url} …")
+        pulled = bucket.pull(name, self._folder)
+        parent = pulled.manifest.parent
+        if parent and not (self._folder / parent / backup_folder.MANIFEST).exists():
+            self._pulled(bucket, parent)
+        return pulled
 
     def take(self) -> Backup:
         """Make a backup now. Raises CommandError."""
@@ -74,7 +93,7 @@ class InstallationBackups:
 
         def rehearsed() -> Backup:
             found = self.find(name)
-            with restore_backup.restored(self.target, found, self._say, self._check):
+            with self._restored(found):
                 return found
 
         return self._recorded("rehearsal", rehearsed)
@@ -89,11 +108,30 @@ class InstallationBackups:
         self._prune()
         return self.rehearse(made.name)
 
-    def restore(self, found: Backup, *, fresh: bool) -> str:
-        """Put a backup in the place of the present database; return the old one's new name. A fresh
-        installation takes the backup's secret, too.
+    def restore_first(self, name: str, stop_service: Callable[[], None]) -> None:
+        """Restore a backup in an installation that has no shop, and had none when it was loaded.
+        Raises CommandError.
         """
-        with restore_backup.restored(self.target, found, self._say, self._check) as name:
+        found = self.find(name)
+        restore_backup.must_fit(self.target, found, foreign=False)
+
+        def stop() -> None:
+            stop_service()
+            if restore_backup.undone_by(self.target, found) is not None:
+                raise errors.CommandError(
+                    "a shop was set up meanwhile: stop the service, and call `cardsync restore`"
+                )
+
+        self.restore(found, fresh=True, stop_service=stop)
+
+    def restore(
+        self, found: Backup, *, fresh: bool, stop_service: Callable[[], None] = lambda: None
+    ) -> str:
+        """Put a backup in the place of the present database; return the old one's new name. A fresh
+        installation takes the backup's secret, too. `stop_service` is called before the switch.
+        """
+        with self._restored(found) as name:
+            stop_service()
             restore_backup.put_back_objects(self.target, found)
             old = restore_backup.switch(self.target, name)
         if fresh and self._secret is not None:
@@ -105,25 +143,51 @@ class InstallationBackups:
         backup_reports.record(self._owner, "backup", newest.name, at, at, None, newest.bytes)
         return old
 
+    @contextmanager
+    def _restored(self, found: Backup) -> Iterator[str]:
+        """Yield the name of a fresh database that holds the backup and was checked."""
+        with ExitStack() as stack:
+            dump = found
+            if found.manifest.kind == backup_folder.BASE:
+                self._say("putting the database's files together …")
+                scratch = self._settings.data_dir / "restoring"
+                made = base_backup.as_dump(
+                    found, self._tools, scratch, self._run_copy, self._dump_of
+                )
+                dump = stack.enter_context(made)
+            restored = restore_backup.restored(self.target, dump, self._say, self._check)
+            yield stack.enter_context(restored)
+
+    def _dump_of(self, url: str, folder: Path) -> Manifest:
+        database = make_conninfo(url, dbname=self.target.database)
+        return take_backup.dump_into(database, self._tools, folder, self._say)
+
     def _taken(self) -> Backup:
         url = self._settings.backup_database_url or self._owner
-        source = Source(url, self._objects, self._secret, self._tools)
-        made = take_backup.take(source, self._folder, self._say)
+        base_url = self._owner if self._settings.backup_kind == "base" else None
+        source = Source(url, self._objects, self._secret, self._tools, base_url)
+        made = take_backup.take(source, self._folder, self._say, self._killed)
         if self._bucket:
             self._say(f"copying it to {self._bucket.url} …")
             self._bucket.push(made)
         return made
 
+    def _killed(self, name: str) -> None:
+        """Record a backup that could not record its own end."""
+        began_at = backup_folder.moment_of(name) or clock.now()
+        why = "it was stopped before its end"
+        backup_reports.record(self._owner, "backup", name, began_at, clock.now(), why)
+
     def _prune(self) -> None:
         found = backup_folder.listed(self._folder)
-        keep = backup_schedule.kept(one.manifest.made_at for one in found)
+        here = {one.name for one in found}
+        keep = _kept(here, found)
         for one in found:
-            if one.manifest.made_at not in keep:
+            if one.name not in keep:
                 backup_folder.drop(one)
         if self._bucket:
-            times = {name: backup_folder.moment_of(name) for name in self._bucket.names()}
-            keep = backup_schedule.kept(at for at in times.values() if at)
-            self._bucket.drop(name for name, at in times.items() if at not in keep)
+            away = set(self._bucket.names())
+            self._bucket.drop(away - _kept(away, found))
 
     def _recorded(self, kind: Literal["backup", "rehearsal"], work: Callable[[], Backup]) -> Backup:
         """Do the work, and record how it ended."""
@@ -138,3 +202,11 @@ class InstallationBackups:
             raise
         backup_reports.record(self._owner, kind, done.name, began_at, clock.now(), None, done.bytes)
         return done
+
+
+def _kept(names: set[str], found: list[Backup]) -> set[str]:
+    """Return which of these backups to keep, with those that they build on."""
+    times = {name: at for name in names if (at := backup_folder.moment_of(name))}
+    keep = backup_schedule.kept(times.values())
+    kept = {name for name, at in times.items() if at in keep}
+    return kept | base_backup.needed(kept, found)

@@ -61,14 +61,15 @@ def server_version(url: str) -> int:
         return connection.info.server_version // 10_000
 
 
-def run(program: Path, url: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL at a database. Raises CommandError with its last words.
+def run(program: Path, url: str | None, *arguments: str) -> None:
+    """Run a program of PostgreSQL, at a database where there is a url. Raises CommandError with
+    its last words.
 
     It yields to the service, which goes on meanwhile.
     """
     ran = subprocess.run(
-        ["nice", "-n", "10", str(program), "--no-password", *arguments],
-        env=_environment(url),
+        ["nice", "-n", "10", str(program), *(["--no-password"] if url else []), *arguments],
+        env=_environment(url or ""),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

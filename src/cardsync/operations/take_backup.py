@@ -22,8 +22,9 @@ from psycopg import sql
 
 from cardsync import __version__, clock, errors
 from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, pg_tools
-from cardsync.operations.backup_folder import Backup, FileLine, Manifest
+from cardsync.operations import backup_folder, base_backup, pg_tools
+from cardsync.operations.backup_folder import Backup, FileLine, Kind, Manifest
+from cardsync.operations.base_backup import BaseFiles
 
 # Backups of one database are made one at a time.
 _LOCK: Final = 0x6261636B  # "back"
@@ -38,25 +39,30 @@ class UnderWay(errors.CommandError):
 
 @dataclass(frozen=True)
 class Source:
-    """The parts of a backup: a database by its owner's or the backup role's address, the folder of the
-    local objects (None where they are in a bucket), and the file of the secret.
+    """The parts of a backup: a database by its owner's or the backup role's address, the folder of
+    the local objects (None where they are in a bucket), and the file of the secret. For a base
+    backup `base_url` is the owner's address.
     """
 
     database_url: str
     objects: Path | None
     secret: Path | None
     tools: Path
+    base_url: str | None = None
 
 
-def take(source: Source, folder: Path, say: Say) -> Backup:
-    """Make a backup in `folder`. Raises CommandError, and leaves nothing behind then."""
+def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) -> Backup:
+    """Make a backup in `folder`. Raises CommandError, and leaves nothing behind then. `killed`
+    hears of each earlier one that was stopped before its end.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
     with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
         if not connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() == (True,):
             raise UnderWay("another backup is under way: wait for its end")
         connection.commit()
-        backup_folder.drop_partial(folder)
+        for left in backup_folder.drop_partial(folder):
+            killed(left)
         made_at = clock.now().replace(microsecond=0)
         partial = folder / f"{backup_folder.PARTIAL}{backup_folder.name_of(made_at)}"
         partial.mkdir(mode=0o700)
@@ -66,6 +72,14 @@ def take(source: Source, folder: Path, say: Say) -> Backup:
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
+
+
+def dump_into(url: str, tools: Path, folder: Path, say: Say) -> Manifest:
+    """Dump a database without objects into a folder. Raises CommandError."""
+    url = libpq_url(url, role=BACKUP_ROLE)
+    with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
+        source = Source(url, None, None, tools)
+        return _written(source, connection, url, folder, clock.now(), folder, say)
 
 
 def _written(
@@ -79,36 +93,48 @@ def _written(
 ) -> Manifest:
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     with connection.transaction():
-        exported = connection.execute("SELECT pg_export_snapshot()").fetchone()
-        assert exported is not None
-        dump = partial / backup_folder.DUMP
-        say("dumping the database …")
-        # The fastest level: the default takes three times as long for a tenth less.
-        options = ("--format=custom", "--compress=gzip:1", f"--snapshot={exported[0]}")
-        pg_tools.run(source.tools / "pg_dump", url, *options, f"--file={dump}")
+        if source.base_url is None:
+            say("dumping the database …")
+            _dump(source.tools, connection, url, partial)
         tables = row_counts(connection)
         seals = seal_digests(connection)
         revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        server = connection.info.server_version // 10_000
     assert revision is not None
+    made = BaseFiles(None, {})
+    if source.base_url is not None:
+        say("copying the database's files …")
+        made = base_backup.copy(source.base_url, source.tools, partial, folder)
     # After the snapshot: an object is stored before the row that names it.
     say("collecting the objects …")
     lines = _linked_objects(source.objects, partial, folder)
     listing = partial / backup_folder.OBJECT_LIST
     listing.write_bytes(msgspec.json.encode(lines))
+    kind: Kind = "dump" if source.base_url is None else "base"
     return Manifest(
         made_at=made_at,
         program=__version__,
         revision=revision[0],
-        server=server,
+        server=connection.info.server_version // 10_000,
         seals=seals,
         tables=tables,
-        database=backup_folder.digest(dump),
+        kind=kind,
+        parent=made.parent,
+        base_files=made.files,
+        database=backup_folder.digest(partial / backup_folder.database_file(kind)),
         objects=backup_folder.digest(listing),
         object_bytes=sum(line.bytes for line in lines.values()),
         object_count=len(lines),
         secret=_copied_secret(source.secret, partial),
     )
+
+
+def _dump(tools: Path, connection: psycopg.Connection, url: str, partial: Path) -> None:
+    """Dump the snapshot that the connection's transaction sees."""
+    exported = connection.execute("SELECT pg_export_snapshot()").fetchone()
+    assert exported is not None
+    # The fastest level: the default takes three times as long for a tenth less.
+    options = ("--format=custom", "--compress=gzip:1", f"--snapshot={exported[0]}")
+    pg_tools.run(tools / "pg_dump", url, *options, f"--file={partial / backup_folder.DUMP}")
 
 
 def row_counts(connection: psycopg.Connection) -> dict[str, int]:

@@ -7,15 +7,12 @@ start adopts the database.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -25,26 +22,16 @@ from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock
 from cardsync.database.migrate import keep_seal, migrate
-from cardsync.database.urls import libpq_url
-from cardsync.operations.backup_folder import newest
-from cardsync.operations.backup_schedule import is_due
 from cardsync.processes import bind_address, embedded, first_browser
+from cardsync.processes.backup_children import daily_backups, first_restore, has_no_seller
+from cardsync.processes.child import MAX_QUICK_DEATHS, Child, child_env, stop
 from cardsync.processes.worker_memory import frugal
 from cardsync.secret import seal
-from cardsync.settings import PREFIX, Settings
+from cardsync.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-STOP_SECONDS = 25
-# A process that fails so soon after its start, so often in a row, is given up; the pauses between
-# add up to 12 s.
-QUICK_SECONDS = 10
-MAX_QUICK_DEATHS = 6
-# A due backup is looked for this long after the start, and then as often.
-BACKUP_SECONDS = 300
 WEB = "web"
-# A process that a person or a system ended on purpose ends in one of these ways.
-_KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 # A full disk keeps no service from starting: what needs room is refused until there is some.
 _NO_ROOM = {
     "object_store: unavailable": "the object store cannot be written: uploads are refused until it can",
@@ -132,64 +119,6 @@ def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Itera
         thread.join()
 
 
-@dataclass
-class Child:
-    """One process of ours, started again when it dies by itself."""
-
-    name: str
-    command: list[str]
-    env: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
-    started_at: float = 0
-    # Deaths in a row that came soon after the start.
-    quick_deaths: int = 0
-    restart_at: float | None = None
-
-    def start(self) -> None:
-        self.started_at = clock.monotonic()
-        self.restart_at = None
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops
-        # things in order.
-        self.process = subprocess.Popen(
-            self.command,
-            env=self.env,
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-        )
-
-    def runs(self) -> bool:
-        return self.process is not None and self.process.poll() is None
-
-    def died(self, *, starting: bool) -> None:
-        """Plan the next start: at once, or after a growing pause when it fails soon after its start
-        again and again.
-
-        A process that was killed on purpose has not failed, but one that never gets ready is given
-        up all the same.
-        """
-        assert self.process is not None
-        now = clock.monotonic()
-        failed = starting or self.process.returncode not in _KILLED
-        self.quick_deaths = (
-            self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
-        )
-        self.restart_at = now + (min(0.25 * 2**self.quick_deaths, 5) if self.quick_deaths else 0)
-
-
-def child_env(settings: Settings) -> dict[str, str]:
-    """Return a child's environment: the same settings, and the parent to watch."""
-    assert settings.database_url is not None
-    passed = {
-        "DATABASE_URL": settings.database_url,
-        "DATA_DIR": str(settings.data_dir),
-        "BIND": settings.bind,
-        "WEB_WORKERS": str(settings.web_workers),
-        "DAILY_BACKUPS": str(bool(settings.daily_backups)).lower(),
-        "PARENT": str(os.getpid()),
-    }
-    return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
-
-
 class Stopped(BaseException):
     """SIGTERM or SIGINT arrived."""
 
@@ -251,29 +180,16 @@ def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
         thread.join()
 
 
-def stop(children: list[Child]) -> None:
-    """Send SIGTERM to all, and SIGKILL after a while to those that are left."""
-    running = [
-        child.process for child in children if child.process and child.process.poll() is None
-    ]
-    for process in running:
-        process.terminate()
-    deadline = clock.monotonic() + STOP_SECONDS
-    for process in running:
-        try:
-            process.wait(max(0.1, deadline - clock.monotonic()))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def supervise(children: list[Child]) -> None:
+def supervise(
+    children: list[Child], also: Callable[[list[Child]], None] = lambda children: None
+) -> None:
     """Start dead children again until a signal comes (`Stopped`); give up when one dies at once
-    again and again.
+    again and again. `also` is called now and then.
     """
     pause = threading.Event()
     while True:
         pause.wait(0.5)
+        also(children)
         _revive(children)
 
 
@@ -329,44 +245,8 @@ def _serve(settings: Settings, say: Say, *, browser: bool) -> None:
                 say(f"set it up at {link}")
                 if browser:
                     first_browser.show(link)
-        with _daily_backups(ready):
-            supervise(children)
-
-
-@contextmanager
-def _daily_backups(ready: Settings) -> Iterator[None]:
-    """Make the backup of a day, in a process of its own, once it is due."""
-    if not ready.daily_backups:
-        yield
-        return
-    over = threading.Event()
-    folder = ready.backups_folder
-    command = [sys.executable, "-m", "cardsync", "backup", "daily"]
-    owner = {f"{PREFIX}MIGRATION_DATABASE_URL": str(ready.migration_database_url)}
-
-    def watch() -> None:
-        while not over.wait(BACKUP_SECONDS):
-            if not is_due(clock.now(), newest(folder)):
-                continue
-            child = Child("backup", command, {**child_env(ready), **owner})
-            child.start()
-            while child.runs() and not over.wait(0.5):
-                pass
-            stop([child])
-
-    thread = threading.Thread(target=watch, daemon=True, name="daily-backups")
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def has_no_seller(settings: Settings) -> bool:
-    assert settings.database_url is not None
-    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
-        return connection.execute("SELECT FROM seller LIMIT 1").fetchone() is None
+        with daily_backups(ready), first_restore(ready) as restore:
+            supervise(children, restore)
 
 
 def wait_until_ready(

@@ -64,7 +64,12 @@ MORE = (
     "/api/cards/export.csv?search=box:9", "/shelves/box?box=9", "/shelves/9", "/activity?page=2",
 )  # fmt: skip
 # What would never end, or belongs to nobody who is signed in, is asked for by itself.
-APART = {"/pulls/{session_id:int}/changes", "/set-up", "/styleguide"}
+APART = {
+    "/pulls/{session_id:int}/changes",
+    "/set-up",
+    "/set-up/restore",
+    "/styleguide",
+}
 
 
 def amounts(text):

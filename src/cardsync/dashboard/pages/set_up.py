@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import first_run, own_keys, set_up_link
+from cardsync.accounts import first_run, own_keys
 from cardsync.accounts.browser_session import cookie_of
 from cardsync.accounts.first_run import NewOwner
 from cardsync.cards.card_filter import CardFilter, CardPage
@@ -28,7 +28,9 @@ from cardsync.cards.queries import find_cards
 from cardsync.cards.shown import Found
 from cardsync.dashboard.form_handlers import Form, post_form, read_file
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages import set_up_restore
 from cardsync.dashboard.pages.pricing import MEANT
+from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
@@ -68,39 +70,29 @@ class FirstLook(NamedTuple):
 @get("/set-up")
 async def set_up_page(request: ApiRequest, database: Database, settings: Settings) -> Template:
     token = str(request.query_params.get("token", ""))
-    await _let_in(database, settings, token)
-    return _page(token=token)
+    await must_be_open(database, settings, token)
+    return await _page(settings, token=token)
 
 
 @post("/set-up")
 async def set_up(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
     form = await form_of(request)
     token = form.get("token", "")
-    await _let_in(database, settings, token)
+    await must_be_open(database, settings, token)
     given = {name: form.get(name, "") for name in _FIELDS}
     try:
         owner = NewOwner(**given, password=form.get("password", ""))
         who = await first_run.set_up(database, settings, owner)
     except errors.InvalidPayload as e:
-        return _page(e.status, token=token, problem=sentence(e), **given)
+        return await _page(settings, e.status, token=token, problem=sentence(e), **given)
     return go("/set-up/prices", cookie_of(settings, who.token))
 
 
-def _page(status: int = 200, **values: str) -> Template:
-    given = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
-    least, most = limits.PASSWORD_CHARACTERS, limits.PASSWORD_CHARACTERS_MOST
-    return page("set_up.html", status, least=least, most=most, **given)
-
-
-async def _let_in(database: Database, settings: Settings, token: str) -> None:
-    """Raises NotFound once there is a seller, and CsrfFailed for a stranger."""
-    async with database.shared() as session:
-        if not await first_run.is_open(session):
-            raise errors.NotFound("this installation is already set up; sign in instead")
-    if not set_up_link.opens(settings, token):
-        raise errors.CsrfFailed(
-            "open this page with the link that `cardsync serve` printed; `cardsync set-up-link` prints it again"
-        )
+async def _page(settings: Settings, status: int = 200, **values: str) -> Template:
+    given: dict[str, Any] = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
+    given["least"], given["most"] = limits.PASSWORD_CHARACTERS, limits.PASSWORD_CHARACTERS_MOST
+    given["backups"], given["bucket_problem"] = await set_up_restore.offered(settings)
+    return page("set_up.html", status, **given)
 
 
 @get("/set-up/prices", opt=BY_FORM)
@@ -296,7 +288,12 @@ async def make_key(
     return await _agent(request, caller, session, database, settings, made=minted.api_key)
 
 
-STRANGERS: Final = [set_up_page, set_up]
+STRANGERS: Final = [
+    set_up_page,
+    set_up,
+    set_up_restore.restore_page,
+    set_up_restore.ask_for_restore,
+]
 ROUTES: Final = [
     prices_page,
     upload_prices,

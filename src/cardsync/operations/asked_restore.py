@@ -1,0 +1,108 @@
+"""The restore that the set-up page asks for. `cardsync serve` carries it out, since it alone can
+stop the processes that use the database; a file in DATA_DIR says how far it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from cardsync import errors
+from cardsync.operations import backup_folder
+
+if TYPE_CHECKING:
+    from cardsync.operations.installation_backups import InstallationBackups
+
+_FILE, _LOCK = "restore.json", ".restore.lock"
+# Pages that show the state are loaded again after so many seconds; later while web processes are
+# started again.
+RELOAD_SECONDS: Final = 3
+SWITCH_SECONDS: Final = 20
+_UNDER_WAY: Final = ("asked", "loading", "switching")
+
+
+class AskedRestore(msgspec.Struct, frozen=True):
+    """A backup's name, and what became of it; `failure` is one sentence. `offered` means that
+    `serve` would restore one.
+    """
+
+    name: str = ""
+    state: Literal["offered", "asked", "loading", "switching", "failed"] = "offered"
+    failure: str = ""
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in _UNDER_WAY
+
+
+def read(folder: Path) -> AskedRestore | None:
+    """Return what was asked for in a data folder; None where no `serve` would restore."""
+    try:
+        return msgspec.json.decode((folder / _FILE).read_bytes(), type=AskedRestore)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def offer(folder: Path) -> None:
+    """Let a restore be asked for. One that an earlier start left undone is over."""
+    end(folder, "cardsync was stopped meanwhile; nothing has changed")
+    if read(folder) is None:
+        _write(folder, AskedRestore())
+
+
+def ask(folder: Path, name: str) -> None:
+    """Ask for a backup. Raises NotFound where there is none of that name or no `serve` to restore
+    it, and RestoreUnderWay.
+    """
+    # Of two who ask at once, one is refused.
+    with (folder / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = read(folder)
+        if before is None or backup_folder.moment_of(name) is None:
+            raise errors.NotFound("there is no backup of that name")
+        if before.is_under_way:
+            raise errors.RestoreUnderWay
+        _write(folder, AskedRestore(name, "asked"))
+
+
+def forget(folder: Path) -> None:
+    (folder / _FILE).unlink(missing_ok=True)
+
+
+def end(folder: Path, failure: str) -> None:
+    """Record that the restore ended without success, unless it is known already."""
+    asked = read(folder)
+    if asked is not None and asked.is_under_way:
+        _write(folder, AskedRestore(asked.name, "failed", failure))
+
+
+def carry_out(folder: Path, backups: InstallationBackups, pause: Callable[[], object]) -> None:
+    """Restore the backup that was asked for. `pause` returns once the service's processes have
+    ended. Raises CommandError.
+    """
+    asked = read(folder)
+    if asked is None or asked.state != "asked":
+        return
+    _write(folder, AskedRestore(asked.name, "loading"))
+
+    def stop_service() -> None:
+        _write(folder, AskedRestore(asked.name, "switching"))
+        pause()
+
+    try:
+        backups.restore_first(asked.name, stop_service)
+    except (errors.CommandError, RuntimeError, OSError) as e:
+        end(folder, str(e)[:1000])
+        raise
+    forget(folder)
+
+
+def _write(folder: Path, asked: AskedRestore) -> None:
+    draft = folder / f".{_FILE}-{os.getpid()}"
+    draft.write_bytes(msgspec.json.encode(asked))
+    draft.replace(folder / _FILE)

@@ -1,0 +1,172 @@
+"""Copies the files of the embedded database: the whole once a week, and between those what changed
+since the backup before. For a database that is too large for a dump a day.
+
+A restore puts the copies together, runs them beside the present database, and dumps them there, so
+that it goes on as from any other backup.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import psycopg
+
+from cardsync import clock, errors
+from cardsync.database.urls import libpq_url
+from cardsync.operations import backup_folder, pg_tools
+from cardsync.operations.backup_folder import (
+    BASE,
+    BASE_LIST,
+    OBJECT_LIST,
+    OBJECTS,
+    SECRET,
+    Backup,
+    FileLine,
+    Manifest,
+)
+
+# With room for the hour at which a day's backup is made.
+_WHOLE_EVERY: Final = timedelta(days=6, hours=12)
+_FIRST_VERSION: Final = 17
+# Each archive, and where in the cluster its files belong.
+_ARCHIVES: Final = {"base.tar.gz": "", "pg_wal.tar.gz": "pg_wal"}
+# Runs the cluster that a function writes into a folder; gives its superuser's address.
+RunCopy = Callable[[Callable[[Path], None]], AbstractContextManager[str]]
+
+
+class BaseFiles(NamedTuple):
+    """The archives, and the backup that they build on (None: they are whole)."""
+
+    parent: str | None
+    files: dict[str, FileLine]
+
+
+def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
+    """Copy the database's files into a backup that is being made in `folder`. Raises
+    CommandError.
+    """
+    url = libpq_url(owner_url, role=None)
+    _must_be_able(url)
+    earlier = _base_of_next(backup_folder.listed(folder))
+    options = [f"--pgdata={partial / BASE}", "--format=tar", "--compress=gzip:1"]
+    options.append("--checkpoint=fast")
+    if earlier is not None:
+        options.append(f"--incremental={earlier.path / BASE_LIST}")
+    pg_tools.run(tools / "pg_basebackup", url, *options)
+    files = {f"{BASE}/{name}": backup_folder.digest(partial / BASE / name) for name in _ARCHIVES}
+    return BaseFiles(earlier.name if earlier else None, files)
+
+
+def _base_of_next(found: list[Backup]) -> Backup | None:
+    """Return the backup that the next one builds on: the newest of this kind, unless its whole one
+    is a week old. `found` is the newest first.
+    """
+    newest = next((one for one in found if one.manifest.kind == BASE), None)
+    if newest is None:
+        return None
+    try:
+        whole = chain(newest)[0]
+    except errors.CommandError:
+        return None
+    is_new = clock.now() - whole.manifest.made_at < _WHOLE_EVERY
+    return newest if is_new else None
+
+
+def chain(backup: Backup) -> list[Backup]:
+    """Return the backups that it is put together from, the whole one first. Raises CommandError
+    where one is missing.
+    """
+    found = [backup]
+    while (name := found[0].manifest.parent) is not None:
+        found.insert(0, backup_folder.read(backup.path.parent / name))
+    return found
+
+
+def needed(kept: set[str], found: list[Backup]) -> set[str]:
+    """Return the names of the backups that those of the names `kept` build on."""
+    parents = {one.name: one.manifest.parent for one in found}
+    needed: set[str] = set()
+    for name in kept:
+        while (parent := parents.get(name)) is not None:
+            needed.add(parent)
+            name = parent
+    return needed
+
+
+def check(backup: Backup) -> None:
+    """Raise CommandError unless every file of the backup, and of those that it builds on, is as it
+    was written.
+    """
+    for one in chain(backup):
+        backup_folder.check(one)
+
+
+@contextmanager
+def as_dump(
+    backup: Backup,
+    tools: Path,
+    scratch: Path,
+    run_copy: RunCopy,
+    dump: Callable[[str, Path], Manifest],
+) -> Iterator[Backup]:
+    """Yield the backup as a dump with the rows that it has, in a folder in `scratch`. Raises
+    CommandError.
+    """
+    check(backup)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+    def put_together(cluster: Path) -> None:
+        folders = [_unpacked(one, scratch) for one in chain(backup)]
+        pg_tools.run(tools / "pg_combinebackup", None, f"--output={cluster}", *folders)
+        for unpacked in folders:
+            shutil.rmtree(unpacked)
+
+    folder = scratch / backup.name
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        with run_copy(put_together) as url:
+            dumped = dump(url, folder)
+        for name in (OBJECTS, OBJECT_LIST, SECRET):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to((backup.path / name).absolute())
+        same = ("objects", "object_bytes", "object_count", "secret")
+        given = {name: getattr(backup.manifest, name) for name in same}
+        yield Backup(folder, msgspec.structs.replace(dumped, **given))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unpacked(backup: Backup, scratch: Path) -> str:
+    """Unpack the archives of a backup; return the folder."""
+    folder = scratch / f"{backup.name}-{BASE}"
+    for name, place in _ARCHIVES.items():
+        with tarfile.open(backup.path / BASE / name) as archive:
+            archive.extractall(folder / place, filter="data")
+    shutil.copy2(backup.path / BASE_LIST, folder)
+    return str(folder)
+
+
+def _must_be_able(url: str) -> None:
+    """Raise CommandError for a server that makes no incremental backups; let it note what changes
+    from now on.
+    """
+    with psycopg.connect(url, connect_timeout=10, autocommit=True) as connection:
+        version = connection.info.server_version // 10_000
+        found = connection.execute(
+            "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        if version < _FIRST_VERSION or found != (True,):
+            raise errors.CommandError(
+                "base backups are made of the embedded database alone: set BACKUP_KIND to dump, or"
+                " use the tools of your server"
+            )
+        if connection.execute("SHOW summarize_wal").fetchone() != ("on",):
+            connection.execute("ALTER SYSTEM SET summarize_wal = on")
+            connection.execute("SELECT pg_reload_conf()")

@@ -1,0 +1,111 @@
+"""Makes the day's backup, and the restore that the set-up page asks for, in processes of their own
+while the service runs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+
+from cardsync import clock
+from cardsync.database.urls import libpq_url
+from cardsync.operations import asked_restore
+from cardsync.operations.backup_folder import newest
+from cardsync.operations.backup_schedule import is_due
+from cardsync.processes.child import Child, child_env, stop
+from cardsync.settings import PREFIX, Settings
+
+# A due backup is looked for this long after the start, and then as often.
+_BACKUP_SECONDS: Final = 300
+
+
+@contextmanager
+def daily_backups(ready: Settings) -> Iterator[None]:
+    """Make the backup of a day, in a process of its own, once it is due."""
+    if not ready.daily_backups:
+        yield
+        return
+    over = threading.Event()
+    folder = ready.backups_folder
+
+    def watch() -> None:
+        while not over.wait(_BACKUP_SECONDS):
+            asked = asked_restore.read(ready.data_dir)
+            if (asked and asked.is_under_way) or not is_due(clock.now(), newest(folder)):
+                continue
+            child = _backup_child(ready, "daily")
+            child.start()
+            while child.runs() and not over.wait(0.5):
+                pass
+            stop([child])
+
+    thread = threading.Thread(target=watch, daemon=True, name="daily-backups")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _backup_child(ready: Settings, command: str) -> Child:
+    env = child_env(ready)
+    env[f"{PREFIX}MIGRATION_DATABASE_URL"] = str(ready.migration_database_url)
+    return Child("backup", [sys.executable, "-m", "cardsync", "backup", command], env)
+
+
+@contextmanager
+def first_restore(ready: Settings) -> Iterator[Callable[[list[Child]], None]]:
+    """Yield the function that carries out the restore which the set-up page asks for, while there
+    is no shop.
+    """
+    folder = ready.data_dir
+    if not has_no_seller(ready):
+        asked_restore.forget(folder)
+        yield lambda children: None
+        return
+    asked_restore.offer(folder)
+    child = _backup_child(ready, "restore-asked")
+
+    def go_on(children: list[Child]) -> None:
+        if child.process is not None and not child.runs():
+            asked_restore.end(folder, "the restore was stopped; nothing has changed")
+            child.process = None
+        asked = asked_restore.read(folder)
+        if asked is None:
+            return
+        if asked.state == "asked" and child.process is None:
+            child.start(stdin=subprocess.PIPE)
+        elif asked.state == "switching" and child.process is not None:
+            # Pages that watch are asked again within this time, and then wait longer.
+            threading.Event().wait(asked_restore.RELOAD_SECONDS + 1)
+            stop(children)
+            _let_end(child)
+            for each in children:
+                each.start()
+
+    try:
+        yield go_on
+    finally:
+        if child.runs():
+            stop([child])
+
+
+def _let_end(child: Child) -> None:
+    """Let a child go on that waits for the end of its input."""
+    assert child.process is not None
+    assert child.process.stdin is not None
+    child.process.stdin.close()
+    child.process.wait()
+
+
+def has_no_seller(settings: Settings) -> bool:
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        return connection.execute("SELECT FROM seller LIMIT 1").fetchone() is None

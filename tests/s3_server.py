@@ -1,0 +1,71 @@
+"""A real S3 server for the tests: SeaweedFS, from PyPI."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+
+PROGRAM = Path(sys.executable).with_name("weed")
+KEY, SECRET = "the-tests-key", "the-tests-secret"
+_PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port",
+          "filer.port.grpc", "s3.port", "s3.port.grpc")  # fmt: skip
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[dict[str, str]]:
+    """Yield the environment by which a program finds the server. A bucket is made when something
+    is put into it.
+    """
+    identity = {
+        "name": "tests",
+        "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
+        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+    }
+    config, data = folder / "s3.json", folder / "s3"
+    config.write_text(json.dumps({"identities": [identity]}))
+    data.mkdir()
+    ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
+    options = [f"-{name}={port}" for name, port in ports.items()]
+    options += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", f"-s3.config={config}"]
+    options += [f"-dir={data}", "-master.volumeSizeLimitMB=64", "-volume.max=50"]
+    with (folder / "weed.log").open("wb") as log:
+        process = subprocess.Popen([PROGRAM, "server", *options], stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{ports['s3.port']}"
+    try:
+        _wait(url, process)
+        yield {
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_ENDPOINT": url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_REGION": "us-east-1",
+        }
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(600):
+        assert process.poll() is None, "weed ended"
+        with suppress(httpx.TransportError):
+            httpx.get(url, timeout=5, verify=False)
+            return
+        time.sleep(0.1)
+    raise AssertionError("weed does not answer")

@@ -1,0 +1,99 @@
+"""Backups have copies in a bucket, on a real S3 server."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+from tests.s3_server import s3_server
+from tests.system.processes import CARDS, Server, a_folder
+
+from builders import a_csv, a_row
+from cardsync import errors
+from cardsync.operations import backup_folder
+from cardsync.operations.backup_bucket import Bucket
+from cardsync.operations.backup_folder import Backup, Manifest
+
+URL = "s3://cardsync-backups/of/this/shop"
+
+
+@pytest.fixture(scope="module")
+def s3():
+    with a_folder() as folder, s3_server(folder) as env:
+        yield env
+
+
+@pytest.fixture
+def bucket(s3, monkeypatch):
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    return Bucket(URL)
+
+
+def a_backup(folder, day):
+    """A backup of files that nobody restores."""
+    made_at = datetime(2026, 11, day, tzinfo=UTC)
+    path = folder / backup_folder.name_of(made_at)
+    (path / "objects" / "uploads").mkdir(parents=True)
+    (path / backup_folder.DUMP).write_bytes(b"dump" * 200_000)
+    line = backup_folder.digest(path / backup_folder.DUMP)
+    (path / "objects" / "uploads" / "one").write_bytes(b"one")
+    objects = {"uploads/one": backup_folder.digest(path / "objects" / "uploads" / "one")}
+    (path / backup_folder.OBJECT_LIST).write_bytes(json.dumps(
+        {key: {"bytes": one.bytes, "sha256": one.sha256} for key, one in objects.items()}
+    ).encode())  # fmt: skip
+    listed = backup_folder.digest(path / backup_folder.OBJECT_LIST)
+    manifest = Manifest(
+        made_at=made_at, program="1", revision="0001", server=18, seals=[], tables={},
+        database=line, objects=listed, object_bytes=3, object_count=1,
+    )  # fmt: skip
+    text = backup_folder.msgspec.json.encode(manifest)
+    (path / backup_folder.MANIFEST).write_bytes(text)
+    return Backup(path, manifest)
+
+
+def test_a_backup_goes_to_the_bucket_and_comes_back(bucket, tmp_path):
+    first, second = a_backup(tmp_path / "here", 1), a_backup(tmp_path / "here", 2)
+    for one in (first, second):
+        bucket.push(one)
+    assert bucket.names() == [second.name, first.name]
+    there = tmp_path / "there"
+    there.mkdir()
+    pulled = bucket.pull(first.name, there)
+    assert list(backup_folder.faults(pulled)) == []
+    assert pulled.manifest == first.manifest
+    bucket.drop([first.name])
+    assert bucket.names() == [second.name]
+    with pytest.raises(errors.CommandError, match="there is no backup"):
+        bucket.pull(first.name, there)
+
+
+def test_a_bucket_that_refuses_is_named_in_one_sentence(bucket, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    with pytest.raises(errors.CommandError, match=f"^{URL} cannot be used: .*403"):
+        Bucket(URL).names()
+
+
+@pytest.mark.soak
+def test_a_new_computer_takes_the_shop_from_the_bucket(s3):
+    settings = {"BACKUP_URL": "s3://cardsync-moves/shop"}
+    with a_folder() as folder, Server(folder, **settings) as server:
+        server.env |= s3
+        seller = server.admin_seller()
+        cards = a_csv(*(a_row(n, name=f"Card {n}", price="1.50") for n in range(1, 60)))
+        assert seller.finished(seller.upload(cards, "2026-11-20T08:00:00Z"))["state"] == "done"
+        for kind in ("dump", "base", "base"):
+            server.env["CARDSYNC_BACKUP_KIND"] = kind
+            made = server.run("backup", "now", "--json")
+            assert made.code == 0, made.err
+        name = json.loads(made.out)["name"]
+        shutil.rmtree(server.data_dir / "backups")
+        assert f"{name}  in the bucket" in server.run("backup", "list").out
+        with a_folder() as elsewhere:
+            other = Server(elsewhere, **settings)
+            other.env |= s3
+            restored = other.run("restore")
+            assert restored.code == 0, restored.err
+            with other:
+                there = type(seller)(other, seller.id, seller.api_key)
+                assert len(there.sql(CARDS)) == 59
