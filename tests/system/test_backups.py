@@ -137,6 +137,10 @@ def test_a_damaged_newer_or_foreign_backup_changes_nothing(stopped):
         path = damaged(server, made, f"2026-10-{day:02}T000000Z", damage)
         refused = server.run("restore", path.name, "--yes")
         assert (refused.code, sentence in refused.err) == (1, True), (sentence, refused.err)
+        if damage is DAMAGES["no manifest"][0]:
+            listed = server.run("backup", "list").out
+            assert made["name"] in listed
+            assert f"{path.name}/manifest.json cannot be read" in listed
         shutil.rmtree(path)
     assert seller.sql(CARDS) == before
     assert databases(server) == {"cardsync"}

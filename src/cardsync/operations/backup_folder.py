@@ -113,11 +113,26 @@ def read(path: Path) -> Backup:
 
 
 def listed(folder: Path) -> list[Backup]:
-    """Return the whole backups in a folder, the newest first."""
+    """Return the whole backups in a folder, the newest first. One whose manifest cannot be read
+    holds up no other; `unreadable` names it.
+    """
+    return [one for one in _each(folder) if isinstance(one, Backup)]
+
+
+def unreadable(folder: Path) -> list[str]:
+    """Return why backups in a folder cannot be read, a sentence each."""
+    return [one for one in _each(folder) if isinstance(one, str)]
+
+
+def _each(folder: Path) -> Iterator[Backup | str]:
     if not folder.is_dir():
-        return []
-    paths = sorted((one for one in folder.iterdir() if moment_of(one.name)), reverse=True)
-    return [read(path) for path in paths if (path / MANIFEST).exists()]
+        return
+    for path in sorted((one for one in folder.iterdir() if moment_of(one.name)), reverse=True):
+        if (path / MANIFEST).exists():
+            try:
+                yield read(path)
+            except errors.CommandError as e:
+                yield str(e)
 
 
 def newest(folder: Path) -> datetime | None:

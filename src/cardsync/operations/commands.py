@@ -81,6 +81,8 @@ def backup_list(data_dir: Path | None, as_json: bool) -> None:
         )
     for name in (name for name in away if name not in here):
         click.echo(f"{name}  in the bucket")
+    for why in backup_folder.unreadable(settings.backups_folder):
+        click.echo(why)
 
 
 @backup.command("verify")
