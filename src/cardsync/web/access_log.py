@@ -18,6 +18,7 @@ from cardsync import clock
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.check_limits import limit_headers
+from cardsync.web.retired import retired_headers
 from cardsync.work import metric_files
 
 log = structlog.get_logger("cardsync.request")
@@ -65,6 +66,7 @@ def observing(app: ASGIApp) -> ASGIApp:
                     *message["headers"],
                     (b"x-request-id", request_id.encode()),
                     *limit_headers(scope),
+                    *retired_headers(scope),
                 ]
                 if not any(name == _NO_GUESSES[0] for name, _ in headers):
                     headers.append(_NO_GUESSES)
