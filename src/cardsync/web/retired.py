@@ -74,7 +74,7 @@ _ROUTES: Final = whole_routes(RETIRED)
 
 def used(scope: Scope, retired: Retired) -> None:
     """Note that this request uses a part that is retired."""
-    scope[_IN_SCOPE] = retired  # type: ignore[literal-required]
+    scope[_IN_SCOPE] = retired  # type: ignore[typeddict-unknown-key]
 
 
 def retired_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
