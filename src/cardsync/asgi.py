@@ -330,5 +330,5 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     )
     # Around everything, the router too: an unknown address needs its request id as well.
     packing = compressing(app.asgi_handler)
-    app.asgi_handler = observing(reading_rests(patient(packing, settings)))
+    app.asgi_handler = observing(reading_rests(patient(packing, settings)), settings)
     return app
