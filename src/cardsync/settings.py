@@ -437,6 +437,12 @@ class Settings(BaseSettings):
     rate_limit_sign_in: RateLimit = Field(
         "5/min:5", description=_limit("sign-ins to an account from an address")
     )
+    rate_limit_sign_in_account: RateLimit = Field(
+        "10/min:20", description=_limit("sign-ins to an account, wherever they come from")
+    )
+    rate_limit_sign_in_address: RateLimit = Field(
+        "30/min:30", description=_limit("sign-ins from an address, whatever the account")
+    )
     rate_limit_anonymous: RateLimit = Field(
         "60/min:60",
         description=_limit("requests without a valid credential from an address (IPv6: a /64)"),

@@ -4,6 +4,7 @@ policies (`pages.py`), which stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from cardsync.access import tokens
@@ -31,7 +32,9 @@ def fixed_headers(settings: Settings) -> RawHeaders:
     return [(name.encode(), value.encode()) for name, value in told.items()]
 
 
-def missing_headers(fixed: RawHeaders, given: RawHeaders, sent: RawHeaders) -> RawHeaders:
+def missing_headers(
+    fixed: RawHeaders, given: RawHeaders, sent: Iterable[tuple[bytes, bytes]]
+) -> RawHeaders:
     """Return those that an answer to a request with the headers `sent` lacks. No cache keeps what a
     cookie opened: unlike an Authorization header, a cookie does not keep shared ones away.
     """
