@@ -274,6 +274,11 @@ class Settings(BaseSettings):
         None,
         description="Signs upload URLs, and lets processes make members and keys; absent: made once and kept in DATA_DIR (set it where hosts are several)",
     )
+    key_overlap_hours: int = Field(
+        24,
+        ge=0,
+        description="An API key that is being replaced works so long, or until the new one is used",
+    )
     default_plan: Annotated[str, AfterValidator(_plan)] = Field(
         "founder", description="Plan of a seller created without --plan"
     )

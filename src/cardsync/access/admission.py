@@ -204,7 +204,13 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
     try:
-        caller = await caller_with(state.database, state.session_ring, token, state.settings)
+        caller = await caller_with(
+            state.database,
+            state.session_ring,
+            token,
+            state.settings,
+            header(scope, b"user-agent"),
+        )
     except errors.Unauthorized:
         await limits.admit_anonymous(scope)
         raise
