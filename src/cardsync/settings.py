@@ -279,6 +279,10 @@ class Settings(BaseSettings):
         ge=0,
         description="An API key that is being replaced works so long, or until the new one is used",
     )
+    former_secret_key: str | None = Field(
+        None,
+        description="The SECRET_KEY before the present one, until `cardsync admin rotate-secret` has sealed anew what it sealed",
+    )
     default_plan: Annotated[str, AfterValidator(_plan)] = Field(
         "founder", description="Plan of a seller created without --plan"
     )
