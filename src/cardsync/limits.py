@@ -24,6 +24,8 @@ SCREENSHOT_SIDE = 8_192
 CAPABILITIES_BYTES = 2_000
 SNIPPET_BYTES = 64_000
 STEP_NAME_CHARACTERS = 200
+STEP_ERROR_CHARACTERS = 10_000
+AGENT_CHARACTERS = 200
 SELECTOR_CHARACTERS = 1_000
 # A correction that failed so often is disabled; so many sellers decide for all.
 CORRECTION_FAILURES = 3
@@ -75,6 +77,10 @@ PULL_STATUSES = 100
 SEARCHED_CHARACTERS = 200
 
 SEARCH_CHARACTERS = 2_000
+FILTER_CHARACTERS = 200
+# Ids that one request picks; as a text they are separated by commas.
+SELECTED_IDS = 100_000
+SELECTED_CHARACTERS = 2_000_000
 SEARCH_TERMS = 200
 SEARCH_DEPTH = 20
 # The values that the rules of a search compare with, counted each time the search names a rule.
