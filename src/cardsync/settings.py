@@ -156,6 +156,16 @@ def _mail_from(address: str | None) -> str | None:
     return address or None
 
 
+def _contact(text: str | None) -> str | None:
+    """Read an email address as the URI that security.txt wants."""
+    if not text:
+        return None
+    uri = text if re.match(r"https://|mailto:", text) else f"mailto:{text}"
+    if not re.fullmatch(r"https://[^\s@/]+(/\S*)?|mailto:[^<>@\s]+@[^<>@\s]+", uri):
+        raise ValueError("it must be like security@example.com or https://example.com/report")
+    return uri
+
+
 DatabaseUrl = Annotated[str, AfterValidator(_database)]
 
 
@@ -305,6 +315,10 @@ class Settings(BaseSettings):
     default_postage_steps: Annotated[str, AfterValidator(postage_steps)] = Field(
         "0:1.49,50:4.99",
         description="What a parcel of a seller without `postage_steps` costs in a basket, by its value",
+    )
+    security_contact: Annotated[str | None, AfterValidator(_contact)] = Field(
+        None,
+        description="Who hears of a hole in this installation, an email address or https://…, for /.well-known/security.txt; absent: there is no such file",
     )
     set_up_token: str | None = Field(
         None,
