@@ -1,36 +1,33 @@
 """/.well-known/security.txt, where the operator named a contact."""
 
+from dataclasses import replace
 from datetime import timedelta
 
-import httpx
 import pytest
 from pydantic import ValidationError
 
 from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.settings import Settings
+from cardsync.web.security_txt import PATH
 
 
-def client(settings):
-    transport = httpx.ASGITransport(app=create_app(settings))
-    return httpx.AsyncClient(transport=transport, base_url=settings.origin)
-
-
-async def test_it_names_the_contact_and_ends_by_the_clock(settings):
-    named = settings.model_copy(update={"security_contact": "mailto:holes@shop.example"})
-    async with client(named) as http:
-        answer = await http.get("/.well-known/security.txt")
+async def test_it_names_the_contact_and_ends_by_the_clock(service, alive):
+    named = service.settings.model_copy(update={"security_contact": "mailto:holes@shop.example"})
+    app = create_app(named)
+    async with alive(app), replace(service, settings=named, app=app).client() as http:
+        answer = await http.get(PATH)
     assert answer.headers["Content-Type"].startswith("text/plain")
     told = dict(line.split(": ", 1) for line in answer.text.splitlines())
     assert told["Contact"] == "mailto:holes@shop.example"
-    assert told["Canonical"] == f"{named.origin}/.well-known/security.txt"
+    assert told["Canonical"] == f"{named.origin}{PATH}"
     left = clock.read_moment(told["Expires"]) - clock.now()
     assert timedelta(days=29) < left <= timedelta(days=30)
 
 
-async def test_without_a_contact_there_is_none(settings):
-    async with client(settings) as http:
-        assert (await http.get("/.well-known/security.txt")).status_code == 404
+async def test_without_a_contact_there_is_none(service):
+    async with service.client() as http:
+        assert (await http.get(PATH)).status_code == 404
 
 
 @pytest.mark.parametrize(
