@@ -343,7 +343,7 @@ ADMIN = {
         "Publish versions of the agent and the desktop wrapper, and kill versions that must not run on.",
     ),
     "rotate-secret": Command(
-        "cardsync.operations.secret_commands:rotate_secret",
+        "cardsync.operations.commands:rotate_secret",
         "Put a new secret in the place of the installation's, while the service runs or not. What was sealed with the old one is sealed anew; links in mails that were sent before end.",
     ),
     "workflow": Command(

@@ -4,22 +4,14 @@ is sealed with it already is sealed once more, so it may run again and again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sqlalchemy import select
 
 from cardsync.access.models import Seller
 from cardsync.database.session import Database
 from cardsync.notices.models import Webhook
 from cardsync.notices.webhook_signature import Unsealed, sealed, unsealed
+from cardsync.operations.rotate_secret import SealedAnew
 from cardsync.settings import Settings
-
-
-class SealedAnew(NamedTuple):
-    """`lost` were sealed with a secret that nobody knows any more: their owners rotate them."""
-
-    webhooks: int
-    lost: int
 
 
 async def seal_anew(database: Database, settings: Settings) -> SealedAnew:

@@ -8,8 +8,9 @@ when nothing is sealed with the old secret any more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import psycopg
 
@@ -17,13 +18,24 @@ from cardsync import errors, secret
 from cardsync.database.migrate import drop_seals, keep_seal
 from cardsync.database.session import Database
 from cardsync.database.urls import libpq_url
-from cardsync.notices.seal_anew import SealedAnew, seal_anew
 from cardsync.operations.take_backup import LOCK
 from cardsync.settings import Settings
 
 
-def rotate(settings: Settings) -> SealedAnew:
-    """`settings` are those of a database that is there. Raises CommandError."""
+class SealedAnew(NamedTuple):
+    """`lost` were sealed with a secret that nobody knows any more: their owners make new ones."""
+
+    secrets: int
+    lost: int
+
+
+SealAnew = Callable[[Database, Settings], Awaitable[SealedAnew]]
+
+
+def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
+    """`settings` are those of a database that is there; `seal_anew` seals with the present secret
+    what was sealed with it or a former one. Raises CommandError.
+    """
     owner = settings.migration_database_url or settings.database_url
     assert owner is not None
     if settings.secret_key and not secret.former_secrets(settings):
@@ -35,7 +47,7 @@ def rotate(settings: Settings) -> SealedAnew:
         if not settings.secret_key:
             secret.begin_rotation(settings, lambda seal: keep_seal(owner, seal))
         keep_seal(owner, secret.seal(settings))
-        anew = asyncio.run(_sealed_anew(settings))
+        anew = asyncio.run(_sealed_anew(settings, seal_anew))
         if anew.lost == 0:
             former = [secret.seal_of(one) for one in secret.former_secrets(settings)]
             drop_seals(owner, former)
@@ -43,7 +55,7 @@ def rotate(settings: Settings) -> SealedAnew:
     return anew
 
 
-async def _sealed_anew(settings: Settings) -> SealedAnew:
+async def _sealed_anew(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
     assert settings.database_url is not None
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as database:
         return await seal_anew(database, settings)
