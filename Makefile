@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check soak nightly mutants explore lint types openapi bench screenshots lock clean
+.PHONY: help setup run test check soak nightly mutants explore lint types openapi bench screenshots lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -73,8 +73,17 @@ lock: ## Pin the dependencies anew (needs pip-tools)
 	@cd requirements && for part in run dev mutants node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
 
+# Neither file is in git; a licence that is not allowed ends it.
+sbom: .venv/.run ## Write sbom.json (CycloneDX) and licences.md of what is installed for running
+	@"$(BIN)/python" requirements/bill.py sbom > sbom.json
+	@"$(BIN)/python" requirements/bill.py licences > licences.md
+
+# It ends with 1 where a pinned package has an advisory, and with 2 where there is nothing to compare with.
+audit: .venv/.run ## Compare the lock files with ADVISORIES=FOLDER, a folder of OSV's JSON files
+	@"$(BIN)/python" requirements/bill.py audit "$(ADVISORIES)"
+
 clean: ## Remove the environment and the demo's data
-	rm -rf .venv .data mutants frontend/node_modules src/cardsync/dashboard/static/vendor
+	rm -rf .venv .data mutants sbom.json licences.md frontend/node_modules src/cardsync/dashboard/static/vendor
 
 .venv/bin/python:
 	@python="$$(command -v "$(PYTHON)" || command -v python3)"; \

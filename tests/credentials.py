@@ -24,6 +24,7 @@ SESSION_ALONE = routes("""
     DELETE /api/assistants/{assistant_id}
     GET /api/keys
     POST /api/keys
+    POST /api/keys/{key_id}/replace
     DELETE /api/keys/{key_id}
     GET /api/notices/choices
     PATCH /api/notices/choices
@@ -36,6 +37,8 @@ SESSION_ALONE = routes("""
     GET /api/webhooks/{webhook_id}/deliveries
     POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/replay
     GET /api/export/everything
+    GET /api/sessions
+    DELETE /api/sessions/{member_session_id}
     GET /api/passkeys
     POST /api/passkeys
     POST /api/passkeys/options

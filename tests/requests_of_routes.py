@@ -68,7 +68,7 @@ async def answer_of(
     method, path = route.split(" ")
     path = path.replace("{preset}", "premium")
     # Nobody's, so that no caller ends its own session or key by the way.
-    path = re.sub(r"\{(member|key|passkey|assistant)_id\}", "999999999", path)
+    path = re.sub(r"\{(member|member_session|key|passkey|assistant)_id\}", "999999999", path)
     path = re.sub(r"\{(\w+)\}", lambda name: str((ids or {}).get(name[1], 1)), path)
     takes_json = "requestBody" in DOCUMENT["paths"][route.split(" ")[1]][method.lower()]
     options = {"json": BODIES.get(route, {})} if takes_json else {}

@@ -54,6 +54,8 @@ AGENTS = routes("""
 STAFF = routes("""
     GET /api/session
     DELETE /api/session
+    GET /api/sessions
+    DELETE /api/sessions/{member_session_id}
     GET /api/passkeys
     POST /api/passkeys
     POST /api/passkeys/options
@@ -173,6 +175,7 @@ OWNERS = routes("""
     DELETE /api/assistants/{assistant_id}
     GET /api/keys
     POST /api/keys
+    POST /api/keys/{key_id}/replace
     DELETE /api/keys/{key_id}
     GET /api/webhooks
     POST /api/webhooks

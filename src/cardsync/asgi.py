@@ -91,6 +91,7 @@ from cardsync.web.compression import compressing
 from cardsync.web.fair_threads import FairThreads
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
+from cardsync.web.security_txt import security_txt
 from cardsync.workflows import routes as workflows
 
 
@@ -310,6 +311,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             releases.downloads,
             health.healthz,
             health.readyz,
+            security_txt,
         ],
         request_class=request.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
@@ -330,5 +332,5 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     )
     # Around everything, the router too: an unknown address needs its request id as well.
     packing = compressing(app.asgi_handler)
-    app.asgi_handler = observing(reading_rests(patient(packing, settings)))
+    app.asgi_handler = observing(reading_rests(patient(packing, settings)), settings)
     return app

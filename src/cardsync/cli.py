@@ -343,6 +343,10 @@ ADMIN = {
         "cardsync.releases.commands:release",
         "Publish versions of the agent and the desktop wrapper, and kill versions that must not run on.",
     ),
+    "rotate-secret": Command(
+        "cardsync.operations.commands:rotate_secret",
+        "Put a new secret in the place of the installation's, while the service runs or not. What was sealed with the old one is sealed anew; links in mails that were sent before end.",
+    ),
     "workflow": Command(
         "cardsync.workflows.commands:workflow",
         "Publish workflow packs for the agents, and kill versions that must not be used on.",

@@ -156,6 +156,16 @@ def _mail_from(address: str | None) -> str | None:
     return address or None
 
 
+def _contact(text: str | None) -> str | None:
+    """Read an email address as the URI that security.txt wants."""
+    if not text:
+        return None
+    uri = text if re.match(r"https://|mailto:", text) else f"mailto:{text}"
+    if not re.fullmatch(r"https://[^\s@/]+(/\S*)?|mailto:[^<>@\s]+@[^<>@\s]+", uri):
+        raise ValueError("it must be like security@example.com or https://example.com/report")
+    return uri
+
+
 DatabaseUrl = Annotated[str, AfterValidator(_database)]
 
 
@@ -278,6 +288,15 @@ class Settings(BaseSettings):
         None,
         description="Signs upload URLs, and lets processes make members and keys; absent: made once and kept in DATA_DIR (set it where hosts are several)",
     )
+    key_overlap_hours: int = Field(
+        24,
+        ge=0,
+        description="An API key that is being replaced works so long, or until the new one is used",
+    )
+    former_secret_key: str | None = Field(
+        None,
+        description="The SECRET_KEY before the present one, until `cardsync admin rotate-secret` has sealed anew what it sealed",
+    )
     default_plan: Annotated[str, AfterValidator(_plan)] = Field(
         "founder", description="Plan of a seller created without --plan"
     )
@@ -300,6 +319,10 @@ class Settings(BaseSettings):
     default_postage_steps: Annotated[str, AfterValidator(postage_steps)] = Field(
         "0:1.49,50:4.99",
         description="What a parcel of a seller without `postage_steps` costs in a basket, by its value",
+    )
+    security_contact: Annotated[str | None, AfterValidator(_contact)] = Field(
+        None,
+        description="Who hears of a hole in this installation, an email address or https://…, for /.well-known/security.txt; absent: there is no such file",
     )
     set_up_token: str | None = Field(
         None,
@@ -440,6 +463,12 @@ class Settings(BaseSettings):
     )
     rate_limit_sign_in: RateLimit = Field(
         "5/min:5", description=_limit("sign-ins to an account from an address")
+    )
+    rate_limit_sign_in_account: RateLimit = Field(
+        "10/min:20", description=_limit("sign-ins to an account, wherever they come from")
+    )
+    rate_limit_sign_in_address: RateLimit = Field(
+        "30/min:30", description=_limit("sign-ins from an address, whatever the account")
     )
     rate_limit_anonymous: RateLimit = Field(
         "60/min:60",

@@ -21,7 +21,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -361,7 +361,7 @@ def secret_key(settings: Settings) -> bytes:
 
 def open_store(settings: Settings) -> Store:
     if settings.object_store_url is None:
-        return LocalStore(settings.data_dir / "objects", cache(partial(secret_key, settings)))
+        return LocalStore(settings.data_dir / "objects", partial(secret_key, settings))
     store = obstore.store.from_url(settings.object_store_url)
     assert isinstance(
         store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore

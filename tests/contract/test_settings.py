@@ -135,6 +135,8 @@ def test_an_object_store_is_a_bucket(monkeypatch, url):
         ("rate_limit_discovery", "60/min:30"),
         ("rate_limit_writes", "60/min:30"),
         ("rate_limit_sign_in", "5/min:5"),
+        ("rate_limit_sign_in_account", "10/min:20"),
+        ("rate_limit_sign_in_address", "30/min:30"),
         ("rate_limit_anonymous", "60/min:60"),
         ("trusted_proxies", ""),
     ],

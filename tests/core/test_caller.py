@@ -31,7 +31,7 @@ def test_each_field_is_a_column_that_is_null_where_the_field_may_be_none(struct,
 
 
 def test_a_row_is_read_in_the_order_of_the_query():
-    for query, further in ((CALLER, []), (SESSION_CALLER, ["id", "role"])):
+    for query, further in ((CALLER, ["ends_at", "replaces"]), (SESSION_CALLER, ["id", "role"])):
         selected = query.sql.split("FROM")[0].replace("SELECT", "").split(",")
         names = [column.strip().partition(".")[2] for column in selected]
         account, state, rest = read_row(names)

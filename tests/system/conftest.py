@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def _running_server() -> Iterator[Server]:
-    unlimited = dict.fromkeys(("RATE_LIMIT_ANONYMOUS", "RATE_LIMIT_SIGN_IN"), "0")
+    groups = ("ANONYMOUS", "SIGN_IN", "SIGN_IN_ACCOUNT", "SIGN_IN_ADDRESS")
+    unlimited = {f"RATE_LIMIT_{group}": "0" for group in groups}
     with (
         a_folder() as folder,
         Server(folder, WEB_WORKERS="2", DEVELOPMENT_PAGES="true", **unlimited) as started,

@@ -69,6 +69,7 @@ STEPS = [
         "member remove": ("{member_id}", "is removed"),
         "seller delete": ("{leaving_id} --yes", "is gone"),
     },
+    {"rotate-secret": ("", "opens nothing any more")},
 ]
 
 

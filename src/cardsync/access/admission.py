@@ -25,7 +25,7 @@ from cardsync.limits import LARGEST_ID
 from cardsync.settings import Settings
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
 
 class Callers(Enum):
@@ -94,7 +94,7 @@ def admitting(app: ASGIApp) -> ASGIApp:
         _refuse_no_ids(scope)
         seller_slots.asked_by(caller.seller_id)
         scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
-        await app(scope, receive, _for_its_browser_alone(send) if token else send)
+        await app(scope, receive, send)
 
     return admitted
 
@@ -104,21 +104,6 @@ def _refuse_no_ids(scope: Scope) -> None:
     for name, value in scope["path_params"].items():
         if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
             raise errors.NotFound(f"nothing found with ID {value}")
-
-
-def _for_its_browser_alone(send: Send) -> Send:
-    """No cache keeps what a cookie opened: unlike an Authorization header, a cookie does not keep
-    shared ones away.
-    """
-
-    async def answer(message: Message) -> None:
-        if message["type"] == "http.response.start" and not any(
-            n == b"cache-control" for n, _ in message["headers"]
-        ):
-            message["headers"] = [*message["headers"], (b"cache-control", b"no-store")]
-        await send(message)
-
-    return answer
 
 
 def among_strangers(app: ASGIApp) -> ASGIApp:
@@ -219,7 +204,13 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
     try:
-        caller = await caller_with(state.database, state.session_ring, token, state.settings)
+        caller = await caller_with(
+            state.database,
+            state.session_ring,
+            token,
+            state.settings,
+            header(scope, b"user-agent"),
+        )
     except errors.Unauthorized:
         await limits.admit_anonymous(scope)
         raise

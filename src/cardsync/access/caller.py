@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString, TypeVar
 
 import msgspec
 
-from cardsync import errors
-from cardsync.access import keys
+from cardsync import clock, errors
+from cardsync.access import keys, sealed
 from cardsync.access.entitlements import Entitlements, entitlements
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.session import Database
@@ -248,6 +248,8 @@ def read_row(row: Sequence[Any]) -> tuple[CallerAccount, SellerState, Sequence[A
 CALLER = caller_query(
     "caller",
     "JOIN api_key k ON k.seller_id = a.seller_id AND k.id = $2 AND k.revoked_at IS NULL",
+    "k.ends_at",
+    "k.replaces",
 )
 # The account itself, without a credential.
 _ITSELF = caller_query("itself", "")
@@ -333,9 +335,16 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
-    account, state, _ = read_row(row)
+    account, state, (ends_at, replaces) = read_row(row)
+    now = clock.now()
+    if ends_at is not None and now >= ends_at:
+        raise errors.Unauthorized.challenge(credentials_sent=True)
     if account.suspended:
         raise errors.AccountSuspended
+    if replaces is not None:
+        # The first use of a key revokes the one that it replaces.
+        async with database.shared() as session:
+            await sealed.settle_key(session, seller_id, key_id, now)
     return Caller(Identity(seller_id, "key", key_id), account, state)
 
 

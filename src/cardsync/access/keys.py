@@ -11,6 +11,7 @@ import secrets
 import zlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -72,6 +73,17 @@ async def mint(session: AsyncSession, seller_id: int, name: str) -> MintedKey:
     return MintedKey(await sealed.add_key(session, seller_id, name, key_hash(key)), key)
 
 
+async def replace(
+    session: AsyncSession, seller_id: int, key_id: int, ends_at: datetime
+) -> MintedKey | None:
+    """Make a key of the same name; the other one works until the new one is used, and not after
+    `ends_at`. None where it does not work any more, or is being replaced already.
+    """
+    key = new_key()
+    made = await sealed.replace_key(session, seller_id, key_id, key_hash(key), ends_at)
+    return None if made is None else MintedKey(made, key)
+
+
 async def revoke(session: AsyncSession, key_id: int) -> bool:
     """True when the key exists; revoking twice keeps the first time."""
     seller_id = await session.scalar(select(ApiKey.seller_id).where(ApiKey.id == key_id))
@@ -81,12 +93,28 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
     return True
 
 
-async def listed(
-    session: AsyncSession, seller_id: int
-) -> list[tuple[int, str, datetime, datetime | None]]:
-    """(id, name, created_at, revoked_at) of a seller's keys, oldest first."""
+class ListedKey(NamedTuple):
+    """`revoked_at` is past. A key that is being replaced works until `ends_at`."""
+
+    key_id: int
+    name: str
+    created_at: datetime
+    revoked_at: datetime | None
+    ends_at: datetime | None
+
+
+async def listed(session: AsyncSession, seller_id: int) -> list[ListedKey]:
+    """Return a seller's keys, oldest first."""
     await known_seller(session, seller_id)
+    now = clock.now()
     rows = await session.execute(
         select(ApiKey).where(ApiKey.seller_id == seller_id).order_by(ApiKey.id)
     )
-    return [(key.id, key.name, key.created_at, key.revoked_at) for key in rows.scalars()]
+    return [_listed(key, now) for key in rows.scalars()]
+
+
+def _listed(key: ApiKey, now: datetime) -> ListedKey:
+    ended = key.ends_at is not None and key.ends_at <= now
+    revoked_at = key.revoked_at or (key.ends_at if ended else None)
+    ends_at = None if revoked_at else key.ends_at
+    return ListedKey(key.id, key.name, key.created_at, revoked_at, ends_at)

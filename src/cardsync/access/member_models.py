@@ -18,7 +18,8 @@ from cardsync.database.columns import Base, Moment
 class MemberSession(Base):
     """A browser that signed in.
 
-    Only the SHA-256 of its cookie is kept; a session that ends is deleted.
+    Only the SHA-256 of its cookie is kept; a session that ends is deleted. `browser` is a name for
+    people (`browser_names.py`), from its first request.
     """
 
     __tablename__ = "member_session"
@@ -37,6 +38,7 @@ class MemberSession(Base):
     created_at: Mapped[datetime] = mapped_column(Moment)
     last_seen_at: Mapped[datetime] = mapped_column(Moment)
     expires_at: Mapped[datetime] = mapped_column(Moment)
+    browser: Mapped[str | None] = mapped_column(Text)
 
 
 class Invitation(Base):

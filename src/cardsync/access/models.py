@@ -56,7 +56,11 @@ class Member(Base):
 
 
 class ApiKey(Base):
-    """Only the SHA-256 of a key is kept; the key itself is shown once."""
+    """Only the SHA-256 of a key is kept; the key itself is shown once.
+
+    A key that `replaces` another has not been used yet; its first use revokes the other, which
+    works until `ends_at` at most.
+    """
 
     __tablename__ = "api_key"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -69,6 +73,8 @@ class ApiKey(Base):
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+    ends_at: Mapped[datetime | None] = mapped_column(Moment)
+    replaces: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class AccessToken(Base):

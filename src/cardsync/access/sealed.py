@@ -81,6 +81,24 @@ async def add_key(session: AsyncSession, seller_id: int, name: str, key_hash: by
     return int(await _run(session, "add_api_key", (seller_id, name, key_hash)))
 
 
+async def replace_key(
+    session: AsyncSession, seller_id: int, key_id: int, key_hash: bytes, ends_at: datetime
+) -> int | None:
+    """Add a key in the place of another, which ends then at the latest; None where that one is
+    revoked or is being replaced already.
+    """
+    made: int | None = await _run(
+        session, "replace_api_key", (seller_id, key_id, key_hash), ends_at
+    )
+    return made
+
+
+async def settle_key(session: AsyncSession, seller_id: int, key_id: int, now: datetime) -> None:
+    """Revoke the key that this one replaces."""
+    call = text("SELECT settle_api_key(:seller, :key, :now)")
+    await session.execute(call, {"seller": seller_id, "key": key_id, "now": now})
+
+
 async def add_token(
     session: AsyncSession,
     seller_id: int,

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access import passwords, sealed, tokens
+from cardsync.access.browser_names import browser_name
 from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.member_models import AccountDeletion, MemberSession
 from cardsync.access.models import Account, Member, Seller
@@ -30,6 +31,7 @@ SESSION_CALLER = caller_query(
     "m.role",
     "w.last_seen_at",
     "w.expires_at",
+    "w.browser",
     "EXISTS (SELECT FROM installation_operator o WHERE o.member_id = m.id)",
 )
 # A session's last use is written at most so often.
@@ -53,30 +55,43 @@ def sessions_of(database: Database) -> KeyRing:
     return KeyRing(database, sql=OWNER_SQL)
 
 
-async def caller_with(database: Database, ring: KeyRing, token: str, settings: Settings) -> Caller:
+async def caller_with(
+    database: Database,
+    ring: KeyRing,
+    token: str,
+    settings: Settings,
+    user_agent: str | None = None,
+) -> Caller:
     """The account may be suspended. Raises Unauthorized."""
     now = clock.now()
     owner = await ring.owner(token)
     row = owner and await database.polled.first_row(owner[0], SESSION_CALLER, owner[1])
     if not owner or not row:
         raise errors.Unauthorized.ended()
-    account, state, (member_id, role, last_seen_at, expires_at, operates) = read_row(row)
+    account, state, columns = read_row(row)
+    member_id, role, last_seen_at, expires_at, browser, operates = columns
     idle = now - last_seen_at
     if now >= expires_at or idle >= timedelta(seconds=settings.session_idle_seconds):
         raise errors.Unauthorized.ended()
-    if idle >= timedelta(seconds=min(_NOTED_SECONDS, settings.session_idle_seconds / 4)):
-        await _note_use(database, *owner, now)
+    unnamed = browser is None and user_agent is not None
+    if unnamed or idle >= timedelta(seconds=min(_NOTED_SECONDS, settings.session_idle_seconds / 4)):
+        name = browser_name(user_agent) if unnamed else browser
+        await _note_use(database, *owner, now, name)
     identity = Identity(owner[0], "session", owner[1], member_id, role, operates)
     return Caller(identity, account, state)
 
 
-async def _note_use(database: Database, seller_id: int, session_id: int, now: datetime) -> None:
+async def _note_use(
+    database: Database, seller_id: int, session_id: int, now: datetime, browser: str | None
+) -> None:
     query = update(MemberSession).where(
         MemberSession.seller_id == seller_id, MemberSession.id == session_id
     )
     async with database.shared() as session:
         await session.execute(
-            query.values(last_seen_at=func.greatest(MemberSession.last_seen_at, now))
+            query.values(
+                last_seen_at=func.greatest(MemberSession.last_seen_at, now), browser=browser
+            )
         )
 
 

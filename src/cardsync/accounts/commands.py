@@ -174,8 +174,9 @@ def key_list(seller_id: int, as_json: bool) -> None:
         async with database.shared() as session:
             return await keys.listed(session, seller_id)
 
-    names = ("key_id", "name", "created_at", "revoked_at")
-    rows = [dict(zip(names, map(plain, row), strict=True)) for row in with_database(read)]
+    rows = [
+        {name: plain(value) for name, value in row._asdict().items()} for row in with_database(read)
+    ]
     if as_json:
         click.echo(json.dumps({"keys": rows}))
         return

@@ -148,6 +148,21 @@ async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> Minte
     return MintedKeyBody(minted.key_id, minted.api_key)
 
 
+@post(
+    "/keys/{key_id:int}/replace",
+    status_code=201,
+    responses=problems(*WRITTEN, errors.NotFound, errors.InvalidPayload, errors.AccountEnding),
+)
+async def replace_key(
+    key_id: int, caller: Caller, session: AsyncSession, settings: Settings
+) -> MintedKeyBody:
+    """Make a key in the place of another. The other one works until the new one is used, at most
+    for CARDSYNC_KEY_OVERLAP_HOURS. `api_key` is shown only here.
+    """
+    minted = await own_keys.replace(session, caller, settings, key_id, clock.now())
+    return MintedKeyBody(minted.key_id, minted.api_key)
+
+
 @delete("/keys/{key_id:int}", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
 async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyBody:
     """Make a key useless, at once and for every agent that has it."""
@@ -206,6 +221,7 @@ router = Router(
         new_link,
         list_keys,
         make_key,
+        replace_key,
         revoke_key,
         export_everything,
         read_deletion,

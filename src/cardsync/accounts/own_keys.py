@@ -5,7 +5,7 @@ A key is shown once, when it is made. The command line does the same for every a
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +21,7 @@ from cardsync.access.member_models import AccountDeletion
 from cardsync.access.models import ApiKey
 from cardsync.accounts.shown import KeyBody, KeysBody
 from cardsync.clock import rfc3339, rfc3339_or_none
+from cardsync.settings import Settings
 
 
 async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBody:
@@ -30,8 +31,8 @@ async def listed(session: AsyncSession, caller: Caller, now: datetime) -> KeysBo
     problem = await _refusal(session, caller, now)
     return KeysBody(
         [
-            KeyBody(id, name, rfc3339(made), rfc3339_or_none(revoked))
-            for id, name, made, revoked in rows
+            KeyBody(id, name, rfc3339(made), rfc3339_or_none(revoked), rfc3339_or_none(ends))
+            for id, name, made, revoked, ends in rows
         ],
         str(problem) if problem else None,
     )
@@ -64,7 +65,9 @@ async def mint(
         raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
     await one_at_a_time(session, caller.seller_id)
     good = select(func.count()).where(
-        ApiKey.seller_id == caller.seller_id, ApiKey.revoked_at.is_(None)
+        ApiKey.seller_id == caller.seller_id,
+        ApiKey.revoked_at.is_(None),
+        ApiKey.ends_at.is_(None) | (ApiKey.ends_at > now),
     )
     if (await session.scalar(good) or 0) >= limits.KEYS_OF_ACCOUNT:
         raise errors.InvalidPayload(
@@ -72,6 +75,34 @@ async def mint(
         )
     minted = await keys.mint(session, caller.seller_id, name)
     note(session, caller, "key.made", f"key {minted.key_id} created", now, risk="medium")
+    return minted
+
+
+async def replace(
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    key_id: int,
+    now: datetime,
+) -> MintedKey:
+    """Make a key in the place of one that works; that one works on until the new one is used, at
+    most for KEY_OVERLAP_HOURS. Raises OwnerRequired, AccountEnding, NotFound, InvalidPayload.
+    """
+    caller.must_be_owner()
+    if await session.get(AccountDeletion, caller.seller_id):
+        raise errors.AccountEnding
+    if not await session.scalar(
+        select(ApiKey.id).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
+    ):
+        raise errors.NotFound(f"there is no key {key_id}")
+    ends_at = now + timedelta(hours=settings.key_overlap_hours)
+    minted = await keys.replace(session, caller.seller_id, key_id, ends_at)
+    if minted is None:
+        raise errors.InvalidPayload(
+            f"key {key_id} is revoked or being replaced already; make a new key instead"
+        )
+    summary = f"key {minted.key_id} created in the place of key {key_id}"
+    note(session, caller, "key.replaced", summary, now, risk="medium")
     return minted
 
 

@@ -12,10 +12,10 @@ from litestar import Response, Router, delete, get, post
 from litestar.enums import MediaType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, limits
+from cardsync import clock, errors, limits
 from cardsync.access.admission import A_SESSION, BY_SESSION, admitting, among_strangers
 from cardsync.access.caller import Caller
-from cardsync.accounts import invitations
+from cardsync.accounts import invitations, own_sessions
 from cardsync.accounts.browser_session import (
     PRIVATE,
     begun,
@@ -24,10 +24,23 @@ from cardsync.accounts.browser_session import (
     signed_out,
     who_asks,
 )
-from cardsync.accounts.shown import SessionBody, SignedOut, session_body
+from cardsync.accounts.shown import (
+    OwnSessions,
+    SessionBody,
+    SignedOut,
+    own_session,
+    session_body,
+)
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.web.request import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, problems
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_MEMBERS,
+    WITH_JSON_BODY,
+    ApiRequest,
+    Deleted,
+    problems,
+)
 
 Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOST)]
 # The other methods of the same address are strangers'.
@@ -132,8 +145,34 @@ async def sign_out(
     )
 
 
+@get("/sessions", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
+async def list_sessions(caller: Caller, session: AsyncSession, settings: Settings) -> OwnSessions:
+    """Show where the member is signed in, the session used last first."""
+    found = await own_sessions.sessions(session, caller, settings, clock.now())
+    return OwnSessions([own_session(row, caller) for row in found])
+
+
+@delete(
+    "/sessions/{member_session_id:int}",
+    status_code=200,
+    **SIGNED_IN,
+    responses=problems(*FOR_MEMBERS, errors.NotFound),
+)
+async def end_session(member_session_id: int, caller: Caller, session: AsyncSession) -> Deleted:
+    """Sign the member out of one browser, at once."""
+    await own_sessions.end(session, caller, member_session_id)
+    return Deleted(True)
+
+
 router = Router(
     path="/api",
-    route_handlers=[sign_in, read_session, sign_out, accept_invitation],
+    route_handlers=[
+        sign_in,
+        read_session,
+        sign_out,
+        list_sessions,
+        end_session,
+        accept_invitation,
+    ],
     tags=["members"],
 )

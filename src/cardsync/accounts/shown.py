@@ -10,7 +10,9 @@ from typing import Any, Literal
 import msgspec
 
 from cardsync.access import tokens
-from cardsync.access.member_models import AccountDeletion, Passkey
+from cardsync.access.browser_names import UNKNOWN
+from cardsync.access.caller import Caller
+from cardsync.access.member_models import AccountDeletion, MemberSession, Passkey
 from cardsync.access.models import Account
 from cardsync.access.sessions import SignedIn
 from cardsync.catalog.product_lines import NAMES
@@ -128,10 +130,13 @@ class InvitationBody(msgspec.Struct):
 
 
 class KeyBody(msgspec.Struct):
+    """A key that is being replaced works until the new one is used, or until `ends_at`."""
+
     id: int
     name: str
     created_at: str
     revoked_at: str | None
+    ends_at: str | None
 
 
 class KeysBody(msgspec.Struct):
@@ -144,6 +149,32 @@ class KeysBody(msgspec.Struct):
 class MintedKeyBody(msgspec.Struct):
     id: int
     api_key: str
+
+
+class OwnSession(msgspec.Struct):
+    """`current` is the session that asks; `browser` is its name for people."""
+
+    id: int
+    browser: str
+    signed_in_at: str
+    last_used_at: str
+    expires_at: str
+    current: bool
+
+
+class OwnSessions(msgspec.Struct):
+    sessions: list[OwnSession]
+
+
+def own_session(row: MemberSession, caller: Caller) -> OwnSession:
+    return OwnSession(
+        row.id,
+        row.browser or UNKNOWN,
+        rfc3339(row.created_at),
+        rfc3339(row.last_seen_at),
+        rfc3339(row.expires_at),
+        row.id == caller.identity.credential_id,
+    )
 
 
 class PasskeyBody(msgspec.Struct):

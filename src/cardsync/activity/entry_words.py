@@ -35,6 +35,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "feedback.received": "Feedback received",
     "inventory.imported": "Inventory imported",
     "key.made": "API key created",
+    "key.replaced": "API key replaced",
     "key.revoked": "API key revoked",
     "list.cards_added": "Cards added to a list",
     "list.cards_removed": "Cards removed from a list",

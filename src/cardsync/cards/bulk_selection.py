@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import psycopg
@@ -18,7 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter, ids_of, line_of, read_filter
 from cardsync.cards.names_in_search import Rows
@@ -26,9 +26,11 @@ from cardsync.cards.selection import select_cards
 from cardsync.cards.visible import VISIBLE
 from cardsync.search.fields import QueryError
 
-Ids = list[Any]
+Ids = Annotated[list[Any], msgspec.Meta(max_length=limits.SELECTED_IDS)]
 """Ids are integers. `Selection` checks that itself: the reader of bodies would accept "5" and 5.0.
 """
+Filter = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]
+SelectedIds = Annotated[str, msgspec.Meta(max_length=limits.SELECTED_CHARACTERS)]
 _ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _TEXTS = ("search", "game", "product_line", "status")
 _FORMS = ("marketplace_ids", "card_ids")
@@ -43,10 +45,10 @@ class Selection(msgspec.Struct):
     marketplace_ids: Ids | None = None
     card_ids: Ids | None = None
     search: str | None = None
-    game: str | None = None
-    product_line: str | None = None
-    status: str | None = None
-    selected_ids: list[Any] | str | msgspec.UnsetType | None = msgspec.UNSET
+    game: Filter | None = None
+    product_line: Filter | None = None
+    status: Filter | None = None
+    selected_ids: Ids | SelectedIds | msgspec.UnsetType | None = msgspec.UNSET
 
     def __post_init__(self) -> None:
         for name in _FORMS:

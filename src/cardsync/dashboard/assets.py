@@ -81,7 +81,6 @@ async def static_file(request: Request[object, object, State], path: str) -> Res
         raise NotFoundException
     headers = {
         "Cache-Control": FOREVER,
-        "X-Content-Type-Options": "nosniff",
         "Vary": "Accept-Encoding",
     }
     if asset.packed is not None and takes_gzip(request.headers.get("accept-encoding", "")):

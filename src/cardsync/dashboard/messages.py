@@ -137,6 +137,7 @@ MESSAGES: Final[dict[str, str]] = {
     "assistant_changed": "Permissions saved.",
     "assistant_revoked": "Assistant disconnected.",
     "key_revoked": "Key revoked.",
+    "session_ended": "Signed out there.",
     "account_stays": "The account stays. Create new keys for your agents.",
     "passkey_kept": "Passkey added.",
     "passkey_removed": "Passkey removed.",

@@ -8,6 +8,7 @@ SQLAlchemy.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def keep_seal(url: str, seal: bytes) -> None:
             "INSERT INTO identity_seal (seal, added_at) VALUES (%s, now()) ON CONFLICT DO NOTHING",
             (seal,),
         )
+
+
+def drop_seals(url: str, seals: Sequence[bytes]) -> None:
+    """Refuse processes with these seals from now on."""
+    with psycopg.connect(libpq_url(url, role=None), **_patience(url)) as connection:
+        connection.execute("DELETE FROM identity_seal WHERE seal = ANY(%s)", (list(seals),))
 
 
 def check(url: str) -> None:

@@ -31,7 +31,7 @@ from cardsync.inventory.shown import (
 from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.web import as_csv
+from cardsync.web import as_csv, retired
 from cardsync.web.request import (
     FOR_AGENTS,
     FOR_OWNERS,
@@ -87,9 +87,11 @@ class _InventoryBody(Operation):
             required=True,
             description="The CSV, gzip or plain; or the key of an object that was PUT before. At most 10 MB on the wire.",
             content={
-                **_CSV_FORMS,
+                **_csv_forms(retired=True),
                 "application/octet-stream": OpenAPIMediaType(
-                    schema=Schema(type=OpenAPIType.STRING, content_media_type="text/csv")
+                    schema=Schema(
+                        type=OpenAPIType.STRING, content_media_type="text/csv", deprecated=True
+                    )
                 ),
                 "application/json": OpenAPIMediaType(
                     schema=Schema(
@@ -102,10 +104,13 @@ class _InventoryBody(Operation):
         )
 
 
-_CSV_FORMS = {
-    kind: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING, content_media_type=kind))
-    for kind in ("application/gzip", "text/csv")
-}
+def _csv_forms(*, retired: bool | None = None) -> dict[str, OpenAPIMediaType]:
+    return {
+        kind: OpenAPIMediaType(
+            schema=Schema(type=OpenAPIType.STRING, content_media_type=kind, deprecated=retired)
+        )
+        for kind in ("application/gzip", "text/csv")
+    }
 
 
 @dataclass
@@ -114,7 +119,7 @@ class _ObjectBody(Operation):
         self.request_body = RequestBody(
             required=True,
             description="The CSV: at most 20 MB where it begins with 1f 8b (gzip), else 50 MB. No Content-Type is needed.",
-            content=_CSV_FORMS,
+            content=_csv_forms(),
         )
 
 
@@ -155,7 +160,7 @@ async def upload_inventory(
     ] = None,
 ) -> Accepted:
     """Upload inventory: the CSV itself (gzip or plain), or as JSON the key of an object that was
-    PUT before.
+    PUT before. The CSV itself is for old agents; the answer then says so.
     """
     content_type = media_type(request.headers)
     now = clock.now()
@@ -165,6 +170,8 @@ async def upload_inventory(
             database, caller, store, settings, named, now
         )
     else:
+        if caller.account.object_store_pipeline_enabled:
+            retired.used(request.scope, retired.CSV_IN_BODY)
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
         # A client without a value may send an empty header.
         arrived = accept_inventory.arrival(
@@ -249,7 +256,7 @@ class _MendedBody(Operation):
         self.request_body = RequestBody(
             required=True,
             description="The rows of rejected.csv, mended; its column Line says which rows they are.",
-            content={"text/csv": _CSV_FORMS["text/csv"]},
+            content={"text/csv": _csv_forms()["text/csv"]},
         )
 
 

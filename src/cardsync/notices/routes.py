@@ -34,7 +34,7 @@ Url = Annotated[str, msgspec.Meta(max_length=CHARACTERS_MOST)]
 Kinds = Annotated[list[str], msgspec.Meta(max_length=limits.WEBHOOK_KINDS)]
 
 
-class NewChoices(msgspec.Struct):
+class NewChoices(msgspec.Struct, forbid_unknown_fields=True):
     """`ways` names kinds with at_once, daily or never; others stay as they are. `stopped` ends all
     mail, or begins it again.
     """
@@ -43,14 +43,14 @@ class NewChoices(msgspec.Struct):
     stopped: bool | UnsetType = UNSET
 
 
-class NewWebhook(msgspec.Struct):
+class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
     """Without `kinds` it gets every notice."""
 
     url: Url
     kinds: Kinds = []
 
 
-class WebhookChange(msgspec.Struct):
+class WebhookChange(msgspec.Struct, forbid_unknown_fields=True):
     url: Url | UnsetType = UNSET
     kinds: Kinds | UnsetType = UNSET
     on: bool | UnsetType = UNSET

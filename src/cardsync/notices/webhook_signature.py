@@ -10,17 +10,19 @@ import base64
 import hmac
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cardsync.secret import derived
+from cardsync.secret import derived, derived_before
 from cardsync.settings import Settings
 
 _PREFIX: Final = "whsec_"
 _SECRET_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
+_USE: Final = "webhooks"
 
 
 class Unsealed(Exception):
@@ -70,7 +72,8 @@ def sealed(
     secret: str,
 ) -> bytes:
     nonce = secrets.token_bytes(_NONCE_BYTES)
-    return nonce + _box(settings).encrypt(nonce, secret.encode(), str(seller_id).encode())
+    box = AESGCM(derived(settings, _USE))
+    return nonce + box.encrypt(nonce, secret.encode(), str(seller_id).encode())
 
 
 def unsealed(
@@ -80,11 +83,7 @@ def unsealed(
 ) -> str:
     """Raises Unsealed."""
     nonce, rest = kept[:_NONCE_BYTES], kept[_NONCE_BYTES:]
-    try:
-        return _box(settings).decrypt(nonce, rest, str(seller_id).encode()).decode()
-    except InvalidTag:
-        raise Unsealed from None
-
-
-def _box(settings: Settings) -> AESGCM:
-    return AESGCM(derived(settings, "webhooks"))
+    for key in (derived(settings, _USE), *derived_before(settings, _USE)):
+        with suppress(InvalidTag):
+            return AESGCM(key).decrypt(nonce, rest, str(seller_id).encode()).decode()
+    raise Unsealed

@@ -1,5 +1,5 @@
-"""The commands `cardsync backup …` and `cardsync restore`: each calls one operation and prints its
-result.
+"""The commands `cardsync backup …`, `cardsync restore` and `cardsync admin rotate-secret`: each calls
+one operation and prints its result.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any
 import click
 
 from cardsync import clock
+from cardsync.notices.seal_anew import seal_anew
 from cardsync.operations import asked_restore, backup_folder, base_backup, restore_backup
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.backup_folder import Backup
 from cardsync.operations.installation_backups import InstallationBackups
+from cardsync.operations.rotate_secret import rotate
 from cardsync.processes.command_line import say, settings_with
 from cardsync.processes.copied_cluster import running_copy
 from cardsync.processes.embedded_host import bundled
@@ -218,3 +220,20 @@ def _line(one: Backup) -> dict[str, Any]:
         "program": manifest.program,
         "rows": sum(manifest.tables.values()),
     }
+
+
+@click.command("rotate-secret")
+def rotate_secret() -> None:
+    """Put a new secret in the place of the installation's, while the service runs or not. What was
+    sealed with the old one is sealed anew; links in mails that were sent before end.
+    """
+    with database(settings_with(), say) as ready:
+        done = rotate(ready, seal_anew)
+    click.echo(f"{done.secrets} secrets of webhooks are sealed with the present secret")
+    if not done.lost:
+        click.echo("the secret before it opens nothing any more")
+    if done.lost:
+        raise click.ClickException(
+            f"{done.lost} secrets of webhooks were sealed with a secret that is not known here:"
+            " their owners create new ones; the old secret is kept until this command finds none"
+        )

@@ -21,7 +21,7 @@ from cardsync import __version__, clock
 from cardsync.database.migrate import head_revision
 from cardsync.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
 from cardsync.operations import backup_folder, backup_schedule
-from cardsync.secret import key_file
+from cardsync.secret import former_secrets, key_file
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 
@@ -130,7 +130,10 @@ def _existing(path: Path) -> Path:
 
 def _secret(settings: Settings) -> Iterator[Line]:
     path = key_file(settings)
-    if settings.secret_key:
+    if former_secrets(settings):
+        told = "the one before is still accepted: run `cardsync admin rotate-secret`"
+        yield Line("note", "secret", told)
+    elif settings.secret_key:
         yield Line("ok", "secret", "SECRET_KEY is set")
     elif not path.exists():
         yield Line("note", "secret", "it is made with the first start of `cardsync serve`")

@@ -27,7 +27,7 @@ from cardsync.operations.backup_folder import Backup, Manifest
 from cardsync.operations.base_backup import RunCopy
 from cardsync.operations.restore_backup import Check, Target
 from cardsync.operations.take_backup import Say, Source, UnderWay
-from cardsync.secret import key_file, seal
+from cardsync.secret import former_file, key_file, seal
 from cardsync.settings import Settings
 
 
@@ -134,8 +134,10 @@ class InstallationBackups:
             stop_service()
             restore_backup.put_back_objects(self.target, found)
             old = restore_backup.switch(self.target, name)
-        if fresh and self._secret is not None:
-            restore_backup.put_back_secret(found, self._secret)
+        if self._secret is not None:
+            # What the backup holds is sealed with its secret.
+            target = self._secret if fresh else former_file(self._settings)
+            restore_backup.put_back_secret(found, target)
         keep_seal(self._owner, seal(self._settings))
         # The restored reports end before the backup; the newest one is known all the same.
         newest = next(iter(backup_folder.listed(self._folder)), found)

@@ -27,7 +27,7 @@ from cardsync.operations.backup_folder import Backup, FileLine, Kind, Manifest
 from cardsync.operations.base_backup import BaseFiles
 
 # Backups of one database are made one at a time.
-_LOCK: Final = 0x6261636B  # "back"
+LOCK: Final = 0x6261636B  # "back"
 # Uploads that nobody has claimed, and bodies that are being received, are no data yet.
 _PASSING: Final = ("incoming", "syncs", "health")
 Say = Callable[[str], None]
@@ -58,7 +58,7 @@ def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
     with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
-        if not connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() == (True,):
+        if not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() == (True,):
             raise UnderWay("another backup is under way: wait for its end")
         connection.commit()
         for left in backup_folder.drop_partial(folder):

@@ -27,7 +27,8 @@ Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
 # A filter of the list, which reads texts.
-Filter = str | int | bool | None
+Words = Annotated[str, msgspec.Meta(max_length=limits.FILTER_CHARACTERS)]
+Filter = Words | int | bool | None
 
 
 class OpenPullSession(msgspec.Struct):
@@ -37,7 +38,9 @@ class OpenPullSession(msgspec.Struct):
     """
 
     order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.UPLOAD_ROWS)] | None = None
-    status: Annotated[list[str], msgspec.Meta(max_length=limits.PULL_STATUSES)] | str | None = None
+    status: Annotated[list[Words], msgspec.Meta(max_length=limits.PULL_STATUSES)] | Words | None = (
+        None
+    )
     search: Filter = None
     date_from: Filter = None
     date_to: Filter = None

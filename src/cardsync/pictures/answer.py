@@ -14,10 +14,7 @@ A_DAY: Final = "private, max-age=86400"
 # A stand-in is asked for again soon, because a picture may have come.
 FOR_NOW: Final = "private, max-age=300"
 HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; sandbox",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
     "Vary": "Cookie",
 }
 

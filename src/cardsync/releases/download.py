@@ -37,7 +37,6 @@ def headers_of(release: Published) -> dict[str, str]:
         "Cache-Control": "public, max-age=31536000, immutable",
         "Accept-Ranges": "bytes",
         "Content-Disposition": f'attachment; filename="{release.file_name}"',
-        "X-Content-Type-Options": "nosniff",
     }
 
 

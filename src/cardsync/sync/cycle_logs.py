@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access.caller import Caller
+from cardsync.limits import AGENT_CHARACTERS, STEP_ERROR_CHARACTERS
 from cardsync.seller_state.state import locked, refresh
 from cardsync.sync.cycle_end import end_cycle, is_of_another
 from cardsync.sync.models import SyncCycle
@@ -31,9 +32,13 @@ class StepLog(msgspec.Struct, kw_only=True):
     duration_ms: Milliseconds | None = None
     error: str | None = None
 
+    def __post_init__(self) -> None:
+        # An agent must not fail at the end of its cycle because its error is long.
+        self.error = self.error and self.error[:STEP_ERROR_CHARACTERS]
+
 
 class CycleLog(msgspec.Struct, kw_only=True):
-    """The sync log request of the specification."""
+    """The sync log request of the specification. Longer texts than are kept are cut."""
 
     status: Literal["success", "partial", "failed"]
     sync_cycle_id: CycleId | None = None
@@ -42,6 +47,10 @@ class CycleLog(msgspec.Struct, kw_only=True):
     platform: str | None = None
     duration_ms: Milliseconds | None = None
     started_at: str | None = None
+
+    def __post_init__(self) -> None:
+        self.agent_version = self.agent_version and self.agent_version[:AGENT_CHARACTERS]
+        self.platform = self.platform and self.platform[:AGENT_CHARACTERS]
 
 
 async def place_cycle(

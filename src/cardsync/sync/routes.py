@@ -308,7 +308,6 @@ async def read_screenshot(
     """The PNG of a screenshot, for the owner alone."""
     png = await past_cycles.picture(session, caller, store, screenshot_id)
     headers = {
-        "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "Cache-Control": "private, no-store",
     }

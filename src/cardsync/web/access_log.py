@@ -1,6 +1,5 @@
 """Frames every request with an id for the response header, error bodies and log lines; one metric;
-one log line unless it is a good poll; the caller's rate limits in the headers; and a header that
-forbids browsers to guess the type.
+one log line unless it is a good poll; and the headers that every answer has.
 """
 
 from __future__ import annotations
@@ -18,6 +17,9 @@ from cardsync import clock
 from cardsync.access.activity import REQUEST_ID
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.check_limits import limit_headers
+from cardsync.settings import Settings
+from cardsync.web.browser_headers import RawHeaders, fixed_headers, missing_headers
+from cardsync.web.retired import retired_headers
 from cardsync.work import metric_files
 
 log = structlog.get_logger("cardsync.request")
@@ -31,7 +33,6 @@ SECONDS = Histogram(
 
 # A caller may pass its own id along; anything else than a plain token is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_NO_GUESSES = (b"x-content-type-options", b"nosniff")
 _QUIET = {"/api/v1/heartbeat", "/api/v1/sync/pending", "/healthz", "/readyz"}
 
 
@@ -46,10 +47,11 @@ def _incoming_id(scope: Scope) -> str:
     return secrets.token_hex(12)
 
 
-def observing(app: ASGIApp) -> ASGIApp:
-    """Middleware: add the request id and the caller's rate limits, and write one metric and, unless
-    it is a good poll, one log line a request.
+def observing(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """Middleware: add the request id, the caller's rate limits and what browsers must know, and
+    write one metric and, unless it is a good poll, one log line a request.
     """
+    fixed = fixed_headers(settings)
 
     async def observed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -61,14 +63,13 @@ def observing(app: ASGIApp) -> ASGIApp:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [
+                headers: RawHeaders = [
                     *message["headers"],
                     (b"x-request-id", request_id.encode()),
                     *limit_headers(scope),
+                    *retired_headers(scope),
                 ]
-                if not any(name == _NO_GUESSES[0] for name, _ in headers):
-                    headers.append(_NO_GUESSES)
-                message["headers"] = headers
+                message["headers"] = headers + missing_headers(fixed, headers, scope["headers"])
                 _account(scope, message["status"], clock.monotonic() - started, request_id)
             await send(message)
 

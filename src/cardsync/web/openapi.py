@@ -23,6 +23,7 @@ from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 from cardsync import __version__, errors
 from cardsync.access.access_tokens import READ, WRITE
 from cardsync.access.tokens import COOKIE
+from cardsync.web import retired
 from cardsync.web.request import InternalError, problems
 
 TAGS = [
@@ -56,7 +57,7 @@ TAGS = [
 DESCRIPTION = (
     "Seller inventory sync: inventory CSV up, price changes down.\n\n"
     "Refusals are `{error, code}`, except the few that have a `status` instead. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
-    "not take as `components/responses/MethodNotAllowed`. Unknown body fields and query parameters are ignored."
+    "not take as `components/responses/MethodNotAllowed`. Unknown query parameters are ignored, and so are unknown body fields, except where a body's schema has none besides its own."
 )
 SESSION = (
     f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "
@@ -96,6 +97,7 @@ HEADERS = {
     },
     "Allow": {"description": "The methods that this address takes", "schema": TEXT},
     "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
+    **{name: {"description": said, "schema": TEXT} for name, said in retired.HEADERS.items()},
 }
 # The header that belongs to a refusal of that status, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
@@ -185,7 +187,19 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
                 _describe_limits(operation["responses"])
             if "requestBody" in operation:
                 _describe_body(operation["requestBody"])
+    for one in retired.RETIRED:
+        _describe_retired(one, schema["paths"][one.path][one.method.lower()])
     return schema
+
+
+def _describe_retired(one: retired.Retired, operation: dict[str, Any]) -> None:
+    if one.part is None:
+        operation["deprecated"] = True
+    for answer in operation["responses"].values():
+        if "$ref" not in answer:
+            answer["headers"] |= {
+                name: {"$ref": f"#/components/headers/{name}"} for name in retired.HEADERS
+            }
 
 
 def _describe_tokens(method: str, operation: dict[str, Any]) -> None:

@@ -362,6 +362,40 @@ async def test_sign_ins_are_limited_by_address_and_account(a_service):
         assert not any("example" in name for name in names)
 
 
+@pytest.mark.slow
+async def test_guesses_at_once_are_limited_by_account_and_by_address_too(a_seller, a_service):
+    """From forty addresses at one account, and from one address at forty accounts, in one moment
+    and over two processes: the burst is tried, and one more at most that the other process did
+    not know of.
+    """
+
+    async def guess(service, address: str, email: str) -> int:
+        transport = httpx.ASGITransport(app=service.app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url=service.settings.origin) as http:
+            answer = await http.post("/api/session", json={"email": email, "password": "a guess"})
+            return answer.status_code
+
+    seller, account, address = await a_seller(), f"{SLOW}:4", f"{SLOW}:6"
+    limits = {"sign_in": "0", "sign_in_account": account, "sign_in_address": address}
+    async with a_service(**limits) as one, a_service(**limits) as other:
+        from_many = [
+            guess(service, f"198.51.100.{40 + n}", seller.email)
+            for n in range(20)
+            for service in (one, other)
+        ]
+        answers = await asyncio.gather(*from_many)
+        assert 4 <= answers.count(401) <= 5
+        assert set(answers) == {401, 429}
+        at_many = [
+            guess(service, "198.51.100.99", f"nobody-{n}@example.invalid")
+            for n in range(20)
+            for service in (one, other)
+        ]
+        answers = await asyncio.gather(*at_many)
+        assert 6 <= answers.count(401) <= 7
+        assert set(answers) == {401, 429}
+
+
 # Several processes, and the database
 # -------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ EXEMPT = {
     "POST /api/session/passkey": "a session begins; it is a row of its own",
     "POST /api/session/passkey/options": "it hands out a challenge",
     "POST /api/passkeys/options": "it hands out a challenge",
+    "DELETE /api/sessions/{member_session_id}": "signing out changes nothing of the shop",
     "POST /api/v1/tasks/claim": "a claim lasts ten minutes; its end leaves the entry",
     "POST /api/recommendations/shown": "an event of the recommendation is a row of its own",
     "POST /api/discovery/availability": READS_ONLY,
@@ -369,6 +370,11 @@ async def remove_passkey(shop):
     return await shop.owner.send("DELETE", f"/api/passkeys/{made}")
 
 
+async def replace_key(shop):
+    key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
+    return await shop.owner.post(f"/api/keys/{key}/replace")
+
+
 async def revoke_key(shop):
     key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
@@ -608,6 +614,7 @@ SCENES = {
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
     "PATCH /api/operator/sellers/{seller_id}": set_past_due,
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
+    "POST /api/keys/{key_id}/replace": replace_key,
     "DELETE /api/keys/{key_id}": revoke_key,
     "PATCH /api/notices/choices": lambda shop: shop.owner.send(
         "PATCH", "/api/notices/choices", json={"ways": {"sync_done": "daily"}}

@@ -4,36 +4,114 @@ of a body that is too large.
 
 import asyncio
 
+import httpx
 import pytest
 
+from browsers import signed_in
 from builders import a_csv, a_row
 from cardsync import limits
+from cardsync.asgi import create_app
 from cardsync.dashboard.assets import asset_url
-from cardsync.web import late_bodies
+from cardsync.web import browser_headers, late_bodies
+from dashboard_builder import filled_shop
+from pages import PAGES
+from requests_of_routes import ROUTES, answer_of
 
-NOSNIFF = ("X-Content-Type-Options", "nosniff")
+# What each answer tells browsers, unless it says something stricter or of its own.
+ALWAYS = (
+    "Cross-Origin-Opener-Policy",
+    "Cross-Origin-Resource-Policy",
+    "Permissions-Policy",
+    "X-Content-Type-Options",
+    "X-Frame-Options",
+)
+REFERRERS = {"no-referrer", "same-origin"}
+# What browsers keep although a member's cookie opened it: what has no end at its address, and
+# pictures, for this browser alone.
+KEPT = ("public, max-age=31536000, immutable", "private, max-age=", "no-cache", "private, no-store")
 
 
-async def test_no_browser_guesses_what_an_answer_is(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1)))
-    answers = [
-        await seller.post("/api/v1/heartbeat"),
-        await seller.get("/api/v1/sync/pending"),
-        await seller.export(),
-        await seller.get("/api/cards"),
-        await seller.get("/healthz"),
-        await seller.get("/openapi/openapi.json"),
-        await seller.get("/sign-in"),
-        await seller.get(asset_url("mark.svg")),
-        await seller.get("/nothing"),
-        await seller.get("/nothing", headers={"Accept": "text/html"}),
-        await seller.http.delete("/api/v1/status"),
-        await seller.post("/api/v1/sync", content=b"no csv"),
-        await seller.http.get("/api/v1/status", headers={"Authorization": "Bearer nobody"}),
+def wrong_in(answer, *, signed_in):
+    """What the headers of an answer lack."""
+    told = answer.headers
+    policy = told.get("Content-Security-Policy", "")
+    kept = told.get("Cache-Control", "")
+    return [
+        *(name for name in ALWAYS if told.get_list(name) != [ALL[name.lower()]]),
+        *(["policy"] if "default-src 'none'" not in policy else []),
+        *(["frames"] if "frame-ancestors 'none'" not in policy + FRAMES.get(policy, "") else []),
+        *(["unsafe"] if "unsafe" in policy or "*" in policy else []),
+        *(["referrer"] if told.get("Referrer-Policy") not in REFERRERS else []),
+        *(["kept"] if signed_in and kept != "no-store" and not kept.startswith(KEPT) else []),
     ]
-    for answer in answers:
-        assert answer.headers.get_list(NOSNIFF[0]) == [NOSNIFF[1]], (answer.url, answer.status_code)
+
+
+ALL = browser_headers.ALWAYS
+# A picture stands in a sandbox, and a worker in no frame.
+FRAMES = {
+    "default-src 'none'; sandbox": "frame-ancestors 'none'",
+    "default-src 'none'; connect-src 'self'": "frame-ancestors 'none'",
+}
+
+
+@pytest.mark.slow
+async def test_every_route_tells_browsers_what_they_must_not_do(a_seller):
+    """Each of openapi.json, by a signed-in owner and by a key."""
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.00")))
+    owner = await signed_in(seller)
+    wrong = {}
+    for route in sorted(ROUTES - {"DELETE /api/session"}):
+        for send, with_cookie in ((owner.send, True), (seller.http.request, False)):
+            answer = await answer_of(send, route)
+            if found := wrong_in(answer, signed_in=with_cookie):
+                wrong[route] = found
+    assert wrong == {}
+
+
+@pytest.mark.slow
+async def test_every_page_tells_browsers_what_they_must_not_do(a_seller):
+    seller, ids = await filled_shop(a_seller)
+    browser = await signed_in(seller)
+    # A stream of events has no end, and is asked for by its own tests.
+    asked = [page for page in PAGES if page.route != "/pulls/{session_id:int}/changes"]
+    answers = {page.route: await browser.get(page.address(ids)) for page in asked}
+    for path in ("/nothing", "/sign-in", asset_url("mark.svg"), "/p/worker.js", "/oauth/authorize"):
+        answers[path] = await browser.get(path)
+    answers["a form"] = await browser.form("/lists", name="")
+    wrong = {
+        path: found
+        for path, answer in answers.items()
+        if (found := wrong_in(answer, signed_in=True))
+    }
+    assert wrong == {}
+
+
+async def test_strangers_and_refusals_are_told_too(a_seller, service):
+    seller = await a_seller()
+    async with service.client() as http:
+        answers = [
+            await http.get("/healthz"),
+            await http.get("/openapi/openapi.json"),
+            await http.get("/sign-in"),
+            await http.get("/nothing", headers={"Accept": "text/html"}),
+            await http.get("/.well-known/oauth-authorization-server"),
+            await http.get("/api/v1/status", headers={"Authorization": "Bearer nobody"}),
+            await http.post("/mcp", content=b"{"),
+            await seller.http.delete("/api/v1/status"),
+            await seller.post("/api/v1/sync", content=b"no csv"),
+            await seller.export(),
+        ]
+    assert [wrong_in(answer, signed_in=False) for answer in answers] == [[]] * len(answers)
+
+
+@pytest.mark.parametrize(("origin", "told"), [("https://shop.example", True), ("http://b", False)])
+async def test_a_browser_comes_by_https_alone_where_we_are_reached_by_it(settings, origin, told):
+    app = create_app(settings.model_copy(update={"public_url": origin}))
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=origin) as http:
+        answer = await http.get("/healthz")
+    assert ("Strict-Transport-Security" in answer.headers) is told
 
 
 async def test_an_error_page_is_locked_down_as_a_strangers_page_is(service):
@@ -49,7 +127,7 @@ async def test_an_error_page_is_locked_down_as_a_strangers_page_is(service):
         "X-Frame-Options",
         "Referrer-Policy",
         "Cache-Control",
-        *NOSNIFF[:1],
+        "X-Content-Type-Options",
     ):
         assert error.headers[name] == page.headers[name]
     # No style of its own, which the policy would refuse; the sheet that it names is there.

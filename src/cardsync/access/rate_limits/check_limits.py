@@ -95,23 +95,31 @@ class RateLimits:
         await self._admit(scope, self._look_at(scope, self._client(scope), Group.ANONYMOUS))
 
     async def admit_sign_in(self, scope: Scope, account: str) -> None:
-        """Admit an attempt to sign in, by address and account; the account's name stays out of the
-        table.
+        """Admit an attempt to sign in: by address and account together, so that a member who
+        mistypes disturbs nobody; and by each alone, against guesses from many addresses and at many
+        accounts. The account's name stays out of the table.
         """
         name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
-        await self._admit(
-            scope,
-            self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN),
-        )
+        client = self._client(scope)
+        buckets = [
+            *self._found(f"{client}:{name}", Group.SIGN_IN),
+            *self._found(client, Group.SIGN_IN_ADDRESS),
+            *self._found(name, Group.SIGN_IN_ACCOUNT),
+        ]
+        scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
+        await self._admit(scope, buckets)
 
     def _look_at(self, scope: Scope, holder: str, *groups: Group) -> list[Bucket]:
-        buckets = [
+        buckets = self._found(holder, *groups)
+        scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
+        return buckets
+
+    def _found(self, holder: str, *groups: Group) -> list[Bucket]:
+        return [
             self.buckets.find(group, self._limits[group], holder)
             for group in groups
             if group in self._limits
         ]
-        scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
-        return buckets
 
     async def _admit(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
         now = clock.monotonic()

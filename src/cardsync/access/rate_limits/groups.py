@@ -22,6 +22,8 @@ class Group(StrEnum):
     WRITES = "writes"
     PICTURES = "pictures"
     SIGN_IN = "sign_in"
+    SIGN_IN_ACCOUNT = "sign_in_account"
+    SIGN_IN_ADDRESS = "sign_in_address"
     ANONYMOUS = "anonymous"
 
 

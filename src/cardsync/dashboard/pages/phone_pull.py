@@ -133,7 +133,12 @@ async def worker() -> Response[str]:
     content = text_of("js/phone-worker.js")
     if content is None:
         raise NotFoundException
-    headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/p/"}
+    headers = {
+        "Cache-Control": "no-cache",
+        "Service-Worker-Allowed": "/p/",
+        # A worker fetches by the policy of its own file.
+        "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
+    }
     return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
 
 

@@ -17,10 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form, account_settings, deletion, own_keys, passkeys, people
+from cardsync.accounts import account_form, account_settings, deletion, people
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
-from cardsync.accounts.shown import deletion_body, passkey_body
+from cardsync.accounts.shown import deletion_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import game_name
 from cardsync.dashboard.messages import message
@@ -320,39 +320,6 @@ async def change_person(
     return see("/settings/people", done)
 
 
-async def _keys(
-    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
-) -> Template:
-    async with database.tenant(caller.seller_id) as session:
-        body = await own_keys.listed(session, caller, clock.now())
-    given = {"made": "", "name": ""} | values
-    return _show(request, caller, "settings_keys.html", status, shown=body, **given)
-
-
-@get("/settings/keys", opt=BY_FORM)
-async def keys_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    return await _keys(request, caller, database)
-
-
-@post_form("/settings/keys", opt={})
-async def make_key(
-    request: PageRequest, caller: Caller, form: Form, database: Database
-) -> Template:
-    name = form["name"]
-    try:
-        async with database.tenant(caller.seller_id) as session:
-            minted = await own_keys.mint(session, caller, name, clock.now())
-    except (errors.AccountEnding, errors.InvalidPayload) as e:
-        return await _keys(request, caller, database, e.status, name=name, problem=sentence(e))
-    return await _keys(request, caller, database, made=minted.api_key)
-
-
-@post_form("/settings/keys/{key_id:int}/revoke", opt={})
-async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Response[str]:
-    await own_keys.revoke(session, caller, key_id, clock.now())
-    return see("/settings/keys", message("key_revoked"))
-
-
 async def _data(
     request: PageRequest,
     caller: Caller,
@@ -390,29 +357,6 @@ async def keep_account(
     return see("/settings/data", message("account_stays"))
 
 
-@get("/settings/sign-in", opt=BY_FORM)
-async def sign_in_ways(
-    request: PageRequest,
-    caller: Caller,
-    session: AsyncSession,
-    settings: Settings,
-) -> Template:
-    """Every member has the own ways in here."""
-    own = [passkey_body(row) for row in await passkeys.listed(session, caller)]
-    try:
-        passkeys.place_of(settings, request.headers.get("host"))
-        why_none = ""
-    except errors.InvalidPayload as e:
-        why_none = sentence(e)
-    return _show(request, caller, "settings_sign_in.html", passkeys=own, why_none=why_none)
-
-
-@post_form("/settings/sign-in/{passkey_id:int}/remove", opt={})
-async def remove_passkey(caller: Caller, session: AsyncSession, passkey_id: int) -> Response[str]:
-    await passkeys.remove(session, caller, passkey_id, clock.now())
-    return see("/settings/sign-in", message("passkey_removed"))
-
-
 @get("/settings/appearance", opt=BY_FORM)
 async def appearance_page(request: PageRequest, caller: Caller) -> Template:
     return _show(request, caller, "settings_appearance.html")
@@ -426,13 +370,8 @@ ROUTES: Final = [
     people_page,
     invite,
     change_person,
-    keys_page,
-    make_key,
-    revoke_key,
     data_page,
     delete_account,
     keep_account,
-    sign_in_ways,
-    remove_passkey,
     appearance_page,
 ]

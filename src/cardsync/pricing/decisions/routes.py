@@ -45,7 +45,7 @@ async def read_reviews(
         return await reviews_of(reads, caller, page.page, page.per_page, clock.now())
 
 
-class ReviewsDecided(msgspec.Struct):
+class ReviewsDecided(msgspec.Struct, forbid_unknown_fields=True):
     """`reviews`: one to a thousand of `{marketplace_id, revision}`."""
 
     reviews: Any = None
@@ -106,7 +106,7 @@ async def snooze_reviews(writer: Writer, data: ReviewsDecided) -> DecidedReviews
     return await _decided(writer, data, "snoozed")
 
 
-class _Review(msgspec.Struct, frozen=True):
+class _Review(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A review at the revision that the caller saw."""
 
     marketplace_id: Id

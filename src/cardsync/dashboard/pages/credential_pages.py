@@ -1,0 +1,124 @@
+"""The settings' pages of what opens the shop: the keys of agents, and a member's own passkeys and
+sessions.
+
+A key that is shown only once is on the page that answers its form.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Response, get
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.accounts import own_keys, own_sessions, passkeys
+from cardsync.accounts.shown import own_session, passkey_body
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.settings_pages import tabs_of
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+
+
+def _show(
+    request: PageRequest, caller: Caller, template: str, status: int = 200, /, **values: Any
+) -> Template:
+    return show(request, caller, template, status, tabs=tabs_of(caller), **values)
+
+
+async def _keys(
+    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
+) -> Template:
+    async with database.tenant(caller.seller_id) as session:
+        body = await own_keys.listed(session, caller, clock.now())
+    given = {"made": "", "name": ""} | values
+    return _show(request, caller, "settings_keys.html", status, shown=body, **given)
+
+
+@get("/settings/keys", opt=BY_FORM)
+async def keys_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    return await _keys(request, caller, database)
+
+
+@post_form("/settings/keys", opt={})
+async def make_key(
+    request: PageRequest, caller: Caller, form: Form, database: Database
+) -> Template:
+    name = form["name"]
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            minted = await own_keys.mint(session, caller, name, clock.now())
+    except (errors.AccountEnding, errors.InvalidPayload) as e:
+        return await _keys(request, caller, database, e.status, name=name, problem=sentence(e))
+    return await _keys(request, caller, database, made=minted.api_key)
+
+
+@post_form("/settings/keys/{key_id:int}/replace", opt={})
+async def replace_key(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings, key_id: int
+) -> Template:
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            minted = await own_keys.replace(session, caller, settings, key_id, clock.now())
+    except (errors.AccountEnding, errors.InvalidPayload) as e:
+        return await _keys(request, caller, database, e.status, problem=sentence(e))
+    return await _keys(request, caller, database, made=minted.api_key)
+
+
+@post_form("/settings/keys/{key_id:int}/revoke", opt={})
+async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Response[str]:
+    await own_keys.revoke(session, caller, key_id, clock.now())
+    return see("/settings/keys", message("key_revoked"))
+
+
+@get("/settings/sign-in", opt=BY_FORM)
+async def sign_in_ways(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Template:
+    """Every member has the own ways in here."""
+    own = [passkey_body(row) for row in await passkeys.listed(session, caller)]
+    rows = await own_sessions.sessions(session, caller, settings, clock.now())
+    try:
+        passkeys.place_of(settings, request.headers.get("host"))
+        why_none = ""
+    except errors.InvalidPayload as e:
+        why_none = sentence(e)
+    return _show(
+        request,
+        caller,
+        "settings_sign_in.html",
+        passkeys=own,
+        why_none=why_none,
+        sessions=[own_session(row, caller) for row in rows],
+    )
+
+
+@post_form("/settings/sign-in/{passkey_id:int}/remove", opt={})
+async def remove_passkey(caller: Caller, session: AsyncSession, passkey_id: int) -> Response[str]:
+    await passkeys.remove(session, caller, passkey_id, clock.now())
+    return see("/settings/sign-in", message("passkey_removed"))
+
+
+@post_form("/settings/sign-in/sessions/{session_id:int}/end", opt={})
+async def end_session(caller: Caller, session: AsyncSession, session_id: int) -> Response[str]:
+    await own_sessions.end(session, caller, session_id)
+    return see("/settings/sign-in", message("session_ended"))
+
+
+ROUTES: Final = [
+    keys_page,
+    make_key,
+    replace_key,
+    revoke_key,
+    sign_in_ways,
+    remove_passkey,
+    end_session,
+]

@@ -1,0 +1,37 @@
+"""Seals the secrets of all webhooks with the installation's present secret, after it was rotated. What
+is sealed with it already is sealed once more, so it may run again and again.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from cardsync.access.models import Seller
+from cardsync.database.session import Database
+from cardsync.notices.models import Webhook
+from cardsync.notices.webhook_signature import Unsealed, sealed, unsealed
+from cardsync.operations.rotate_secret import SealedAnew
+from cardsync.settings import Settings
+
+
+async def seal_anew(database: Database, settings: Settings) -> SealedAnew:
+    async with database.shared() as session:
+        sellers = (await session.scalars(select(Seller.id).order_by(Seller.id))).all()
+    done = lost = 0
+    for seller_id in sellers:
+        async with database.tenant(seller_id) as session:
+            own = select(Webhook).where(Webhook.seller_id == seller_id).order_by(Webhook.id)
+            for row in (await session.scalars(own.with_for_update())).all():
+                try:
+                    row.secret = _again(settings, seller_id, row.secret)
+                    if row.former_secret is not None:
+                        row.former_secret = _again(settings, seller_id, row.former_secret)
+                except Unsealed:
+                    lost += 1
+                else:
+                    done += 1
+    return SealedAnew(done, lost)
+
+
+def _again(settings: Settings, seller_id: int, kept: bytes) -> bytes:
+    return sealed(settings, seller_id, unsealed(settings, seller_id, kept))

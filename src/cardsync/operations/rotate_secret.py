@@ -1,0 +1,73 @@
+"""Puts a new secret in the place of the installation's. Both are accepted meanwhile, so the service
+goes on; a rotation that is killed goes on with the next call.
+
+The order matters: the database knows the new seal before any process has it, and forgets the old one
+when nothing is sealed with the old secret any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import psycopg
+
+from cardsync import errors, secret
+from cardsync.database.migrate import drop_seals, keep_seal
+from cardsync.database.session import Database
+from cardsync.database.urls import libpq_url
+from cardsync.operations.take_backup import LOCK
+from cardsync.settings import Settings
+
+
+class SealedAnew(NamedTuple):
+    """`lost` were sealed with a secret that nobody knows any more: their owners make new ones."""
+
+    secrets: int
+    lost: int
+
+
+SealAnew = Callable[[Database, Settings], Awaitable[SealedAnew]]
+
+
+def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
+    """`settings` are those of a database that is there; `seal_anew` seals with the present secret
+    what was sealed with it or a former one. Raises CommandError.
+    """
+    owner = settings.migration_database_url or settings.database_url
+    assert owner is not None
+    if settings.secret_key and not secret.former_secrets(settings):
+        raise errors.CommandError(
+            "SECRET_KEY is set: on each host set CARDSYNC_FORMER_SECRET_KEY to it and"
+            " CARDSYNC_SECRET_KEY to a new one, start the service again, and call this once more"
+        )
+    with _alone(owner):
+        if not settings.secret_key:
+            secret.begin_rotation(settings, lambda seal: keep_seal(owner, seal))
+        keep_seal(owner, secret.seal(settings))
+        anew = asyncio.run(_sealed_anew(settings, seal_anew))
+        if anew.lost == 0:
+            former = [secret.seal_of(one) for one in secret.former_secrets(settings)]
+            drop_seals(owner, former)
+            secret.end_rotation(settings)
+    return anew
+
+
+async def _sealed_anew(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
+    assert settings.database_url is not None
+    async with Database.open(settings.database_url, pool=2, hot_pool=1) as database:
+        return await seal_anew(database, settings)
+
+
+@contextmanager
+def _alone(url: str) -> Iterator[None]:
+    """Hold the lock of backups: one that is made meanwhile would have a secret for half of its
+    rows.
+    """
+    with psycopg.connect(libpq_url(url, role=None), connect_timeout=10) as connection:
+        if connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() != (True,):
+            raise errors.CommandError("a backup or another rotation is under way: wait for its end")
+        connection.commit()
+        yield

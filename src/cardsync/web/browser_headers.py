@@ -1,0 +1,45 @@
+"""The headers by which every answer tells a browser what it must not do with it. A page names its own
+policies (`pages.py`), which stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from cardsync.access import tokens
+from cardsync.settings import Settings
+
+RawHeaders = list[tuple[bytes, bytes]]
+# What is no page loads nothing and stands in no frame; no other site reads it, or opens it beside
+# itself; no page of ours needs a device's sensors.
+ALWAYS: Final = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+# A year; the address alone, because we know nothing of others below it.
+OVER_HTTPS: Final = {"strict-transport-security": "max-age=31536000"}
+_NO_STORE: Final = (b"cache-control", b"no-store")
+
+
+def fixed_headers(settings: Settings) -> RawHeaders:
+    told = ALWAYS | (OVER_HTTPS if tokens.is_secure(settings.origin) else {})
+    return [(name.encode(), value.encode()) for name, value in told.items()]
+
+
+def missing_headers(
+    fixed: RawHeaders, given: RawHeaders, sent: Iterable[tuple[bytes, bytes]]
+) -> RawHeaders:
+    """Return those that an answer to a request with the headers `sent` lacks. No cache keeps what a
+    cookie opened: unlike an Authorization header, a cookie does not keep shared ones away.
+    """
+    names = {name for name, _ in given}
+    missing = [pair for pair in fixed if pair[0] not in names]
+    if _NO_STORE[0] not in names and any(name == b"cookie" for name, _ in sent):
+        missing.append(_NO_STORE)
+    return missing

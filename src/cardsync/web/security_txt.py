@@ -1,0 +1,31 @@
+"""Serves /.well-known/security.txt (RFC 9116): where to report a hole in this installation."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from litestar import MediaType, Response, get
+from litestar.exceptions import NotFoundException
+
+from cardsync import clock
+from cardsync.settings import Settings
+
+PATH: Final = "/.well-known/security.txt"
+# Whoever reads it later asks again, so an address that is given up is not used for long.
+_GOOD_FOR: Final = timedelta(days=30)
+
+
+@get(PATH, include_in_schema=False)
+async def security_txt(settings: Settings) -> Response[str]:
+    if settings.security_contact is None:
+        raise NotFoundException
+    expires = (clock.now() + _GOOD_FOR).replace(microsecond=0)
+    lines = [
+        f"Contact: {settings.security_contact}",
+        f"Expires: {clock.rfc3339(expires)}",
+        "Preferred-Languages: en",
+        f"Canonical: {settings.origin}{PATH}",
+    ]
+    text = "\n".join([*lines, ""])
+    return Response(text, media_type=MediaType.TEXT, headers={"Cache-Control": "max-age=86400"})
