@@ -21,7 +21,6 @@ from pathlib import Path
 
 import psycopg
 import structlog
-from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock
 from cardsync.database.migrate import keep_seal, migrate
@@ -29,9 +28,11 @@ from cardsync.database.urls import libpq_url
 from cardsync.operations.backup_folder import newest
 from cardsync.operations.backup_schedule import is_due
 from cardsync.processes import bind_address, embedded, first_browser
+from cardsync.processes.metrics_server import metrics_served
 from cardsync.processes.worker_memory import frugal
 from cardsync.secret import seal
 from cardsync.settings import PREFIX, Settings
+from cardsync.telemetry.exporting import exporting
 
 log = structlog.get_logger(__name__)
 
@@ -143,6 +144,7 @@ class Child:
     started_at: float = 0
     # Deaths in a row that came soon after the start.
     quick_deaths: int = 0
+    deaths: int = 0
     restart_at: float | None = None
 
     def start(self) -> None:
@@ -168,6 +170,7 @@ class Child:
         up all the same.
         """
         assert self.process is not None
+        self.deaths += 1
         now = clock.monotonic()
         failed = starting or self.process.returncode not in _KILLED
         self.quick_deaths = (
@@ -219,36 +222,17 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
         Child(f"worker-{n + 1}", [*program, "worker"], frugal(env))
         for n in range(settings.job_workers)
     ]
+
+    def deaths() -> dict[str, int]:
+        return {child.name: child.deaths for child in children}
+
     try:
         for child in children:
             child.start()
-        with _metrics_server(settings, metrics):
+        with metrics_served(settings, metrics, deaths), exporting(settings, "supervisor"):
             yield children
     finally:
         stop(children)
-
-
-@contextmanager
-def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
-    """Serve /metrics of all processes together, on its own address."""
-    if not settings.metrics_bind:
-        yield
-        return
-
-    registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
-    host, _, port = settings.metrics_bind.rpartition(":")
-    try:
-        server, thread = start_http_server(int(port), addr=host, registry=registry)
-    except OSError as e:
-        log.warning("metrics_off", bind=settings.metrics_bind, reason=e.strerror)
-        yield
-        return
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def stop(children: list[Child]) -> None:
