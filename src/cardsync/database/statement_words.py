@@ -40,7 +40,8 @@ def described(statement: Any) -> str:
 def _described(statement: str) -> str:
     text = _AHEAD.sub("", _COMMENT.sub("", statement).strip())
     if text[:5].upper() == "COPY ":
-        return f"COPY {'FROM STDIN' if 'FROM STDIN' in text else 'TO STDOUT'} {_table_of(text)}"
+        way = "FROM STDIN" if "FROM STDIN" in text else "TO STDOUT"
+        return f"COPY {_table_of(text)} {way}"
     words = " ".join(_VALUE.sub("?", text).split())
     return words if len(words) <= _MOST else f"{words[: _MOST - 1]}…"
 

@@ -43,14 +43,31 @@ _JOBS: Final = "SELECT queue_name, status::text, count(*) FROM procrastinate_job
 _SIZE: Final = "SELECT pg_database_size(current_database()), (SELECT count(*) FROM seller)"
 
 
-def _gauge(name: str, words: str, values: Iterable[tuple[dict[str, str], float]]) -> Metric:
-    names: list[str] = []
-    values = list(values)
-    if values:
-        names = list(values[0][0])
-    family = GaugeMetricFamily(name, words, labels=names)
-    for labels, value in values:
-        family.add_metric([labels[one] for one in names], value)
+DEATHS: Final = ("cardsync_process_deaths", "Processes that ended by themselves", ("process",))
+# Each gauge's meaning and labels.
+GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "cardsync_info": ("The version that runs", ("version",)),
+    "cardsync_disk_free_bytes": ("Free bytes of the disk of a folder", ("place",)),
+    "cardsync_database_up": ("Whether the database answers", ()),
+    "cardsync_database_bytes": ("Size of the database", ()),
+    "cardsync_sellers": ("Shops of the installation", ()),
+    "cardsync_work_waiting": ("Shops whose work of a stream waits", ("stream",)),
+    "cardsync_work_oldest_seconds": ("How long the oldest of it waits", ("stream",)),
+    "cardsync_work_resting": ("Shops whose work rests after a failure", ("stream",)),
+    "cardsync_jobs": ("Jobs in the queue", ("queue", "state")),
+    "cardsync_backup_age_seconds": ("Time since the last good one", ("kind",)),
+    "cardsync_backup_failed": ("Whether the newest one failed", ("kind",)),
+    "cardsync_backup_bytes": ("Size of the last good one", ("kind",)),
+    "cardsync_agents": ("Agents that were seen in the last week", ("state",)),
+}
+_Rows = Iterable[tuple[tuple[str, ...], float]]
+
+
+def _gauge(name: str, rows: _Rows) -> Metric:
+    meaning, labels = GAUGES[name]
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for values, number in rows:
+        family.add_metric(values, float(number))
     return family
 
 
@@ -65,72 +82,57 @@ class InstallationMetrics(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        yield _gauge("cardsync_info", "The version that runs", [({"version": __version__}, 1)])
-        died = CounterMetricFamily(
-            "cardsync_process_deaths", "Processes that ended by themselves", labels=["process"]
-        )
+        yield _gauge("cardsync_info", [((__version__,), 1)])
+        name, meaning, labels = DEATHS
+        died = CounterMetricFamily(name, meaning, labels=labels)
         for process, times in self._deaths().items():
-            died.add_metric([process], times)
+            died.add_metric((process,), times)
         yield died
-        yield from self._room()
+        yield _gauge("cardsync_disk_free_bytes", self._room())
         try:
             found = list(self._of_database())
         except psycopg.Error as e:
             log.warning("metrics_without_database", kind=type(e).__name__)
             found = []
-        yield _gauge("cardsync_database_up", "Whether the database answers", [({}, bool(found))])
+        yield _gauge("cardsync_database_up", [((), bool(found))])
         yield from found
 
-    def _room(self) -> Iterator[Metric]:
+    def _room(self) -> _Rows:
         places = {"data": self._settings.data_dir, "backups": self._settings.backups_folder}
-        free = []
         for place, folder in places.items():
             here = next((one for one in (folder, *folder.parents) if one.exists()), None)
             if here is not None:
-                free.append(({"place": place}, shutil.disk_usage(here).free))
-        yield _gauge("cardsync_disk_free_bytes", "Free bytes of the disk of a folder", free)
+                yield (place,), shutil.disk_usage(here).free
 
     def _of_database(self) -> Iterator[Metric]:
         assert self._settings.database_url is not None
         now = clock.now()
-        with psycopg.connect(
-            libpq_url(self._settings.database_url), connect_timeout=_SECONDS
-        ) as connection:
+        url = libpq_url(self._settings.database_url)
+        with psycopg.connect(url, connect_timeout=_SECONDS) as connection:
             connection.execute(f"SET statement_timeout = '{_SECONDS}s'".encode())
 
             def rows(statement: str) -> list[tuple[Any, ...]]:
                 return connection.execute(statement.encode(), {"now": now}).fetchall()
 
-            yield from _waiting(rows(_DUE), rows(_RESTING), rows(_JOBS))
-            yield from _backups(rows(NEWEST), now)
+            due, resting = rows(_DUE), rows(_RESTING)
+            jobs, reports = rows(_JOBS), rows(NEWEST)
             [(calling, silent)] = rows(_AGENTS)
-            agents = [({"state": "calling"}, calling), ({"state": "silent"}, silent)]
-            yield _gauge("cardsync_agents", "Agents that were seen in the last week", agents)
             [(size, sellers)] = rows(_SIZE)
-            yield _gauge("cardsync_database_bytes", "Size of the database", [({}, size)])
-            yield _gauge("cardsync_sellers", "Shops of the installation", [({}, sellers)])
-
-
-def _waiting(due: list[Any], resting: list[Any], jobs: list[Any]) -> Iterator[Metric]:
-    waits = [({"stream": stream}, number) for stream, number, _ in due]
-    oldest = [({"stream": stream}, max(0.0, age)) for stream, _, age in due]
-    rests = [({"stream": stream}, number) for stream, number in resting]
-    yield _gauge("cardsync_work_waiting", "Shops whose work of a stream waits", waits)
-    yield _gauge("cardsync_work_oldest_seconds", "How long the oldest of it waits", oldest)
-    yield _gauge("cardsync_work_resting", "Shops whose work rests after a failure", rests)
-    states = [({"queue": queue, "state": state}, number) for queue, state, number in jobs]
-    yield _gauge("cardsync_jobs", "Jobs in the queue", states)
+        yield _gauge("cardsync_work_waiting", [((stream,), count) for stream, count, _ in due])
+        oldest = [((stream,), max(0.0, age)) for stream, _, age in due]
+        yield _gauge("cardsync_work_oldest_seconds", oldest)
+        yield _gauge("cardsync_work_resting", [((stream,), count) for stream, count in resting])
+        yield _gauge("cardsync_jobs", [((queue, state), count) for queue, state, count in jobs])
+        yield from _backups(reports, now)
+        yield _gauge("cardsync_agents", [(("calling",), calling), (("silent",), silent)])
+        yield _gauge("cardsync_database_bytes", [((), size)])
+        yield _gauge("cardsync_sellers", [((), sellers)])
 
 
 def _backups(reports: list[Any], now: datetime) -> Iterator[Metric]:
-    """`kind` is backup or rehearsal; of none yet there is no line."""
-    ages, failed, sizes = [], [], []
-    for kind, good, _, why, size in reports:
-        labels = {"kind": kind}
-        failed.append((labels, float(why is not None)))
-        if good is not None:
-            ages.append((labels, (now - good).total_seconds()))
-            sizes.append((labels, float(size or 0)))
-    yield _gauge("cardsync_backup_age_seconds", "Time since the last good one", ages)
-    yield _gauge("cardsync_backup_failed", "Whether the newest one failed", failed)
-    yield _gauge("cardsync_backup_bytes", "Size of the last good one", sizes)
+    """`kind` is backup or rehearsal; a kind of which there is none yet has no line."""
+    good = [(kind, (now - at).total_seconds(), size) for kind, at, _, _, size in reports if at]
+    yield _gauge("cardsync_backup_age_seconds", [((kind,), age) for kind, age, _ in good])
+    yield _gauge("cardsync_backup_bytes", [((kind,), size or 0) for kind, _, size in good])
+    failed = [((kind,), why is not None) for kind, _, _, why, _ in reports]
+    yield _gauge("cardsync_backup_failed", failed)

@@ -76,13 +76,15 @@ def _metric_of(family: Family, began: int, now: int) -> Metric:
     if family.type == "histogram":
         points = list(_histogram_points(family, began, now))
         return Metric(family.name, family.documentation, "", Histogram(points, _CUMULATIVE))
+    name = f"{family.name}_total" if family.type == "counter" else family.name
     numbers = [
-        NumberDataPoint(dict(sample.labels), began, now, sample.value) for sample in family.samples
+        NumberDataPoint(dict(sample.labels), began, now, sample.value)
+        for sample in family.samples
+        if sample.name == name
     ]
     if family.type == "counter":
-        total = Sum(numbers, _CUMULATIVE, is_monotonic=True)
-        return Metric(f"{family.name}_total", family.documentation, "", total)
-    return Metric(family.name, family.documentation, "", Gauge(numbers))
+        return Metric(name, family.documentation, "", Sum(numbers, _CUMULATIVE, is_monotonic=True))
+    return Metric(name, family.documentation, "", Gauge(numbers))
 
 
 def _histogram_points(family: Family, began: int, now: int) -> Iterable[HistogramDataPoint]:
