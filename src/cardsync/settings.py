@@ -102,6 +102,12 @@ def _otlp(url: str | None) -> str | None:
     return url or None
 
 
+def _signals(text: str) -> str:
+    if wrong := {one.strip() for one in text.split(",")} - {"traces", "metrics", "logs"}:
+        raise ValueError(f"{min(wrong)!r} is none of traces, metrics, logs")
+    return text
+
+
 def _plan(text: str) -> str:
     if text not in PLANS:
         raise ValueError(f"it is one of {', '.join(PLANS)}")
@@ -498,6 +504,10 @@ class Settings(BaseSettings):
         None,
         description="Receiver of traces, logs and metrics by OTLP over HTTP, like http://127.0.0.1:4318; headers for it: OTEL_EXPORTER_OTLP_HEADERS; absent: none are sent",
     )
+    otlp_signals: Annotated[str, AfterValidator(_signals)] = Field(
+        "traces,metrics,logs",
+        description="What is sent there: traces, metrics, logs, by commas; logs cost most, and are on stderr all the same",
+    )
     trace_ratio: float = Field(
         0.05,
         ge=0,
@@ -524,6 +534,15 @@ class Settings(BaseSettings):
     @property
     def port(self) -> int:
         return int(self.bind.rpartition(":")[2])
+
+    @property
+    def exports(self) -> frozenset[str]:
+        """The signals that are sent by OTLP."""
+        return (
+            frozenset(map(str.strip, self.otlp_signals.split(",")))
+            if self.otlp_url
+            else frozenset()
+        )
 
     @property
     def slow_seconds(self) -> float:

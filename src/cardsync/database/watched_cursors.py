@@ -37,8 +37,8 @@ def watching(connection: psycopg.AsyncConnection[Any], statement: Any) -> Iterat
     """Watch what the block does as one statement."""
     started = clock.monotonic()
     try:
-        if spans.is_traced():
-            words = described(statement)
+        # Whose rows a transaction sees is no work: each would be a span more.
+        if spans.is_traced() and not (words := described(statement)).startswith("SET "):
             with spans.part(summary(words), kind="client", system="postgresql", statement=words):
                 yield
         else:

@@ -27,7 +27,7 @@ def metrics_served(
     registry.register(InstallationMetrics(settings, deaths))
     with ExitStack() as stack:
         stack.enter_context(_served(settings, registry))
-        if settings.otlp_url:
+        if settings.otlp_url and "metrics" in settings.exports:
             # Only here: nothing of OpenTelemetry is imported where nothing is exported.
             from cardsync.telemetry.pushed_metrics import pushed
 

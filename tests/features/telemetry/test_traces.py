@@ -5,6 +5,7 @@ log lines name their request, and nothing secret leaves the process.
 from __future__ import annotations
 
 import secrets
+from contextlib import contextmanager
 
 import pytest
 import structlog
@@ -13,7 +14,7 @@ import loggers
 from builders import a_csv, a_row
 from cardsync import logs
 from cardsync.telemetry import spans
-from cardsync.telemetry.otlp import exported
+from cardsync.telemetry.otlp import logs_exported, traces_exported
 from otlp_receiver import receiving
 
 
@@ -27,6 +28,12 @@ def _logs_are_written(monkeypatch):
     monkeypatch.undo()
     logs.setup_logging("warning", "json")
     structlog.configure(**before)
+
+
+@contextmanager
+def exported(url, ratio):
+    with traces_exported(url, ratio, "test"), logs_exported(url, "test"):
+        yield
 
 
 def a_traceparent(flags="01"):
@@ -63,7 +70,7 @@ async def test_an_upload_is_one_trace_from_the_request_to_the_price_file(a_selle
     seller = await a_seller()
     trace_id, header = a_traceparent()
     with receiving() as received:
-        with exported(received.url, 0.0, "test"):
+        with exported(received.url, 0.0):
             accepted = await a_sync(seller, header)
         found = received.of_trace(trace_id)
     assert {
@@ -98,7 +105,7 @@ async def test_nothing_secret_is_in_what_is_sent(a_seller, service):
     seller = await a_seller()
     _, header = a_traceparent()
     with receiving() as received:
-        with exported(received.url, 1.0, "test"):
+        with exported(received.url, 1.0):
             await a_sync(seller, header)
             assert (await seller.send("/orders", AN_ORDER)).status_code == 202
             await service.run_jobs()
@@ -138,7 +145,7 @@ async def test_a_share_is_traced_and_what_its_caller_records(a_seller, ratio, he
     if header and not headers:
         _, headers = a_traceparent(header)
     with receiving() as received:
-        with exported(received.url, ratio, "test"):
+        with exported(received.url, ratio):
             await seller.get("/api/v1/status", headers=headers)
             await seller.post("/api/v1/heartbeat", headers=headers)
         names = {span.name for span in received.spans}
@@ -150,7 +157,7 @@ async def test_a_share_is_traced_and_what_its_caller_records(a_seller, ratio, he
 async def test_work_that_nobody_traced_begins_a_trace_of_its_own(a_seller):
     seller = await a_seller()
     with receiving() as received:
-        with exported(received.url, 0.0, "test"):
+        with exported(received.url, 0.0):
             await seller.import_csv(a_csv(a_row()))
         [work] = [span for span in received.spans if span.name == "work inventory"]
     assert work.parent_id == ""
@@ -160,6 +167,6 @@ async def test_work_that_nobody_traced_begins_a_trace_of_its_own(a_seller):
 async def test_a_receiver_that_is_away_stops_nothing(a_seller):
     """It alone finds that exporters wait in their own threads, and for a few seconds at most."""
     seller = await a_seller()
-    with exported("http://127.0.0.1:9", 1.0, "test"):
+    with exported("http://127.0.0.1:9", 1.0):
         assert (await seller.get("/api/v1/status")).status_code == 200
     assert spans.TRACING.tracer is None
