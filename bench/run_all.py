@@ -52,6 +52,7 @@ import search
 import skip_wait
 import slow_bodies
 import tasks
+import tracing
 from ground import Report
 
 PACKAGES = (
@@ -69,6 +70,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "import_inventory": (import_inventory.measure, {"rounds": 3}),
     "accept_upload": (accept_upload.measure, {"rounds": 15}),
     "export_prices": (export_prices.measure, {"rounds": 9}),
+    "tracing": (tracing.measure, {"rounds": 30, "imported": 5}),
     "heartbeat": (heartbeat.measure, {"rounds": 5}),
     "agents": (agents.measure, {"rounds": 5}),
     "assistants": (assistants.measure, {"rounds": 300}),

@@ -40,6 +40,7 @@ STORIES = {
     "search": "test_search_agrees",
     "shelving": "test_shelves",
     "sync": "test_sync_machine",
+    "telemetry": "test_traces",
     "today": "test_today",
     "web": "test_health",
     "work": "test_queue",

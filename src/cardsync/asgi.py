@@ -83,6 +83,7 @@ from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store, secret_key
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
+from cardsync.telemetry.exporting import exporting
 from cardsync.today import routes as today
 from cardsync.today.waiting import KeptCounts
 from cardsync.web import error_responses, health, pages, request
@@ -121,6 +122,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     """Opens what a web process lives on, each part closed again by the stack, and lays it into
     the application's state.
     """
+    stack.enter_context(exporting(settings, "web"))
     if settings.database_url is None:
         raise RuntimeError(
             "a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it"
@@ -132,6 +134,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         read_pool=settings.database_read_pool,
         hot_seconds=settings.polled_seconds,
         seconds=longest(settings),
+        slow=settings.slow_seconds,
         seal=partial(seal, settings),
     )
     database = await stack.enter_async_context(opened)

@@ -1,14 +1,22 @@
-"""Sets up the service's structured logs. They hold no secret, key, name or address."""
+"""Sets up the service's structured logs. They hold no secret, key, name or address.
+
+Each line says whose it is: requests and jobs bind `request_id`, `seller_id` and the like once
+(structlog's contextvars), and all lines written meanwhile carry them.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
 import sys
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
 import structlog
+
+# Each is told of every line before it is written, and may add to it.
+LISTENERS: list[Callable[[MutableMapping[str, Any]], None]] = []
 
 
 class Unfailing:
@@ -41,6 +49,7 @@ def setup_logging(level: str, form: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         _without_detail,
+        _told,
     ]
     structlog.configure(
         processors=[*shared, renderer],
@@ -69,4 +78,10 @@ def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[s
     """Drop PostgreSQL's DETAIL, which quotes values of the row."""
     if "exception" in event:
         event["exception"] = _DETAIL.sub("", str(event["exception"]))
+    return event
+
+
+def _told(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    for listener in LISTENERS:
+        listener(event)
     return event

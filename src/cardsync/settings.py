@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -90,6 +91,21 @@ def _address(text: str) -> str:
 
 def _address_or_none(text: str) -> str:
     return text and _address(text)
+
+
+def _otlp(url: str | None) -> str | None:
+    parts = urlsplit(url or "")
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
+        raise ValueError(
+            "it must be like http://127.0.0.1:4318; a password belongs in OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    return url or None
+
+
+def _signals(text: str) -> str:
+    if wrong := {one.strip() for one in text.split(",")} - {"traces", "metrics", "logs"}:
+        raise ValueError(f"{min(wrong)!r} is none of traces, metrics, logs")
+    return text
 
 
 def _plan(text: str) -> str:
@@ -512,6 +528,25 @@ class Settings(BaseSettings):
     )
     log_level: str = Field("info", description="debug, info, warning or error")
     log_format: str = Field("auto", description="json, text, or auto: text on a terminal")
+    slow_statement_ms: int = Field(
+        1000,
+        ge=0,
+        description="A database statement that takes longer is logged once, without its values; 0: none",
+    )
+    otlp_url: Annotated[str | None, AfterValidator(_otlp)] = Field(
+        None,
+        description="Receiver of traces, logs and metrics by OTLP over HTTP, like http://127.0.0.1:4318; headers for it: OTEL_EXPORTER_OTLP_HEADERS; absent: none are sent",
+    )
+    otlp_signals: Annotated[str, AfterValidator(_signals)] = Field(
+        "traces,metrics,logs",
+        description="What is sent there: traces, metrics, logs, by commas; logs cost most, and are on stderr all the same",
+    )
+    trace_ratio: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="Share of requests and jobs that are traced; those of a sync by the agent, and what they start, always are; polls never",
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -532,6 +567,19 @@ class Settings(BaseSettings):
     @property
     def port(self) -> int:
         return int(self.bind.rpartition(":")[2])
+
+    @property
+    def exports(self) -> frozenset[str]:
+        """The signals that are sent by OTLP."""
+        return (
+            frozenset(map(str.strip, self.otlp_signals.split(",")))
+            if self.otlp_url
+            else frozenset()
+        )
+
+    @property
+    def slow_seconds(self) -> float:
+        return self.slow_statement_ms / 1000 or inf
 
     @property
     def sends_mail(self) -> bool:

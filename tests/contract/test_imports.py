@@ -38,6 +38,25 @@ def test_a_web_process_without_assistants_loads_nothing_of_theirs():
     assert not {"mcp", "mcp_types", "starlette.routing", "pydantic_monty"} & modules
 
 
+def telemetry_of(code):
+    return {name for name in loaded(code) if name.partition(".")[0] == "opentelemetry"}
+
+
+def test_without_a_receiver_no_process_loads_opentelemetry():
+    """It would cost each of them 15 MB, and a quarter of a second of its start. Litestar looks for
+    its own plugin, and finds the names of some attributes on the way.
+    """
+    settings = "Settings(database_url='postgresql:///')"
+    exporting = (
+        "from cardsync.telemetry.exporting import exporting; from cardsync.settings import Settings;"
+        f" exporting({settings}, 'web').__enter__()"
+    )
+    processes = "import cardsync.processes.supervisor, cardsync.processes.worker"
+    assert telemetry_of(f"{processes}; {exporting}") == set()
+    web = telemetry_of(f"from cardsync.asgi import create_app; {exporting}; create_app({settings})")
+    assert all(name.startswith("opentelemetry.semconv") for name in web - {"opentelemetry"})
+
+
 @pytest.mark.parametrize("words", [["--help"], ["admin", "--help"], ["serve", "--help"]])
 def test_help_loads_the_command_line_alone(words):
     modules = loaded(f"from cardsync.cli import program; program({words}, standalone_mode=False)")

@@ -386,6 +386,13 @@ class Agent:
         return anew
 
     def _work_off(self, cycle: Cycle, *, resumed: bool) -> str:
+        self._client.trace(cycle.sync_cycle_id)
+        try:
+            return self._work_through(cycle, resumed=resumed)
+        finally:
+            self._client.trace(None)
+
+    def _work_through(self, cycle: Cycle, *, resumed: bool) -> str:
         job = self._job(cycle)
         self._say.ended("turn")
         self._say_started(cycle, resumed=resumed)

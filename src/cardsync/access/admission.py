@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from structlog.contextvars import bind_contextvars, reset_contextvars
+
 from cardsync import errors
 from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.audience import audience, metadata_url
@@ -94,7 +96,11 @@ def admitting(app: ASGIApp) -> ASGIApp:
         _refuse_no_ids(scope)
         seller_slots.asked_by(caller.seller_id)
         scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
-        await app(scope, receive, send)
+        ids = bind_contextvars(seller_id=caller.seller_id)
+        try:
+            await app(scope, receive, send)
+        finally:
+            reset_contextvars(**ids)
 
     return admitted
 

@@ -26,6 +26,7 @@ from cardsync.database.session import Database
 from cardsync.database.transaction_settings import committed_before_the_disk
 from cardsync.search.folding import search_columns
 from cardsync.seller_state.state import Lease, check_lease, hold_lease
+from cardsync.telemetry import spans
 from cardsync.work.piece import LeaseLost
 
 WRITERS = 2
@@ -312,6 +313,11 @@ async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
 async def _write_slab(writer: Writer, slab: Slab) -> None:
     if slab.found is not None:
         await slab.found
+    with spans.part("slab", phase=slab.phase, rows=slab.at.len()):
+        await _commit_slab(writer, slab)
+
+
+async def _commit_slab(writer: Writer, slab: Slab) -> None:
     data = await asyncio.to_thread(_encoded, slab)
     async with writer.database.tenant(writer.seller_id) as session:
         # The last commit waits for the disk and for everything before it. A slab that a power cut

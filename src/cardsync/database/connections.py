@@ -26,6 +26,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from cardsync.database.watched_cursors import WatchedCursor
+
 Connection = psycopg.AsyncConnection[TupleRow]
 T = TypeVar("T")
 
@@ -73,13 +75,20 @@ def _left(now: float) -> float:
 
 
 class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
-    """Each wait ends at its request's deadline, and after `longest` seconds at the latest."""
+    """Each wait ends at its request's deadline, and after `longest` seconds at the latest. A
+    statement that takes longer than `slow` seconds is logged.
+    """
 
     longest = inf
+    slow = inf
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.cursor_factory = WatchedCursor
 
     @classmethod
-    def within(cls, seconds: float) -> type[Self]:
-        return type(cls.__name__, (cls,), {"longest": seconds})
+    def within(cls, seconds: float, slow: float = inf) -> type[Self]:
+        return type(cls.__name__, (cls,), {"longest": seconds, "slow": slow})
 
     async def wait(
         self,

@@ -19,6 +19,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import driver
+from cardsync.database.watched_cursors import watching
 
 NULL: Final = "\\N"
 _CHUNK: Final = 1 << 18
@@ -77,8 +78,9 @@ async def copying(
     and no other statement can use that any more: it is closed, and the pool makes another.
     """
     try:
-        async with connection.cursor().copy(cast(Any, statement)) as copy:
-            yield copy
+        with watching(connection, statement):
+            async with connection.cursor().copy(cast(Any, statement)) as copy:
+                yield copy
     finally:
         if connection.info.transaction_status == TransactionStatus.ACTIVE:
             await connection.close()

@@ -20,6 +20,7 @@ from psycopg_pool import AsyncConnectionPool
 from cardsync.database.connections import Connection
 from cardsync.database.prepared_text import execute, prepare
 from cardsync.database.transaction_settings import committed_before_the_disk, of_seller
+from cardsync.telemetry import spans
 
 # One message carries at most this many reads.
 TOGETHER = 32
@@ -63,7 +64,8 @@ class PolledReads:
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Asked(query, statement, row))
         self._begin()
-        return await row
+        with spans.part(f"EXECUTE {query.name}", kind="client", system="postgresql"):
+            return await row
 
     def _begin(self) -> None:
         if self._waiting and self._free and not self._begins:

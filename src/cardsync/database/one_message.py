@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.bound_text import kept_named
 from cardsync.database.session import driver
+from cardsync.database.watched_cursors import watching
 
 
 async def in_one_message(
@@ -23,11 +24,12 @@ async def in_one_message(
 ) -> list[list[Any]]:
     """The rows of each statement; every statement may name any of the values."""
     connection = await driver(session)
-    async with connection.pipeline():
-        cursors = []
-        for statement in statements:
-            cursor = connection.cursor(row_factory=namedtuple_row)
-            cursors.append(await cursor.execute(kept_named(statement), values))
+    cursors = []
+    with watching(connection, "; ".join(statements)):
+        async with connection.pipeline():
+            for statement in statements:
+                cursor = connection.cursor(row_factory=namedtuple_row)
+                cursors.append(await cursor.execute(kept_named(statement), values))
     rows: list[list[NamedTuple]] = [
         await cursor.fetchall() if cursor.description else [] for cursor in cursors
     ]

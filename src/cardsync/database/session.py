@@ -36,6 +36,7 @@ from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.snapshot_reads import Readings
 from cardsync.database.transaction_settings import of_seller
 from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
+from cardsync.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
 
 # The name of the seal among what a session carries along.
 SEAL = "seal"
@@ -65,28 +66,31 @@ class Database:
         read_pool: int = 2,
         hot_seconds: float = inf,
         seconds: float = inf,
+        slow: float = inf,
         seal: Callable[[], bytes] | None = None,
         role: str | None = APP_ROLE,
     ) -> AsyncIterator[Database]:
         """Open the pools. No wait is longer than `seconds`, and no wait of the polled reads longer
-        than `hot_seconds`. With the installation's seal, which is asked for when it is needed, members and
-        credentials can be made.
+        than `hot_seconds`. Statements that take longer than `slow` seconds are logged. With the
+        installation's seal, which is asked for when it is needed, members and credentials can be
+        made.
         """
         plain = libpq_url(url, role=role)
         engine = create_async_engine(
             engine_url(plain),
+            poolclass=WatchedSessionPool,
             pool_size=pool,
             max_overflow=0,
             hide_parameters=True,
             connect_args={
-                "async_creator_fn": BoundedConnection.within(seconds).connect,
+                "async_creator_fn": BoundedConnection.within(seconds, slow).connect,
                 "connect_timeout": CONNECT_SECONDS,
             },
         )
         check_before_use(engine)
-        hot: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        hot = WatchedConnectionPool(
             plain,
-            connection_class=BoundedConnection.within(hot_seconds),
+            connection_class=BoundedConnection.within(hot_seconds, slow),
             min_size=0,
             max_size=max(1, hot_pool),
             # A polling agent comes again soon: an early 503 serves it better than a long wait while
@@ -99,7 +103,7 @@ class Database:
             name="hot",
         )
         slots = Slots(pool, read_pool)
-        readings = Readings(plain, read_pool, slots, seconds)
+        readings = Readings(plain, read_pool, slots, seconds, slow)
         await hot.open()
         await readings.pool.open()
         try:

@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 from psycopg.rows import TupleRow
-from psycopg_pool import AsyncConnectionPool
 
 from cardsync.database.bound_text import kept_named, named
 from cardsync.database.connections import (
@@ -31,6 +30,8 @@ from cardsync.database.connections import (
 from cardsync.database.prepared_text import execute_named, prepare_named
 from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.transaction_settings import found_by_keys, of_seller, planned_once
+from cardsync.database.watched_cursors import WatchedClientCursor
+from cardsync.database.watched_pools import WatchedConnectionPool
 
 _KEPT_CHARACTERS = 6_000
 # A reading that gets no connection in this time answers 503.
@@ -166,16 +167,23 @@ async def _keep_plans(connection: Connection) -> None:
 class Readings:
     """A process has one object; as many readings run at once as the pool has connections."""
 
-    def __init__(self, url: str, connections: int, slots: Slots, seconds: float = inf) -> None:
+    def __init__(
+        self,
+        url: str,
+        connections: int,
+        slots: Slots,
+        seconds: float = inf,
+        slow: float = inf,
+    ) -> None:
         self._slots = slots
         options = {
             "autocommit": True,
-            "cursor_factory": psycopg.AsyncClientCursor,
+            "cursor_factory": WatchedClientCursor,
             "connect_timeout": CONNECT_SECONDS,
         }
-        self.pool = AsyncConnectionPool[Connection](
+        self.pool = WatchedConnectionPool(
             url,
-            connection_class=BoundedConnection.within(seconds),
+            connection_class=BoundedConnection.within(seconds, slow),
             min_size=0,
             max_size=max(1, connections),
             reconnect_timeout=RECONNECT_SECONDS,

@@ -27,7 +27,7 @@ from cardsync.database.session import Database, run
 from cardsync.settings import Settings
 from cardsync.work import runner
 from cardsync.work.jobs import Work, WorkDue, enqueue, jobs, work_of
-from cardsync.work.piece import LeaseLost
+from cardsync.work.piece import LeaseLost, origin
 from cardsync.work.streams import due_of
 
 log = structlog.get_logger(__name__)
@@ -50,10 +50,12 @@ class Figure(StrEnum):
 AT_ONCE: Final = frozenset({Figure.STOCK, Figure.SALES_SUMS})
 
 _MARK: Final = """
-    INSERT INTO work_due (seller_id, stream, due_at)
-    SELECT :seller, figure, :now FROM unnest(CAST(:figures AS text[])) AS figure
+    INSERT INTO work_due (seller_id, stream, due_at, request_id, traceparent)
+    SELECT :seller, figure, :now, :request_id, :traceparent
+      FROM unnest(CAST(:figures AS text[])) AS figure
     ON CONFLICT (seller_id, stream) DO UPDATE
-       SET due_at = excluded.due_at, attempts = 0, failures = 0
+       SET due_at = excluded.due_at, attempts = 0, failures = 0, request_id = excluded.request_id,
+           traceparent = excluded.traceparent
 """
 _TRY: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended(:figure, :seller))"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
@@ -72,7 +74,7 @@ async def mark(session: AsyncSession, seller_id: int, *figures: Figure) -> None:
     whoever marks the same figure waits for it.
     """
     values = {"seller": seller_id, "figures": sorted(figures), "now": clock.now()}
-    await session.execute(text(_MARK), values)
+    await session.execute(text(_MARK), values | origin())
     for figure in AT_ONCE.intersection(figures):
         await enqueue(session, TASKS[figure], seller_id=seller_id)
 

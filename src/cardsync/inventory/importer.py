@@ -47,6 +47,7 @@ from cardsync.pricing.standing import decided_of
 from cardsync.seller_state.lease import boundary
 from cardsync.seller_state.state import Lease
 from cardsync.storage import ObjectMissing, Store
+from cardsync.telemetry import spans
 from cardsync.web import bodies
 from cardsync.work.jobs import Work
 from cardsync.work.models import Upload
@@ -66,15 +67,17 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
         await boundary(work.database, lease)
         absent = absent_cards(parsed, rows, stored, upload)
-        priced = await asyncio.to_thread(
-            price_rows, rows, past, seen, decided, run, upload.exported_at
-        )
+        with spans.part("price", rows=rows.height):
+            priced = await asyncio.to_thread(
+                price_rows, rows, past, seen, decided, run, upload.exported_at
+            )
         verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
         prices = prices_of(priced, run, verdict, logged=account.attribution_logging)
         held_back, sold = prices.held_back, prices.sold
         rows = await asyncio.to_thread(with_targets, rows, priced, held_back=held_back)
         del priced
-        changes = await asyncio.to_thread(diff.changes, rows, hold=held_back)
+        with spans.part("diff"):
+            changes = await asyncio.to_thread(diff.changes, rows, hold=held_back)
         changes = await number_cards(work, upload.seller_id, changes)
         absent = absent.filter(pl.col("gone") & verdict.believable)
         slabs = deque(new.found_for(write.plan(changes, work.settings.slab_rows)))
@@ -97,7 +100,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         _, outcome = await at_once(written, outcome_task)
         reprice = run.asks_database and not verdict.review
         pictures = bool(work.settings.picture_hosts)
-        await finish(writer, upload, verdict, outcome, gone, reprice=reprice, pictures=pictures)
+        with spans.part("finish"):
+            await finish(writer, upload, verdict, outcome, gone, reprice=reprice, pictures=pictures)
 
 
 async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataFrame]:
@@ -116,7 +120,8 @@ async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataF
 async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:
     """Inflate and parse. Raises Problem when the file is missing or can't be read."""
     try:
-        data = await work.store.read(upload.storage_key)
+        with spans.part("read file"):
+            data = await work.store.read(upload.storage_key)
     except ObjectMissing:
         raise errors.CsvProcessingFailed(
             "the uploaded file is no longer in the object store"
@@ -127,7 +132,8 @@ async def parse_file(work: Work, upload: Upload, account: Account) -> Parsed:
         work.settings.allow_unknown_lines,
         tuple(account.disabled_lines),
     )
-    return await asyncio.to_thread(_parse, data, lines, upload.product_line)
+    with spans.part("parse"):
+        return await asyncio.to_thread(_parse, data, lines, upload.product_line)
 
 
 def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed:

@@ -31,8 +31,10 @@ from cardsync.notices.notice_kinds import way_of
 from cardsync.notices.record_notices import MAIL
 from cardsync.notices.unsubscribe_links import Unsubscriber, unsubscribe_url
 from cardsync.settings import Settings
+from cardsync.telemetry import spans
 from cardsync.work import runner
 from cardsync.work.jobs import Work, jobs
+from cardsync.work.metrics import SENT
 from cardsync.work.streams import hold_mark, leave_mark
 
 log = structlog.get_logger(__name__)
@@ -200,16 +202,20 @@ async def send_one(work: Work, claimed: Claimed) -> None:
         await _settle(work, claimed, "dropped")
         return
     try:
-        await hand_over(work.settings.mail_url or "", mail_of(letter))
+        with spans.part("mail", kind="client"):
+            await hand_over(work.settings.mail_url or "", mail_of(letter))
     except (Undeliverable, ValueError) as e:
         # No mail can be written to an address that is none.
+        SENT.labels("mail", "refused").inc()
         bound.warning("mail_refused", reason=type(e).__name__)
         await _settle(work, claimed, "failed")
     except NotSent as e:
+        SENT.labels("mail", "failed").inc()
         until = next_try(claimed.tries, claimed.first_at, now, claimed.letter)
         bound.warning("mail_not_sent", reason=str(e), tries=claimed.tries)
         await _settle(work, claimed, "failed" if until is None else "waiting", until)
     else:
+        SENT.labels("mail", "sent").inc()
         bound.info("mail_sent", notices=len(letter.lines))
         await _settle(work, claimed, "sent")
 

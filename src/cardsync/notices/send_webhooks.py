@@ -27,6 +27,7 @@ from cardsync.settings import Settings
 from cardsync.web.public_fetch import NotFetched, post
 from cardsync.work import runner
 from cardsync.work.jobs import Work, jobs
+from cardsync.work.metrics import SENT
 from cardsync.work.streams import hold_mark, leave_mark
 
 log = structlog.get_logger(__name__)
@@ -160,6 +161,7 @@ async def settle(
     now = clock.now()
     values = claimed.values | {"now": now, "status": outcome.status, "error": outcome.error}
     bound = log.bind(seller_id=claimed.seller_id, webhook_id=claimed.webhook_id)
+    SENT.labels("webhook", "sent" if outcome.is_good else "failed").inc()
     async with work.database.tenant(claimed.seller_id) as session:
         if outcome.is_good:
             if await run(session, _SENT, values):

@@ -30,6 +30,7 @@ class Child:
     started_at: float = 0
     # Deaths in a row that came soon after the start.
     quick_deaths: int = 0
+    deaths: int = 0
     restart_at: float | None = None
 
     def start(self, stdin: int = subprocess.DEVNULL) -> None:
@@ -55,6 +56,7 @@ class Child:
         up all the same.
         """
         assert self.process is not None
+        self.deaths += 1
         now = clock.monotonic()
         failed = starting or self.process.returncode not in _KILLED
         self.quick_deaths = (

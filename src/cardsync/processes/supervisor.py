@@ -18,16 +18,17 @@ from pathlib import Path
 
 import psycopg
 import structlog
-from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock
 from cardsync.database.migrate import keep_seal, migrate
 from cardsync.processes import bind_address, embedded, first_browser
 from cardsync.processes.backup_children import daily_backups, first_restore, has_no_seller
 from cardsync.processes.child import MAX_QUICK_DEATHS, Child, child_env, stop
+from cardsync.processes.metrics_server import metrics_served
 from cardsync.processes.worker_memory import frugal
 from cardsync.secret import seal
 from cardsync.settings import Settings
+from cardsync.telemetry.exporting import exporting
 
 log = structlog.get_logger(__name__)
 
@@ -148,36 +149,17 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
         Child(f"worker-{n + 1}", [*program, "worker"], frugal(env))
         for n in range(settings.job_workers)
     ]
+
+    def deaths() -> dict[str, int]:
+        return {child.name: child.deaths for child in children}
+
     try:
         for child in children:
             child.start()
-        with _metrics_server(settings, metrics):
+        with metrics_served(settings, metrics, deaths), exporting(settings, "supervisor"):
             yield children
     finally:
         stop(children)
-
-
-@contextmanager
-def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
-    """Serve /metrics of all processes together, on its own address."""
-    if not settings.metrics_bind:
-        yield
-        return
-
-    registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
-    host, _, port = settings.metrics_bind.rpartition(":")
-    try:
-        server, thread = start_http_server(int(port), addr=host, registry=registry)
-    except OSError as e:
-        log.warning("metrics_off", bind=settings.metrics_bind, reason=e.strerror)
-        yield
-        return
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def supervise(

@@ -45,6 +45,7 @@ from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
+from cardsync.telemetry.exporting import exporting
 from cardsync.work.jobs import (
     ORDERS,
     SALES,
@@ -52,6 +53,7 @@ from cardsync.work.jobs import (
     WorkDue,
     jobs,
     turn_of,
+    with_its_name,
 )
 
 log = structlog.get_logger(__name__)
@@ -102,6 +104,7 @@ def worker_options(work: Work) -> dict[str, Any]:
         "fetch_job_polling_interval": 1.0,
         "delete_jobs": "always",
         "shutdown_graceful_timeout": 20,
+        "worker_middleware": [with_its_name],
         "additional_context": {"work": work, "kept": {kept.figure: kept for kept in KEPT}},
     }
 
@@ -175,8 +178,10 @@ def serve_jobs(settings: Settings) -> None:
             settings.database_url,
             pool=settings.database_pool,
             hot_pool=0,
+            slow=settings.slow_seconds,
         ) as opened:
             await run_worker(Work(settings, opened, open_store(settings)))
 
     watch_parent()
-    asyncio.run(main())
+    with exporting(settings, "worker"):
+        asyncio.run(main())

@@ -6,21 +6,25 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 
 import structlog
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
+from structlog.contextvars import bind_contextvars, reset_contextvars
 
 from cardsync import clock
 from cardsync.access.activity import REQUEST_ID
+from cardsync.access.caller import Caller, header
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.check_limits import limit_headers
 from cardsync.settings import Settings
+from cardsync.telemetry import metric_files
+from cardsync.telemetry.spans import TRACING, Span, trace
 from cardsync.web.browser_headers import RawHeaders, fixed_headers, missing_headers
 from cardsync.web.retired import retired_headers
-from cardsync.work import metric_files
 
 log = structlog.get_logger("cardsync.request")
 metric_files.reserve()
@@ -58,6 +62,7 @@ def observing(app: ASGIApp, settings: Settings) -> ASGIApp:
             await app(scope, receive, send)
             return
         request_id = _incoming_id(scope)
+        ids = bind_contextvars(request_id=request_id)
         scope["request_id"] = request_id  # type: ignore[typeddict-unknown-key]
         started = clock.monotonic()
 
@@ -70,14 +75,16 @@ def observing(app: ASGIApp, settings: Settings) -> ASGIApp:
                     *retired_headers(scope),
                 ]
                 message["headers"] = headers + missing_headers(fixed, headers, scope["headers"])
-                _account(scope, message["status"], clock.monotonic() - started, request_id)
+                _account(scope, message["status"], clock.monotonic() - started, span)
             await send(message)
 
         given = REQUEST_ID.set(request_id)
         try:
-            await app(scope, receive, answer)
+            with _traced(scope, request_id) as span:
+                await app(scope, receive, answer)
         finally:
             REQUEST_ID.reset(given)
+            reset_contextvars(**ids)
 
     return observed
 
@@ -87,7 +94,14 @@ def _metrics(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
     return REQUESTS.labels(method, route, str(status)), SECONDS.labels(method, route)
 
 
-def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> None:
+def _traced(scope: HTTPScope, request_id: str) -> AbstractContextManager[Span | None]:
+    """Trace the request, unless it is a poll: those are many, and say little."""
+    if TRACING.tracer is None or scope["path"] in _QUIET:
+        return nullcontext()
+    return trace("request", header(scope, b"traceparent"), kind="server", request_id=request_id)
+
+
+def _account(scope: HTTPScope, status: int, seconds: float, span: Span | None) -> None:
     # The route's template, never the path: paths carry ids, and unknown ones would grow the
     # metrics without bound.
     route = str(scope.get("path_template") or "unmatched")
@@ -99,6 +113,13 @@ def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> 
     requests, took = _metrics(method, route, status)
     requests.inc()
     took.observe(seconds)
+    caller = scope.get("caller")
+    seller_id = caller.seller_id if isinstance(caller, Caller) else None
+    if span is not None:
+        span.name(f"{method} {route}")
+        span.note(method=method, route=route, status=status, seller_id=seller_id)
+        if status >= 500:
+            span.fail(str(status))
     if status >= 400 or route not in _QUIET:
         # A caller that went away is no error.
         log_line = log.debug if client_left(scope) else log.info
@@ -108,5 +129,5 @@ def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> 
             route=route,
             status=status,
             ms=round(seconds * 1000, 1),
-            request_id=request_id,
+            **({} if seller_id is None else {"seller_id": seller_id}),
         )

@@ -19,6 +19,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from cardsync.telemetry import spans
+
 CHARACTERS_MOST: Final = 500
 OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
 _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+", re.IGNORECASE)
@@ -158,11 +160,15 @@ async def _answer(
     if wrong := problem(url, development=development):
         raise NotFetched(f"it {wrong}")
     try:
-        async with (
-            asyncio.timeout(seconds),
-            _connected(method, url, headers, content, seconds, development, look_up) as answer,
-        ):
-            yield answer
+        # The span names no address: a seller's receiver may have its key in it.
+        with spans.part(f"HTTP {method}", kind="client", method=method) as span:
+            async with (
+                asyncio.timeout(seconds),
+                _connected(method, url, headers, content, seconds, development, look_up) as answer,
+            ):
+                if span is not None:
+                    span.note(status=int(answer.status_code))
+                yield answer
     except TimeoutError:
         raise HostAway(f"it was not answered within {seconds:.0f} seconds") from None
 

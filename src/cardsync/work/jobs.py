@@ -9,6 +9,7 @@ the sweep finds the work itself through `work_due`.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -19,11 +20,13 @@ from procrastinate.tasks import Task
 from sqlalchemy import BigInteger, DateTime, Index, Text, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
+from structlog.contextvars import bound_contextvars
 
 from cardsync import clock
 from cardsync.database.columns import Base
 from cardsync.database.session import Database, driver
 from cardsync.settings import Settings
+from cardsync.work.piece import Origin, origin
 
 if TYPE_CHECKING:
     from cardsync.storage import Store
@@ -38,7 +41,7 @@ SALES = "sales"
 # The streams of kept figures are named in derived/kept_figures.py.
 
 
-class WorkDue(Base):
+class WorkDue(Origin, Base):
     """Global: the sellers' streams that have accepted work, and since when. Each is written in the
     tenant's own transaction.
 
@@ -81,6 +84,13 @@ def turn_of(task: Task[Any, Any, Any], seller_id: int) -> str:
     return f"{task.name}:{seller_id}"
 
 
+async def with_its_name(call_next: Callable[[], Awaitable[Any]], context: Any, _: Any) -> Any:
+    """Middleware of workers: what a job logs says which job it was."""
+    job = context.job
+    with bound_contextvars(job=job.task_name, job_id=job.id):
+        return await call_next()
+
+
 _WAITING = text(
     "SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE"
 )
@@ -107,13 +117,17 @@ async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
     """Mark for the sweep, in the transaction that makes the work, that this stream has some."""
     await session.execute(
         text("""
-            INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :now)
-            ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = excluded.due_at
+            INSERT INTO work_due (seller_id, stream, due_at, request_id, traceparent)
+            VALUES (:seller_id, :stream, :now, :request_id, :traceparent)
+            ON CONFLICT (seller_id, stream) DO UPDATE
+               SET due_at = excluded.due_at, request_id = excluded.request_id,
+                   traceparent = excluded.traceparent
         """),
         {
             "seller_id": seller_id,
             "stream": stream,
             "now": clock.now(),
+            **origin(),
         },
     )
 

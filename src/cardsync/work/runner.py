@@ -34,8 +34,8 @@ have what was kept before until the next mark.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -47,11 +47,14 @@ from procrastinate.tasks import Task
 from sqlalchemy import inspect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
+from structlog.contextvars import bound_contextvars
 
 from cardsync import clock, errors
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.telemetry import spans
 from cardsync.work.jobs import Work, WorkDue, enqueue, work_of
+from cardsync.work.metrics import WORK_ENDED, WORK_SECONDS
 from cardsync.work.piece import CancelRequested, LeaseLost, Piece
 from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
 from cardsync.work.streams import Due, due_of, forget, rest, setback
@@ -161,25 +164,52 @@ async def work_off_one(
     taken = await _take_up(stream, work, seller_id, int(counted))
     if not isinstance(taken, _Taken):
         return taken
-    bound = log.bind(
-        seller_id=seller_id,
-        stream=stream.name,
-        work_id=taken.piece.id,
-    )
+    with _watched(stream.name, taken.piece):
+        return await _work_off(stream, work, taken)
+
+
+@contextmanager
+def _watched(stream: str, piece: Piece | WorkDue) -> Iterator[None]:
+    """Let the lines of a piece's log and its trace say whose it is, in the trace of the request that
+    asked for it. Marks are many: only some begin a trace of their own.
+    """
+    ids: dict[str, Any] = {"seller_id": piece.seller_id, "stream": stream, "work_id": piece.id}
+    if piece.request_id:
+        ids["request_id"] = piece.request_id
+    lasting = isinstance(piece, Piece)
+    started = clock.monotonic()
+    with (
+        bound_contextvars(**ids),
+        spans.trace(f"work {stream}", piece.traceparent, kind="consumer", always=lasting, **ids),
+    ):
+        try:
+            yield
+        finally:
+            WORK_SECONDS.labels(stream).observe(clock.monotonic() - started)
+
+
+async def _work_off(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
+    """Work under the hold, and let it go where the piece is cancelled."""
     try:
         try:
             async with stream.holding.kept(work.database, taken.hold):
                 return await _work(stream, work, taken)
         except CancelRequested:
-            bound.info("work_cancelled")
+            log.info("work_cancelled")
+            _count(stream.name, "cancelled")
             if stream.cancel is not None:
                 await stream.cancel(work, taken.hold)
             else:
-                async with work.database.tenant(seller_id) as session:
+                async with work.database.tenant(taken.piece.seller_id) as session:
                     await stream.holding.release(session, taken.hold)
     except LeaseLost:
-        bound.warning("lease_lost")
+        log.warning("lease_lost")
+        _count(stream.name, "lost")
     return True
+
+
+def _count(stream: str, outcome: str) -> None:
+    WORK_ENDED.labels(stream, outcome).inc()
 
 
 async def _take_up(
@@ -218,37 +248,36 @@ async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
     """Work, and settle the end. False if the piece rests."""
     piece = taken.piece
     hold = taken.hold
-    bound = log.bind(
-        seller_id=piece.seller_id,
-        stream=stream.name,
-        work_id=piece.id,
-    )
     try:
         if piece.attempts > (most := stream.most_starts(piece)):
-            bound.error("work_given_up", kind="starts", times=most, failures=piece.failures)
+            log.error("work_given_up", kind="starts", times=most, failures=piece.failures)
+            _count(stream.name, "given_up")
             await stream.fail(work, hold, piece, None, f"given up after {most} attempts")
         else:
             await stream.work(work, hold, piece)
+            _count(stream.name, "done")
     except (LeaseLost, CancelRequested):
         raise
     except errors.Problem as problem:
-        bound.info("work_failed", code=problem.code)
+        log.info("work_failed", code=problem.code)
+        _count(stream.name, "refused")
         await stream.fail(work, hold, piece, problem.code, str(problem))
     except Exception as e:
         match setback(
             e,
-            piece.seller_id,
-            stream.name,
             piece.id,
             taken.due,
             piece.failures,
         ):
             case PutBack() as back:
+                _count(stream.name, "put_back")
                 await _put_back(stream, work, taken, piece.failures, back)
                 return False
             case TryAgain(failures):
+                _count(stream.name, "tried_again")
                 await _put_back(stream, work, taken, failures)
             case GiveUp(why=why):
+                _count(stream.name, "given_up")
                 await stream.fail(work, hold, piece, None, why)
     return True
 
@@ -273,10 +302,4 @@ async def _put_back(
                 row.attempts = piece.attempts - taken.counted
                 await rest(session, piece.seller_id, stream.name, piece.id, back)
     except (SQLAlchemyError, psycopg.Error, OSError) as e:
-        log.warning(
-            "work_not_put_back",
-            seller_id=piece.seller_id,
-            stream=stream.name,
-            work_id=piece.id,
-            error=type(e).__name__,
-        )
+        log.warning("work_not_put_back", error=type(e).__name__)

@@ -178,8 +178,6 @@ async def leave_mark(
 
 def setback(
     error: Exception,
-    seller_id: int,
-    stream: str,
     work_id: int,
     due: Due | None,
     failures: int,
@@ -188,12 +186,7 @@ def setback(
     now = clock.now()
     tries = due.tries_of(work_id) if due is not None else Tries()
     decided = decide(error, tries, failures, now)
-    bound = log.bind(
-        seller_id=seller_id,
-        stream=stream,
-        work_id=work_id,
-        error=type(error).__name__,
-    )
+    bound = log.bind(error=type(error).__name__)
     match decided:
         case PutBack():
             pause = round((decided.until - now).total_seconds())

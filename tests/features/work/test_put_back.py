@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 import loggers
@@ -181,7 +182,7 @@ async def begun(seller, begin):
     """The body of the answer, and what the log says of this seller's work: an event is taken up
     in its request.
     """
-    with capture_logs() as logs:
+    with capture_logs([merge_contextvars]) as logs:
         answer = await begin()
         await seller.service.run_jobs()
     assert answer.status_code in (201, 202), answer.text
@@ -190,7 +191,7 @@ async def begun(seller, begin):
 
 async def swept(seller):
     """Work off what the sweep nudges now, and return what the log says of this seller's work."""
-    with capture_logs() as logs:
+    with capture_logs([merge_contextvars]) as logs:
         await seller.sweep()
         await seller.service.run_jobs()
     return about_work(seller, logs)
@@ -434,7 +435,7 @@ async def test_work_that_kills_every_worker_is_given_up_and_the_next_goes_on(a_s
         await work.killed()
         clock.shift(timedelta(minutes=1))
     assert await work.told() == work.stream.waits
-    with capture_logs() as logs:
+    with capture_logs([merge_contextvars]) as logs:
         assert await work.turn() is True
     [log] = about_work(work.seller, logs)
     assert (log["event"], log["kind"], log["times"]) == ("work_given_up", "starts", 20)
@@ -483,7 +484,7 @@ async def test_a_worker_that_was_overtaken_writes_nothing_more(a_seller, name):
         assert await work.told() == work.stream.done
         await work.stream.runs.work(*taken)
 
-    with capture_logs() as logs:
+    with capture_logs([merge_contextvars]) as logs:
         assert await work.turn(is_overtaken) is True
     lost = [entry for entry in logs if entry["event"] == "lease_lost"]
     assert [(entry["stream"], entry["seller_id"]) for entry in lost] == [(name, work.seller.id)]
@@ -497,7 +498,10 @@ async def test_what_cannot_even_be_put_back_is_in_the_log_and_begun_again(
     a_seller, owner_url, name
 ):
     work = await accepted(a_seller, name)
-    with refused(owner_url, "work_due", work.seller.id, "53100"), capture_logs() as logs:
+    with (
+        refused(owner_url, "work_due", work.seller.id, "53100"),
+        capture_logs([merge_contextvars]) as logs,
+    ):
         assert await work.turn(_finds_nobody) is False
     assert [entry["event"] for entry in about_work(work.seller, logs)] == [
         "work_put_back",

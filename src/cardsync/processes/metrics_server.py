@@ -1,0 +1,54 @@
+"""Serves /metrics of all processes of a supervisor together, on its own address, and pushes the same
+by OTLP where that is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry, multiprocess, start_http_server
+
+from cardsync.processes.installation_metrics import InstallationMetrics
+from cardsync.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def metrics_served(
+    settings: Settings, folder: Path, deaths: Callable[[], dict[str, int]]
+) -> Iterator[None]:
+    """Processes write what they count into the folder; `deaths` counts those that ended."""
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
+    registry.register(InstallationMetrics(settings, deaths))
+    with ExitStack() as stack:
+        stack.enter_context(_served(settings, registry))
+        if settings.otlp_url and "metrics" in settings.exports:
+            # Only here: nothing of OpenTelemetry is imported where nothing is exported.
+            from cardsync.telemetry.pushed_metrics import pushed
+
+            stack.enter_context(pushed(settings.otlp_url, registry))
+        yield
+
+
+@contextmanager
+def _served(settings: Settings, registry: CollectorRegistry) -> Iterator[None]:
+    if not settings.metrics_bind:
+        yield
+        return
+    host, _, port = settings.metrics_bind.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), addr=host, registry=registry)
+    except OSError as e:
+        log.warning("metrics_off", bind=settings.metrics_bind, reason=e.strerror)
+        yield
+        return
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
