@@ -5,8 +5,8 @@ a session says which browser it is of.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0077"
-down_revision = "0073"
+revision = "0075"
+down_revision = "0074"
 
 REPLACE = """
 CREATE FUNCTION replace_api_key(of_seller bigint, its_id bigint, its_hash bytea, proof bytea,
