@@ -42,7 +42,9 @@ def fill(owner_url: str, seller_id: int, mark: str) -> list[str]:
                 continue
             row = _row(connection, table, seller_id, mark, known)
             if table.name == "price_observation":
-                connection.execute(sa.text("SELECT ensure_price_observation_partition('2026-11-01')"))
+                connection.execute(
+                    sa.text("SELECT ensure_price_observation_partition('2026-11-01')")
+                )
             connection.execute(sa.insert(table).values(row))
             filled.append(table.name)
     engine.dispose()
