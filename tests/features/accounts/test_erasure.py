@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
 
-from browsers import joined, operates, signed_in
+from browsers import joined, signed_in
 from builders import an_order
 from cardsync.accounts import deletion, sellers
 from cardsync.database.urls import libpq_url
@@ -50,7 +49,9 @@ def traces(owner_url, settings, seller):
         for (table,) in tables:
             name = sql.Identifier(table)
             for mark in marks:
-                query = sql.SQL("SELECT t::text FROM {} t WHERE strpos(t::text, %s) > 0").format(name)
+                query = sql.SQL("SELECT t::text FROM {} t WHERE strpos(t::text, %s) > 0").format(
+                    name
+                )
                 found += [(table, row) for (row,) in owner.execute(query, [mark])]
         for table in seller_tables():
             owned = "seller_id" if "seller_id" in table.columns else "id"
@@ -60,7 +61,9 @@ def traces(owner_url, settings, seller):
             found += [(table.name, row) for (row,) in owner.execute(query, [seller.id])]
     objects = Path(settings.data_dir) / "objects"
     for path in objects.rglob("*"):
-        if path.is_file() and (f"/u{seller.id}/" in str(path) or seller.email.encode() in path.read_bytes()):
+        if path.is_file() and (
+            f"/u{seller.id}/" in str(path) or seller.email.encode() in path.read_bytes()
+        ):
             found.append(("object", str(path)))
     return found
 
@@ -78,7 +81,7 @@ async def test_an_operators_deletion_leaves_nothing(a_seller, service, owner_url
 
 async def test_an_owners_deletion_leaves_nothing(a_seller, service, owner_url):
     seller = await a_full_shop(a_seller, owner_url)
-    async with service.database.tenant(seller.id) as session:
+    async with service.database.tenant(seller.id):
         pass
     await deletion.remove(service.work, seller.id, tenant_tables(), GLOBAL_BY_SELLER)
     await service.run_jobs()

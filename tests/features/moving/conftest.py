@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -15,7 +17,8 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
-from builders import Service
+from browsers import joined
+from builders import Seller, Service, a_csv, a_row
 from cardsync.asgi import create_app
 from cardsync.cli import program
 from cardsync.database.migrate import keep_seal
@@ -26,6 +29,7 @@ from cardsync.secret import seal
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
+from dashboard_builder import filled_shop
 from one_run import template_of_run
 
 
@@ -81,6 +85,37 @@ async def elsewhere(
         )
 
 
+def environment(settings: Settings) -> dict[str, str | None]:
+    return {
+        "CARDSYNC_DATABASE_URL": settings.database_url,
+        "CARDSYNC_DATA_DIR": str(settings.data_dir),
+        "CARDSYNC_SECRET_KEY": settings.secret_key,
+    }
+
+
+@pytest.fixture
+def a_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """The same command as a process of its own, which runs beside the test."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(service: Service, *arguments: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cardsync", "admin", "seller", *map(str, arguments)],
+            env={**os.environ, **environment(service.settings)},  # type: ignore[dict-item]
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
 @pytest.fixture
 def cardsync() -> Iterator[Callable[..., object]]:
     """`await cardsync(service, "export", 7, path)` is `cardsync admin seller export 7 PATH` at
@@ -88,13 +123,8 @@ def cardsync() -> Iterator[Callable[..., object]]:
     """
 
     def run(settings: Settings, *arguments: object) -> Result:
-        environment = {
-            "CARDSYNC_DATABASE_URL": settings.database_url,
-            "CARDSYNC_DATA_DIR": str(settings.data_dir),
-            "CARDSYNC_SECRET_KEY": settings.secret_key,
-        }
         command = ["admin", "seller", *map(str, arguments)]
-        return CliRunner().invoke(program, command, env=environment)
+        return CliRunner().invoke(program, command, env=environment(settings))
 
     async def called(service: Service, *arguments: object) -> Result:
         return await asyncio.to_thread(run, service.settings, *arguments)
@@ -102,3 +132,32 @@ def cardsync() -> Iterator[Callable[..., object]]:
     yield called
     # The command wrote its log to a stream that is closed by now.
     setup_logging("warning", "json")
+
+
+@pytest.fixture
+async def shop(a_seller):
+    """A shop with a history of prices, two people, a token, and a page of everything."""
+    seller, _ = await filled_shop(a_seller)
+    await seller.import_csv(
+        a_csv(*(a_row(n, name=f'Card "{n}"\\N, ünï', price=f"{n}.25") for n in range(1, 130)))
+    )
+    await joined(seller, f"bea-{seller.email}")
+    await seller.token("mcp:read")
+    return seller
+
+
+@pytest.fixture
+def moved(service, elsewhere, cardsync, tmp_path):
+    """`await moved(seller)` is the shop elsewhere, with the same key."""
+
+    async def moved(seller: Seller, *options: str) -> Seller:
+        path = tmp_path / f"{seller.id}.zip"
+        made = await cardsync(service, "export", seller.id, path, *options)
+        assert made.exit_code == 0, made.output
+        arrived = await cardsync(elsewhere, "import", path)
+        assert arrived.exit_code == 0, arrived.output
+        there = int(arrived.output.split("is seller ")[1].split()[0])
+        http = elsewhere.client(Authorization=f"Bearer {seller.api_key}")
+        return Seller(elsewhere, there, seller.api_key, seller.email, seller.password, http)
+
+    return moved

@@ -9,13 +9,10 @@ import zipfile
 
 import httpx
 import polars as pl
-import pytest
 
-from browsers import joined
-from builders import Seller, a_csv, a_row
+from builders import Seller
 from cardsync.moving import archive_tables
 from cardsync.tables import seller_tables
-from dashboard_builder import filled_shop
 from every_table import fill
 
 FILES = (
@@ -28,35 +25,6 @@ FILES = (
     "/api/sales/summary.csv",
     "/api/pricing/runs/export.csv",
 )
-
-
-@pytest.fixture
-async def shop(a_seller):
-    """A shop with a history of prices, two people, a token, and a page of everything."""
-    seller, _ = await filled_shop(a_seller)
-    await seller.import_csv(
-        a_csv(*(a_row(n, name=f'Card "{n}"\\N, ünï', price=f"{n}.25") for n in range(1, 130)))
-    )
-    await joined(seller, f"bea-{seller.email}")
-    await seller.token("mcp:read")
-    return seller
-
-
-@pytest.fixture
-def moved(service, elsewhere, cardsync, tmp_path):
-    """`await moved(seller)` is the shop elsewhere, with the same key."""
-
-    async def moved(seller: Seller, *options: str) -> Seller:
-        path = tmp_path / f"{seller.id}.zip"
-        made = await cardsync(service, "export", seller.id, path, *options)
-        assert made.exit_code == 0, made.output
-        arrived = await cardsync(elsewhere, "import", path)
-        assert arrived.exit_code == 0, arrived.output
-        there = int(arrived.output.split("is seller ")[1].split()[0])
-        http = elsewhere.client(Authorization=f"Bearer {seller.api_key}")
-        return Seller(elsewhere, there, seller.api_key, seller.email, seller.password, http)
-
-    return moved
 
 
 async def files_of(seller: Seller) -> dict[str, bytes]:
