@@ -112,7 +112,7 @@ async def must_fit(session: AsyncSession, archive: Archive, folder: Path) -> Non
     here = await session.scalar(text(_HERE), {"emails": emails, "created": manifest.created_at})
     if here is not None:
         raise errors.CommandError(
-            f"{here} is a member of a shop here already: a shop comes in once, and a person has"
+            f"{here} is a member of a shop here already: a shop comes in once, and a person is in"
             " one shop"
         )
 

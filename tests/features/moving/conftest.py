@@ -33,7 +33,7 @@ from dashboard_builder import filled_shop
 from one_run import template_of_run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def other_settings(owner_url: str, settings: Settings) -> Iterator[Settings]:
     name = f"elsewhere_{os.getpid()}"
     url = urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
@@ -64,7 +64,7 @@ def _apart(url: str) -> None:
             owner.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {start})")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def elsewhere(
     service: Service, other_settings: Settings, alive: Callable[..., object]
 ) -> AsyncIterator[Service]:
