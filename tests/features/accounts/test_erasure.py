@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -9,12 +10,15 @@ from psycopg import sql
 
 from browsers import joined, signed_in
 from builders import an_order
-from cardsync.accounts import deletion, sellers
+from cardsync.accounts import deletion, left_objects, sellers
 from cardsync.database.urls import libpq_url
+from cardsync.processes.worker import sweep
 from cardsync.tables import GLOBAL_BY_SELLER, seller_tables, tenant_tables
+from cardsync.work.jobs import mark_due_by
 from dashboard_builder import filled_shop
 from every_table import fill
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS = ("syncs", "accepted", "debug", "receipts", "pictures")
 
 
@@ -80,9 +84,25 @@ async def test_an_operators_deletion_leaves_nothing(a_seller, service, owner_url
 
 
 async def test_an_owners_deletion_leaves_nothing(a_seller, service, owner_url):
+    """The row that `fill` puts into `account_deletion` is due."""
     seller = await a_full_shop(a_seller, owner_url)
-    async with service.database.tenant(seller.id):
-        pass
-    await deletion.remove(service.work, seller.id, tenant_tables(), GLOBAL_BY_SELLER)
+    assert await deletion.remove(service.work, seller.id, tenant_tables(), GLOBAL_BY_SELLER)
     await service.run_jobs()
     assert traces(owner_url, service.settings, seller) == []
+
+
+async def test_a_worker_deletes_what_a_killed_deletion_left(a_seller, service, owner_url):
+    """Killed after its rows are gone, a deletion leaves objects and the mark of them."""
+    seller, other = await a_full_shop(a_seller, owner_url), await a_seller()
+    names = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]
+    await sellers.delete_seller(service.database, service.work.store, seller.id, names)
+    folder = Path(service.settings.data_dir) / "objects" / "pictures"
+    for one in (seller, other):
+        (folder / f"u{one.id}").mkdir(parents=True, exist_ok=True)
+        (folder / f"u{one.id}" / "object").write_text(one.email)
+        async with service.database.tenant(one.id) as session:
+            await mark_due_by(session, one.id, left_objects.STREAM, LONG_AGO)
+    assert await sweep(service.work) >= 2
+    await service.run_jobs()
+    assert traces(owner_url, service.settings, seller) == []
+    assert (folder / f"u{other.id}" / "object").exists()
