@@ -1,7 +1,7 @@
 """Which tables of a seller an archive holds, what is left out of them, and why. Pure.
 
-A test compares this with the metadata and with docs/moving.md, so that a new table is in the archive
-unless somebody says here why it is not.
+A test compares this with the metadata and with docs/moving.md: a new table is in the archive unless
+somebody says here why it is not.
 """
 
 from __future__ import annotations

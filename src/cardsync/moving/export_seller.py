@@ -18,7 +18,7 @@ from psycopg import AsyncConnection
 from sqlalchemy import Table, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import __version__, clock
+from cardsync import __version__, clock, errors
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Seller
 from cardsync.accounts.parquet_sheet import ParquetSheet
@@ -29,7 +29,7 @@ from cardsync.database.session import Database, driver
 from cardsync.moving import archive_file, archive_tables
 from cardsync.moving.archive_file import ArchiveWriter, FileLine, Manifest
 from cardsync.moving.archive_tables import Holds, Part
-from cardsync.notices.webhook_signature import unsealed
+from cardsync.notices.webhook_signature import Unsealed, unsealed
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store
 
@@ -167,10 +167,16 @@ def _kind(connection: AsyncConnection[Any], code: int) -> str:
 
 def _with_secrets(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
     """Write the secrets of webhooks in plain text: another installation cannot unseal them."""
-    plain = [
-        "\\x" + unsealed(settings, seller_id, bytes.fromhex(sealed[2:])).encode().hex()
-        for sealed in rows["secret"]
-    ]
+    try:
+        plain = [
+            "\\x" + unsealed(settings, seller_id, bytes.fromhex(sealed[2:])).encode().hex()
+            for sealed in rows["secret"]
+        ]
+    except Unsealed:
+        raise errors.CommandError(
+            "a webhook's secret was sealed with another CARDSYNC_SECRET_KEY: export without"
+            " --with-secrets"
+        ) from None
     return rows.with_columns(secret=pl.Series(plain, dtype=pl.String))
 
 

@@ -112,8 +112,8 @@ async def must_fit(session: AsyncSession, archive: Archive, folder: Path) -> Non
     here = await session.scalar(text(_HERE), {"emails": emails, "created": manifest.created_at})
     if here is not None:
         raise errors.CommandError(
-            f"{here} is a member of a shop here already: a shop comes in once, and a person is in"
-            " one shop"
+            f"{here} is already a member of a shop here: delete that shop first, or export this"
+            " one without that person"
         )
 
 

@@ -24,9 +24,10 @@ from cardsync.moving.archive_tables import CALLERS, COUNTED_ANEW, KEYS, MEMBERS,
 # The tables of those that a text names, as in `member 3`; grants and links keep their ids.
 _NAMED: Final = {"member": "member", "key": "api_key", "token": "access_token"}
 _CALLER: Final = re.compile(r"\b(member|key|token) (\d{1,18})\b")
+_KEYS: Final = "|".join((*sorted(MEMBERS | PRODUCTS), "became", "was"))
 _IN_JSON: Final = re.compile(
     r'"(?P<kind>member|key|token) (?P<id>\d{1,18})"'
-    rf'|"(?P<key>{"|".join(sorted(MEMBERS | PRODUCTS))}|became|was)": (?P<value>\d{{1,18}})(?=[,}}])'
+    rf'|"(?P<key>{_KEYS})": (?P<value>\d{{1,18}})(?=[,}}])'
     r"|/u(?P<seller>\d{1,18})/"
 )
 _OF_A_MATCH: Final = ("became", "was")

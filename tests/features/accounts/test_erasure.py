@@ -1,4 +1,6 @@
-"""A deleted seller leaves nothing: every column of every table and every stored object is searched."""
+"""A deleted seller leaves nothing: every column of every table and every stored object is
+searched.
+"""
 
 from __future__ import annotations
 

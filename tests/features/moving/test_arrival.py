@@ -1,4 +1,6 @@
-"""Where a shop arrives, people sign in, agents go on, names stay, and nothing opens that should not."""
+"""Where a shop arrives, people sign in, agents go on, names stay, and nothing opens that should
+not.
+"""
 
 from __future__ import annotations
 

@@ -105,13 +105,15 @@ async def test_a_shop_that_lacks_rows_is_refused_and_leaves_nothing(archive, els
 
 async def test_a_shop_comes_in_once(archive, service, elsewhere, cardsync):
     seller, path = archive
-    assert f"{seller.email} is a member" in await refused(cardsync, service, "import", path)
+    assert f"{seller.email} is already a member" in await refused(cardsync, service, "import", path)
     dry = await cardsync(elsewhere, "import", path, "--dry-run")
     assert (dry.exit_code, "can come in" in dry.output) == (0, True)
     assert seller.email not in str(await sellers_of(elsewhere))
     assert (await cardsync(elsewhere, "import", path)).exit_code == 0
-    assert f"{seller.email} is a member" in await refused(cardsync, elsewhere, "import", path)
-    assert f"{seller.email} is a member" in await refused(
+    assert f"{seller.email} is already a member" in await refused(
+        cardsync, elsewhere, "import", path
+    )
+    assert f"{seller.email} is already a member" in await refused(
         cardsync, elsewhere, "import", path, "--dry-run"
     )
 
@@ -141,7 +143,7 @@ async def test_of_two_imports_at_once_one_wins(
     done = [await asyncio.to_thread(process.communicate) for process in begun]
     assert sorted(process.returncode for process in begun) == [0, 1], done
     [lost] = [said for process, (_, said) in zip(begun, done, strict=True) if process.returncode]
-    assert "being imported now" in lost or "is a member" in lost
+    assert "being imported now" in lost or "is already a member" in lost
     came = await elsewhere.sql(0, "SELECT id FROM seller WHERE email = :email", email=shop.email)
     assert len(came) == 1
     new = set(objects_of(elsewhere)) - set(before)
