@@ -47,7 +47,7 @@ from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
 from inline_jobs import InlineJobs
-from one_run import one_at_a_time
+from one_run import one_at_a_time, template_of_run
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]
@@ -173,9 +173,8 @@ def _template(admin: str) -> Iterator[str]:
 
     The first process makes it and the last one drops it.
     """
-    folder = Path(os.environ["CARDSYNC_TEST_DIR"])
-    name = "template_" + "".join(letter for letter in folder.name.lower() if letter.isalnum())
-    users = folder / "users of the template"
+    name = template_of_run()
+    users = Path(os.environ["CARDSYNC_TEST_DIR"]) / "users of the template"
     mine = users / str(os.getpid())
     with one_at_a_time("template"):
         users.mkdir(exist_ok=True)

@@ -15,3 +15,9 @@ def one_at_a_time(what: str) -> Iterator[None]:
     with (Path(os.environ["CARDSYNC_TEST_DIR"]) / f"{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def template_of_run() -> str:
+    """The migrated database that all processes of a run copy theirs from."""
+    folder = Path(os.environ["CARDSYNC_TEST_DIR"]).name.lower()
+    return "template_" + "".join(letter for letter in folder if letter.isalnum())

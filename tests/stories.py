@@ -26,6 +26,7 @@ STORIES = {
     "inventory": "test_inventory_cycle",
     "lists": "test_lists",
     "market": "test_whole_life",
+    "moving": "test_move",
     "notices": "test_webhooks",
     "operators": "test_operators",
     "orders": "test_order_sequences",

@@ -324,7 +324,7 @@ def print_settings() -> None:
 
 ADMIN = {
     "seller": Command(
-        "cardsync.accounts.commands:seller", "Create, change, show and delete sellers."
+        "cardsync.accounts.commands:seller", "Create, change, show, move and delete sellers."
     ),
     "key": Command("cardsync.accounts.commands:key", "Create, revoke and list API keys."),
     "token": Command(

@@ -114,6 +114,10 @@ class Store(ABC):
         raise NotImplementedError
 
     @abstractmethod
+    async def keys(self, prefix: str) -> list[str]:
+        """The keys under `prefix` (a folder), in order."""
+
+    @abstractmethod
     async def sweep(self, prefix: str, before: datetime) -> int:
         """Delete objects under `prefix` (a folder) last changed before `before`; returns how
         many.
@@ -271,6 +275,13 @@ class LocalStore(Store):
             file.flush()
             os.fsync(file.fileno())
 
+    async def keys(self, prefix: str) -> list[str]:
+        return await asyncio.to_thread(self._keys, prefix)
+
+    def _keys(self, prefix: str) -> list[str]:
+        files = (path for path in (self.root / prefix).rglob("*") if path.is_file())
+        return sorted(path.relative_to(self.root).as_posix() for path in files)
+
     async def sweep(self, prefix: str, before: datetime) -> int:
         return await asyncio.to_thread(self._sweep, self.root / prefix, before.timestamp())
 
@@ -339,6 +350,12 @@ class CloudStore(Store):
     async def delete(self, key: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             await obstore.delete_async(self.store, key)
+
+    async def keys(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        async for batch in obstore.list(self.store, prefix):
+            found += [item["path"] for item in batch]
+        return sorted(found)
 
     async def sweep(self, prefix: str, before: datetime) -> int:
         removed = 0

@@ -82,6 +82,11 @@ def tenant_tables() -> list[Table]:
     return tables[::-1]
 
 
+def seller_tables() -> list[Table]:
+    """Every table that names a seller, and `seller`, in the order in which they can be written."""
+    return [t for t in metadata.sorted_tables if "seller_id" in t.columns or t.name == "seller"]
+
+
 __all__ = [
     "accounts",
     "activity",
@@ -114,6 +119,7 @@ __all__ = [
     "releases",
     "repairs",
     "seller_state",
+    "seller_tables",
     "shelving",
     "sync",
     "tenant_tables",

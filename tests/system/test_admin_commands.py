@@ -56,6 +56,7 @@ STEPS = [
         "credits history": ("{seller_id}", "balance 3"),
         "release list": ("", "9.0"),
         "workflow list": ("", f"{MARKET} +{LOCALE}.* published"),
+        "seller export": ("{leaving_id} {folder}/shop.zip", "cards"),
     },
     {
         "key revoke": ("{key_id}", "is revoked"),
@@ -70,6 +71,7 @@ STEPS = [
         "seller delete": ("{leaving_id} --yes", "is gone"),
     },
     {"rotate-secret": ("", "opens nothing any more")},
+    {"seller import": ("{folder}/shop.zip", "is seller")},
 ]
 
 

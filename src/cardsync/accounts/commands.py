@@ -5,6 +5,7 @@ prints its result.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,12 +16,12 @@ from cardsync.access.entitlements import SYNC_MODES
 from cardsync.accounts import deletion, sellers
 from cardsync.database.session import Database
 from cardsync.limits import PLANS
-from cardsync.processes.command_line import ROW_ID, plain, settings_with, show, with_database
+from cardsync.processes.command_line import ROW_ID, plain, say, settings_with, show, with_database
 
 
 @click.group()
 def seller() -> None:
-    """Create, change, show and delete sellers."""
+    """Create, change, show, move and delete sellers."""
 
 
 @seller.command("create")
@@ -115,6 +116,58 @@ def seller_delete(seller_id: int) -> None:
 
     with_database(erase, settings)
     click.echo(f"seller {seller_id} is gone")
+
+
+@seller.command("export")
+@click.argument("seller_id", type=ROW_ID)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--with-secrets", is_flag=True, help="Hold the secrets of webhooks, in plain text.")
+@click.option("--only-data", is_flag=True, help="Hold nothing that lets anybody in.")
+def seller_export(seller_id: int, file: Path, with_secrets: bool, only_data: bool) -> None:
+    """Write everything of a seller into an archive, which `seller import` brings in elsewhere."""
+    # Polars takes long to import, and these two commands alone need it.
+    from cardsync.moving.archive_tables import Holds
+    from cardsync.moving.export_seller import export
+    from cardsync.storage import open_store
+    from cardsync.tables import seller_tables
+
+    if with_secrets and only_data:
+        raise click.UsageError("--with-secrets and --only-data exclude each other")
+    holds = Holds.SECRETS if with_secrets else Holds.DATA if only_data else Holds.ACCESS
+    settings = settings_with()
+
+    async def written(database: Database) -> str:
+        store = open_store(settings)
+        made = await export(database, store, settings, seller_id, file, holds, seller_tables(), say)
+        return made.sentence()
+
+    click.echo(f"{file}: {with_database(written, settings, as_owner=True)}")
+
+
+@seller.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--dry-run", is_flag=True, help="Check the archive, and write nothing.")
+def seller_import(file: Path, dry_run: bool) -> None:
+    """Bring a seller in from the archive of another installation: all of it, or nothing."""
+    from cardsync.moving.archive_file import opened
+    from cardsync.moving.import_seller import bring_in, examined
+    from cardsync.storage import open_store
+    from cardsync.tables import seller_tables
+
+    settings = settings_with()
+    with opened(file) as archive:
+
+        async def brought(database: Database) -> str:
+            if dry_run:
+                lacking = await examined(database, archive)
+                return f"can come in; the catalog here lacks {lacking:,} of its products"
+            arrived = await bring_in(
+                database, open_store(settings), settings, archive, seller_tables(), say
+            )
+            return f"is seller {arrived.seller_id} now"
+
+        done = with_database(brought, settings, as_owner=True)
+        click.echo(f"{archive.manifest.sentence()}: {done}")
 
 
 @seller.command("keep")

@@ -1,5 +1,5 @@
 """Exports all data of an account as one zip, each table as CSV and as Parquet, while the tables are
-read.
+read. The last file, `manifest.json`, names the bytes and the SHA-256 of each other.
 
 Each part of a table is a short transaction of its own, so that a slow download holds no connection:
 a change meanwhile may appear in one file and not yet in another.
@@ -8,6 +8,7 @@ a change meanwhile may appear in one file and not yet in another.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import zipfile
 from collections.abc import AsyncGenerator
@@ -16,12 +17,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Final, NamedTuple
 
+import msgspec
 from psycopg import sql
 
+from cardsync import __version__, clock
 from cardsync.access.caller import Caller
 from cardsync.accounts.parquet_sheet import ParquetSheet
 from cardsync.database.copy import copy_bytes
 from cardsync.database.session import Database, driver
+from cardsync.operations.backup_folder import MANIFEST, FileLine
 from cardsync.web.safe_texts import safe_texts
 
 ZIP: Final = "application/zip"
@@ -190,6 +194,21 @@ class _Zip(zipfile.ZipFile):
         """Leave the end to the block: it ends the open entry first."""
 
 
+class _Counted:
+    """A file of the archive that is hashed while it is written."""
+
+    def __init__(self, entry: IO[bytes]) -> None:
+        self._entry, self._hashed, self._size = entry, hashlib.sha256(), 0
+
+    def write(self, data: bytes) -> None:
+        self._hashed.update(data)
+        self._size += len(data)
+        self._entry.write(data)
+
+    def line(self) -> FileLine:
+        return FileLine(self._size, self._hashed.hexdigest())
+
+
 async def archive(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
     """Return the archive's bytes in parts; the first one is read already, so that a refusal is not
     an archive that ends early. Raises OwnerRequired.
@@ -208,11 +227,15 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerat
 
 async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
     pipe = _Pipe()
+    lines: dict[str, FileLine] = {}
     with _Zip(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as file:
         for sheet in SHEETS:
-            async with aclosing(_both_files(database, caller, sheet, file, pipe)) as parts:
+            async with aclosing(_both_files(database, caller, sheet, file, pipe, lines)) as parts:
                 async for part in parts:
                     yield part
+        said = {"made_at": clock.now(), "program": __version__, "files": lines}
+        with file.open(zipfile.ZipInfo(MANIFEST, _MOMENT), "w") as entry:
+            entry.write(msgspec.json.format(msgspec.json.encode(said)))
     yield pipe.taken()
 
 
@@ -222,13 +245,15 @@ async def _both_files(
     sheet: Sheet,
     file: _Zip,
     pipe: _Pipe,
+    lines: dict[str, FileLine],
 ) -> AsyncGenerator[bytes, None]:
     """Write a sheet into the archive, as CSV and as Parquet, and hand on what the archive has."""
     turn = database.file_turn(caller.seller_id)
     columns = await _columns(database, caller, sheet)
     with TemporaryDirectory(prefix="cardsync-") as folder:
         parquet = ParquetSheet(Path(folder), columns)
-        with file.open(sheet.name, "w", force_zip64=True) as entry:
+        with file.open(sheet.name, "w", force_zip64=True) as opened:
+            entry = _Counted(opened)
             last, head = None, True
             while head or last is not None:
                 async with turn():
@@ -237,16 +262,19 @@ async def _both_files(
                 head = False
                 if data := pipe.taken():
                     yield data
+        lines[sheet.name] = entry.line()
         chunks = parquet.chunks()
         # Parquet is compressed already.
         info = zipfile.ZipInfo(sheet.name.replace(".csv", ".parquet"), _MOMENT)
-        with file.open(info, "w", force_zip64=True) as entry:
+        with file.open(info, "w", force_zip64=True) as opened:
+            entry = _Counted(opened)
             while chunk := await asyncio.to_thread(next, chunks, b""):
                 entry.write(chunk)
                 yield pipe.taken()
+        lines[info.filename] = entry.line()
 
 
-def _add(entry: IO[bytes], parquet: ParquetSheet, part: bytes, *, head: bool) -> None:
+def _add(entry: _Counted, parquet: ParquetSheet, part: bytes, *, head: bool) -> None:
     """Add the rows to both files; Parquet keeps each text as it is, since nothing calculates it."""
     cells = parquet.add(part, head=head)
     safely = safe_texts(cells, parquet.texts if part else ())

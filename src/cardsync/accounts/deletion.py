@@ -25,7 +25,7 @@ from cardsync.access.grant_models import OAuthCode
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import AccountDeletion, Invitation, MemberSession
 from cardsync.access.models import Account, Member
-from cardsync.accounts import sellers
+from cardsync.accounts import left_objects, sellers
 from cardsync.database.session import Database, enter_tenant
 from cardsync.discovery import exposure
 from cardsync.errors import CommandError
@@ -158,7 +158,7 @@ async def remove(
             while await _remove_some(work.database, seller_id, table):
                 pass
     names = [*(table.name for table in tables), *shared]
-    await sellers.sweep_objects(work.store, seller_id)
+    await left_objects.sweep_objects(work.store, seller_id)
     await sellers.delete_seller(work.database, work.store, seller_id, names)
     log.info("account_removed", seller_id=seller_id)
     return True

@@ -55,13 +55,17 @@ class ParquetSheet:
             if head
             else [pl.String()] * len(names),
         )
+        self.append(frame)
+        return frame
+
+    def append(self, frame: pl.DataFrame) -> None:
+        """Add rows whose cells are PostgreSQL's texts."""
         typed = frame.select(
             _typed(name, *column_type) for name, column_type in self._columns.items()
         )
         path = self._folder / f"{len(self._parts)}.parquet"
         typed.write_parquet(path)
         self._parts.append(path)
-        return frame
 
     def chunks(self) -> Iterator[bytes]:
         """Join the parts, and yield the file's bytes."""

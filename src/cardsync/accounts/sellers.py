@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,6 +20,7 @@ from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import SYNC_MODES, is_paid
 from cardsync.access.models import Account, Member, Seller
+from cardsync.accounts import left_objects
 from cardsync.agentwork import price_tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
@@ -369,10 +370,6 @@ async def delete_seller(
         )
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
-    await sweep_objects(store, seller_id)
-
-
-async def sweep_objects(store: Store, seller_id: int) -> None:
-    """Delete every stored object of a seller."""
-    for kind in ("syncs", "accepted", "debug", "receipts", "pictures"):
-        await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))
+        # Whoever is killed from here on leaves the objects to a worker.
+        await left_objects.mark(session, seller_id)
+    await left_objects.sweep(database, store, seller_id)

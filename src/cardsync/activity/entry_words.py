@@ -19,6 +19,7 @@ _SET: Final = re.compile(r"\b([a-z][a-z_]*)=([^,]*)")
 _SNAKE: Final = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 
 ACTIONS: Final[Mapping[str, str]] = {
+    "account.arrived": "Shop moved here",
     "account.changed": "Account settings changed",
     "account.deletion_asked": "Account deletion requested",
     "account.deletion_taken_back": "Account deletion canceled",

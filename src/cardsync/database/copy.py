@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
@@ -125,6 +125,31 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
         # costs more than the COPY.
         await connection.wait(drain(copy))
     return out.getvalue()
+
+
+async def copy_parts(
+    session: AsyncSession, query: str, take: Callable[[bytes], None], size: int = 1 << 23
+) -> None:
+    """Hand the rows of a query, as `copy_chunks` has them, to `take` in parts of about that many
+    bytes: memory holds a part. `take` runs between the parts, and the COPY waits for it.
+    """
+    connection = await driver(session)
+    out = io.BytesIO()
+
+    def drain(copy: AsyncCopy) -> PQGen[None]:
+        while part := (yield from copy._read_gen()):
+            out.write(part)
+            # Each message of a COPY in CSV is a whole row.
+            if out.tell() >= size:
+                take(out.getvalue())
+                out.seek(0)
+                out.truncate()
+
+    statement = f"COPY ({query}) TO STDOUT WITH (FORMAT csv, NULL '{NULL}')"
+    async with copying(connection, statement) as copy:
+        await connection.wait(drain(copy))
+    if out.tell():
+        take(out.getvalue())
 
 
 _DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]

@@ -20,7 +20,7 @@ from procrastinate.tasks import Task
 from sqlalchemy import or_, select, text
 
 from cardsync import clock
-from cardsync.accounts import deletion
+from cardsync.accounts import deletion, left_objects
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.derived.kept_figures import TASKS, Kept
@@ -69,6 +69,7 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
     "repricing": move_prices,
     SALES: begin_sale_runs,
     deletion.STREAM: remove_account,
+    left_objects.STREAM: left_objects.sweep_left_objects,
     ask.ASK: ask.note_addresses,
     ask.FILES: fetch_pictures,
     look.LOOK: look.look_for_news,

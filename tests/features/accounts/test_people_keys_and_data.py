@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import zipfile
 from datetime import timedelta
 
@@ -149,6 +151,12 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
             for name in file.namelist()
             if name.endswith(".parquet")
         }
+        *named, last = file.namelist()
+        said = json.loads(file.read(last))["files"]
+        assert (last, list(said)) == ("manifest.json", named)
+        for name, line in said.items():
+            data = file.read(name)
+            assert line == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     assert {f"{name}.csv" for name in tables} == set(sheets)
     for name, rows_of in sheets.items():
         table = tables[name.removesuffix(".csv")]

@@ -1,0 +1,326 @@
+"""Brings a seller of another installation in, from an archive, in one transaction: all of it is
+there afterwards, or nothing.
+
+Objects are written before the rows that name them. `left_objects` deletes those of an import that
+was killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import Table, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.activity import OPERATOR, note_by
+from cardsync.access.models import Account
+from cardsync.accounts import left_objects
+from cardsync.cards.history import month_of
+from cardsync.cards.models import CARD_ID_BLOCK, PriceObservation
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.migrate import head_revision
+from cardsync.database.session import Database, run
+from cardsync.derived.kept_figures import Figure
+from cardsync.discovery import exposure
+from cardsync.moving import archive_file, archive_tables, catalog_products
+from cardsync.moving.archive_file import Archive, Manifest
+from cardsync.moving.archive_tables import quoted
+from cardsync.moving.new_ids import NewIds
+from cardsync.notices.webhook_signature import new_secret, sealed
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.work.jobs import mark_due
+
+Say = Callable[[str], None]
+_ROWS: Final = 50_000
+# Sellers come in one at a time.
+_LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtext('cardsync seller import'))"
+_HERE: Final = """
+    SELECT m.email FROM member m WHERE lower(m.email) = ANY(CAST(:emails AS text[]))
+    UNION ALL
+    SELECT s.email FROM seller s WHERE s.created_at = :created
+     LIMIT 1
+"""
+_ADVANCED: Final = """
+    SELECT count(nextval(CAST(:sequence AS regclass))) FROM generate_series(1, CAST(:gap AS bigint))
+"""
+_CARD_BLOCKS: Final = "card_id_block"
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The seller's id here, and the number of products that the catalog lacked."""
+
+    seller_id: int
+    new_products: int
+
+
+async def bring_in(
+    database: Database,
+    store: Store,
+    settings: Settings,
+    archive: Archive,
+    tables: Sequence[Table],
+    say: Say,
+) -> Arrived:
+    """Bring the seller in; `tables` are all that name a seller, and `seller`, in the order in which
+    they are written. Raises CommandError, and leaves nothing behind then.
+    """
+    async with database.shared() as session:
+        [seller_id] = await _next(session, "seller", 1)
+        await left_objects.mark(session, seller_id)
+    try:
+        async with database.tenant(seller_id) as session:
+            with _as_sentence():
+                await left_objects.hold(session, seller_id)
+                return await _all(
+                    database, session, store, settings, archive, tables, say, seller_id
+                )
+    finally:
+        # After an import that ended well there is nothing to delete.
+        await left_objects.sweep(database, store, seller_id)
+
+
+async def examined(database: Database, archive: Archive) -> int:
+    """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
+    CommandError for an archive that cannot come in.
+    """
+    with TemporaryDirectory(prefix="cardsync-") as name:
+        async with database.shared() as session:
+            await must_fit(session, archive, Path(name))
+            archived = _frame(archive, archive_file.PRODUCTS, Path(name))
+            return archived.height - (await catalog_products.known(session, archived)).height
+
+
+async def must_fit(session: AsyncSession, archive: Archive, folder: Path) -> None:
+    """Raise CommandError for an archive that this installation cannot take, or has."""
+    manifest = archive.manifest
+    if manifest.revision > head_revision():
+        raise errors.CommandError(
+            f"the archive was made by cardsync {manifest.program}, which is newer than this one:"
+            " update this installation first"
+        )
+    emails = _frame(archive, "member", folder)["email"].str.to_lowercase().to_list()
+    here = await session.scalar(text(_HERE), {"emails": emails, "created": manifest.created_at})
+    if here is not None:
+        raise errors.CommandError(
+            f"{here} is already a member of a shop here: delete that shop first, or export this"
+            " one without that person"
+        )
+
+
+async def _all(
+    database: Database,
+    session: AsyncSession,
+    store: Store,
+    settings: Settings,
+    archive: Archive,
+    tables: Sequence[Table],
+    say: Say,
+    seller_id: int,
+) -> Arrived:
+    if not await session.scalar(text(_LOCK)):
+        raise errors.CommandError("another seller is being imported now: wait for its end")
+    with TemporaryDirectory(prefix="cardsync-") as name:
+        folder = Path(name)
+        await must_fit(session, archive, folder)
+        archived = _frame(archive, archive_file.PRODUCTS, folder)
+        products = await catalog_products.found(database, session, archived)
+        ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
+        say("writing the objects …")
+        await _objects(store, archive, seller_id)
+        for table in tables:
+            if table.name in archive.manifest.tables:
+                await _table(database, session, settings, archive, table, ids, folder, say)
+    await _afterwards(session, seller_id, archive.manifest)
+    return Arrived(seller_id, products.height - products["match"].null_count())
+
+
+async def _new_ids(
+    session: AsyncSession,
+    manifest: Manifest,
+    folder: Path,
+    archive: Archive,
+    seller_id: int,
+    products: pl.DataFrame,
+) -> NewIds:
+    anew, spare = {}, {}
+    for name in archive_tables.COUNTED_ANEW:
+        old = _frame(archive, name, folder)["id"].to_list()
+        new = await _next(session, name, len(old) + 1)
+        anew[name], spare[name] = dict(zip(old, new, strict=False)), new[-1]
+    # The columns of the cards' table name the shop as member 0.
+    anew["member"][0] = 0
+    return NewIds(manifest.seller_id, seller_id, anew, spare, products)
+
+
+async def _next(session: AsyncSession, table: str, count: int) -> list[int]:
+    statement = f"""
+        SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, :count)
+    """
+    return list(await session.scalars(text(statement), {"count": count}))
+
+
+def _path(archive: Archive, table: str, folder: Path) -> Path:
+    """Return the table's file outside of the archive."""
+    path = folder / f"{table}.parquet"
+    if not path.exists():
+        with path.open("wb") as file:
+            for chunk in archive.chunks(archive_file.table_entry(table)):
+                file.write(chunk)
+    return path
+
+
+def _frame(archive: Archive, table: str, folder: Path) -> pl.DataFrame:
+    return pl.read_parquet(_path(archive, table, folder))
+
+
+async def _objects(store: Store, archive: Archive, seller_id: int) -> None:
+    for name in archive.manifest.objects:
+        kind, _, last = name.partition("/")
+        with store.spool() as (path, file):
+            for chunk in archive.chunks(f"{archive_file.OBJECTS}/{name}"):
+                file.write(chunk)
+            file.flush()
+            await store.write(f"{kind}/u{seller_id}/{last}", path)
+
+
+async def _table(
+    database: Database,
+    session: AsyncSession,
+    settings: Settings,
+    archive: Archive,
+    table: Table,
+    ids: NewIds,
+    folder: Path,
+    say: Say,
+) -> None:
+    rows = pl.scan_parquet(path := _path(archive, table.name, folder))
+    columns = rows.collect_schema().names()
+    if gone := sorted(set(columns) - set(table.columns.keys())):
+        raise errors.CommandError(
+            f"the archive was made by cardsync {archive.manifest.program}, whose {table.name} has"
+            f" {gone[0]}: update the other installation, and export the seller again"
+        )
+    count = archive.manifest.tables[table.name].rows
+    if table.name == PriceObservation.__tablename__:
+        await _partitions(database, rows, ids.seller)
+    into = _insert(table, columns)
+    listed = ", ".join(map(quoted, columns))
+    temp = f"CREATE TEMP TABLE incoming ON COMMIT DROP AS SELECT {listed} FROM {table.name}"
+    await run(session, f"{temp} WITH NO DATA", {})
+    written = 0
+    for start in range(0, count, _ROWS):
+        some = ids.mapped(table, rows.slice(start, _ROWS).collect())
+        if table.name == "webhook":
+            some = _sealed_again(settings, ids.seller, some)
+        await copy_in(session, "incoming", [*map(quoted, columns)], encode(some))
+        written += await run(session, into, {"seller": ids.seller})
+        await run(session, "TRUNCATE incoming", {})
+    await run(session, "DROP TABLE incoming", {})
+    if written != count:
+        raise errors.CommandError(f"{table.name} has {written:,} rows in place of {count:,}")
+    await _advance(session, table, rows)
+    path.unlink()
+    if count:
+        say(f"{table.name}: {count:,} rows")
+
+
+def _insert(table: Table, columns: Sequence[str]) -> str:
+    arrives = archive_tables.ARRIVES.get(table.name, {})
+    listed = ", ".join(map(quoted, columns))
+    values = ", ".join(arrives.get(name, quoted(name)) for name in columns)
+    of_seller = "seller_id" in table.columns
+    owner, its = ("seller_id, ", "CAST(:seller AS bigint), ") if of_seller else ("", "")
+    return (
+        f"INSERT INTO {table.name} ({owner}{listed}) OVERRIDING SYSTEM VALUE"
+        f" SELECT {its}{values} FROM incoming"
+    )
+
+
+def _sealed_again(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:
+    """Seal the secrets of webhooks for this installation. One that came without its secret gets a
+    new one, and is off until an owner has given that to its receiver.
+    """
+    now = clock.now()
+    plain = [
+        bytes.fromhex(secret[2:]).decode() if secret else new_secret() for secret in rows["secret"]
+    ]
+    made = ["\\x" + sealed(settings, seller_id, secret).hex() for secret in plain]
+    came = pl.col("secret").is_not_null()
+    return rows.with_columns(
+        secret=pl.Series(made, dtype=pl.String),
+        off_at=pl.when(came).then("off_at").otherwise(pl.coalesce("off_at", pl.lit(now))),
+        off_why=pl.when(came).then("off_why").otherwise(pl.coalesce("off_why", pl.lit("owner"))),
+    )
+
+
+async def _partitions(database: Database, rows: pl.LazyFrame, seller_id: int) -> None:
+    """Make the months of the price history in transactions of their own: making one keeps all
+    others from the history.
+    """
+    days = rows.select(pl.col("observed_at").dt.truncate("1d").unique()).collect()["observed_at"]
+    for month in sorted({month_of(day).date() for day in days}):
+        async with database.tenant(seller_id) as session:
+            await run(
+                session, "SELECT ensure_price_observation_partition(:month)", {"month": month}
+            )
+
+
+async def _advance(session: AsyncSession, table: Table, rows: pl.LazyFrame) -> None:
+    """Take the ids that came out of those that are given out here. Nobody can be in between: each
+    id is drawn, and none is put back.
+    """
+    if table.name == "card":
+        newest = rows.select(pl.col("id").max()).collect().item()
+        if newest is not None:
+            await _draw(session, _CARD_BLOCKS, newest // CARD_ID_BLOCK)
+        return
+    counted = [one.name for one in table.columns if one.identity is not None]
+    if not counted or table.name in archive_tables.COUNTED_ANEW or table.name == "seller":
+        return
+    newest = rows.select(pl.col(counted[0]).max()).collect().item()
+    if newest is not None:
+        find = f"SELECT pg_get_serial_sequence('{table.name}', '{counted[0]}')"
+        await _draw(session, str(await session.scalar(text(find))), newest)
+
+
+async def _draw(session: AsyncSession, sequence: str, newest: int) -> None:
+    drawn = f"SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM {sequence}"
+    if (gap := newest - int(await session.scalar(text(drawn)) or 0)) > 0:
+        await session.execute(text(_ADVANCED), {"sequence": sequence, "gap": gap})
+
+
+async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest) -> None:
+    now = clock.now()
+    account = await session.get_one(Account, seller_id)
+    # Consent was given to the network of the other installation.
+    await exposure.follow(session, account, now)
+    for figure in (Figure.STOCK, Figure.SALES_SUMS, Figure.RECOMMENDATIONS):
+        await mark_due(session, seller_id, figure)
+    summary = (
+        f"the shop came from another installation, as of {manifest.made_at:%Y-%m-%d %H:%M} UTC"
+    )
+    note_by(session, seller_id, OPERATOR, "account.arrived", summary, now)
+    await session.flush()
+
+
+@contextmanager
+def _as_sentence() -> Iterator[None]:
+    """Say in one sentence that the database has a row already that came."""
+    try:
+        yield
+    except IntegrityError as e:
+        diag: Any = getattr(e.orig, "diag", None)
+        table = getattr(diag, "table_name", None) or "a table"
+        raise errors.CommandError(
+            f"a row of {table} is here already: the shop, or a part of it, came in before"
+        ) from None

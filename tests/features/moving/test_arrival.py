@@ -1,0 +1,114 @@
+"""Where a shop arrives, people sign in, agents go on, names stay, and nothing opens that should
+not.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from browsers import A_PASSWORD, signed_in
+from builders import SellerBuilder, a_csv, a_row
+from cardsync.moving import archive_file
+from cardsync.notices.webhook_signature import unsealed
+from inline_jobs import InlineJobs
+
+
+async def at_work(seller):
+    """Work off the jobs of the other installation."""
+    async with InlineJobs.open(seller.service.work) as jobs:
+        await jobs.run()
+
+
+async def test_people_keys_and_names_go_on(shop, moved):
+    there = await moved(shop)
+    owner = await signed_in(there)
+    bea = await signed_in(there, f"bea-{shop.email}", A_PASSWORD)
+    assert await owner.is_in()
+    assert (await bea.get("/api/session")).json()["member"]["role"] == "staff"
+    assert (await there.get("/api/v1/status")).status_code == 200
+    tokens = await there.service.sql(
+        there.id, "SELECT revoked_at FROM access_token WHERE seller_id = :id", id=there.id
+    )
+    assert tokens
+    assert all(row["revoked_at"] for row in tokens)
+    entries = (await owner.get("/api/v1/agent/activity?per_page=100")).json()["activity"]
+    assert entries[0]["summary"].startswith("the shop came from another installation")
+    names = {one["actor_name"] for one in entries if one["actor"].startswith(("key", "member"))}
+    before = (await (await signed_in(shop)).get("/api/v1/agent/activity?per_page=100")).json()
+    assert names - {None} == {
+        one["actor_name"]
+        for one in before["activity"]
+        if one["actor"].startswith(("key", "member"))
+    } - {None}
+    assert len(names - {None}) > 1
+
+
+async def test_the_shop_goes_on_with_ids_of_its_own(shop, moved):
+    """The next upload makes cards, runs and entries beside those that came."""
+    there = await moved(shop)
+    file = a_csv(*(a_row(n, price="7.00") for n in range(100, 200)))
+    assert (await there.upload(file)).status_code == 202
+    await at_work(there)
+    assert len(await there.cards()) == 199
+    ids = [card["id"] for card in await there.cards()]
+    assert len(set(ids)) == len(ids)
+    owner = await signed_in(there)
+    made = await owner.post("/api/lists", json={"name": "New"})
+    assert made.status_code == 201, made.text
+    for page in (
+        "/today",
+        "/cards",
+        "/orders",
+        "/sales",
+        "/activity",
+        "/pricing",
+        "/settings/data",
+    ):
+        assert (await owner.get(page)).status_code == 200, page
+
+
+async def test_an_archive_of_data_alone_lets_nobody_in(shop, moved, tmp_path):
+    there = await moved(shop, "--only-data")
+    assert (await there.get("/api/v1/status")).status_code == 401
+    credentials = {"email": shop.email, "password": shop.password}
+    async with there.service.client() as http:
+        assert (await http.post("/api/session", json=credentials)).status_code == 401
+    with archive_file.opened(tmp_path / f"{shop.id}.zip") as archive:
+        assert archive.manifest.holds == "data"
+
+
+@pytest.mark.parametrize("secrets", [True, False])
+async def test_webhooks_are_sealed_anew_or_off(shop, moved, secrets):
+    sealed = "SELECT secret, off_at, off_why FROM webhook WHERE seller_id = :id"
+    [was] = await shop.service.sql(shop.id, sealed, id=shop.id)
+    there = await moved(shop, *["--with-secrets"] * secrets)
+    [now] = await there.service.sql(there.id, sealed, id=there.id)
+    plain = unsealed(shop.service.settings, shop.id, was["secret"])
+    assert (unsealed(there.service.settings, there.id, now["secret"]) == plain) is secrets
+    assert (now["off_at"] is None, now["off_why"]) == (secrets, None if secrets else "owner")
+
+
+async def test_the_shop_is_hidden_until_its_owner_shows_it(shop, moved):
+    await shop.set(network_consent=True, network_published=True, store_name="The Card House")
+    there = await moved(shop)
+    [row] = await there.service.sql(
+        there.id, "SELECT exposed FROM network_seller WHERE seller_id = :id", id=there.id
+    )
+    assert row == {"exposed": False}
+
+
+async def test_products_that_the_catalog_has_are_found_and_others_made(shop, elsewhere, moved):
+    """Another shop there lists some of the same cards: they are the same products."""
+    other = await SellerBuilder(elsewhere)()
+    assert (await other.upload(a_csv(*(a_row(n) for n in range(140, 150))))).status_code == 202
+    await at_work(other)
+    await shop.import_csv(a_csv(*(a_row(n) for n in range(145, 155))))
+    there = await moved(shop)
+    ids = {card["marketplace_id"]: card["product_id"] for card in await there.cards()}
+    same = {card["marketplace_id"]: card["product_id"] for card in await other.cards()}
+    assert {n: ids[n] for n in range(145, 150)} == {n: same[n] for n in range(145, 150)}
+    assert len(set(ids.values())) == len(ids)
+    known = await elsewhere.sql(0, "SELECT id, product_name FROM product")
+    names = {row["id"]: row["product_name"] for row in known}
+    for card in await there.cards():
+        assert names[card["product_id"]] == card["product_name"]

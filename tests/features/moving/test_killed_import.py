@@ -1,0 +1,88 @@
+"""An import that is killed, wherever it is, leaves nothing; the next one brings the shop in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from cardsync.accounts import left_objects
+from cardsync.database.urls import libpq_url
+from cardsync.processes.worker import sweep
+from cardsync.tables import seller_tables
+from cardsync.work.jobs import WorkDue
+from inline_jobs import InlineJobs
+
+WAITS = """
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+# The objects are written before any row.
+MOMENTS = ["order_item", "seller", "account", "card", "work_due", "pull_session_item", "activity"]
+
+
+async def until(there) -> None:
+    end = time.monotonic() + 60
+    while not there():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+
+
+def rows_of(owner, since: int) -> dict[str, int]:
+    """The rows of sellers whose ids came after that one, but the mark of what is left."""
+    counts = {}
+    for table in seller_tables():
+        owned = "seller_id" if "seller_id" in table.columns else "id"
+        but = f" AND stream <> '{left_objects.STREAM}'" if table.name == "work_due" else ""
+        query = f"SELECT count(*) FROM {table.name} WHERE {owned} > {since}{but}"
+        [counts[table.name]] = owner.execute(query).fetchone()
+    return {name: count for name, count in counts.items() if count}
+
+
+def objects_of(service, since: int) -> list[str]:
+    folder = service.settings.data_dir / "objects"
+    owned = [path for path in folder.glob("*/u*/*") if path.is_file()]
+    return [str(path) for path in owned if int(path.parent.name[1:]) > since]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.first(1)
+async def test_a_killed_import_leaves_nothing(
+    shop, service, elsewhere, cardsync, a_process, tmp_path, moment
+):
+    """A process of its own is killed: the only way to end one between two statements."""
+    path = tmp_path / "shop.zip"
+    assert (await cardsync(service, "export", shop.id, path)).exit_code == 0
+    url = libpq_url(elsewhere.settings.database_url, role=None)
+    with psycopg.connect(url, autocommit=True) as watching, psycopg.connect(url) as holding:
+        [since] = watching.execute("SELECT coalesce(max(id), 0) FROM seller").fetchone()
+        # The mark of what is left is written before.
+        importing = None
+        if moment != "work_due":
+            holding.execute(f"LOCK TABLE {moment} IN SHARE MODE")
+            importing = a_process(elsewhere, "import", path)
+            await until(lambda: watching.execute(WAITS).fetchone() == (1,))
+        else:
+            importing = a_process(elsewhere, "import", path)
+            await until(lambda: objects_of(elsewhere, since))
+        importing.kill()
+        importing.communicate()
+        holding.rollback()
+        await until(lambda: watching.execute(WAITS).fetchone() == (0,))
+        assert rows_of(watching, since) == {}
+        left = objects_of(elsewhere, since)
+        assert left
+        async with elsewhere.database.shared() as session:
+            await session.execute(
+                WorkDue.__table__.update().values(due_at=WorkDue.due_at - timedelta(hours=1))
+            )
+        async with InlineJobs.open(elsewhere.work) as jobs:
+            await sweep(elsewhere.work)
+            await jobs.run()
+        assert objects_of(elsewhere, since) == []
+        arrived = await cardsync(elsewhere, "import", path)
+        assert arrived.exit_code == 0, arrived.output
+        assert len(objects_of(elsewhere, since)) == len(left)
