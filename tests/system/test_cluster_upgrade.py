@@ -23,7 +23,7 @@ from tests.system.processes import a_folder, until
 from cardsync.database.migrate import head_revision, migrate
 from cardsync.database.urls import libpq_url
 from cardsync.processes import cluster_upgrade, embedded_host
-from cardsync.processes.cluster_server import SUPERUSER, create_cluster
+from cardsync.processes.cluster_server import SUPERUSER
 from cardsync.processes.embedded import running
 from cardsync.processes.embedded_host import CLUSTER, bundled, choose_home, database_account
 from released_schemas import DUMPS, text_of
