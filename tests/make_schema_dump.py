@@ -1,8 +1,8 @@
 """Writes tests/schemas/REVISION.sql.gz: a database of this program with data in every table, as
 statements that psycopg runs. docs/releases.md says when: `python tests/make_schema_dump.py`.
 
-The demo fills what it can. Each other table gets a row of plain values, which belongs to a shop that
-no story of a test touches.
+The demo fills what it can. Each other table gets a row of plain values, which belongs to a shop
+that no story of a test touches.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ COLUMNS: Final = """
               JOIN pg_attribute f ON f.attnum = u.theirs
              WHERE k.conrelid = a.attrelid AND k.contype = 'f' AND u.mine = a.attnum
                AND f.attrelid = k.confrelid ORDER BY cardinality(k.conkey) DESC LIMIT 1),
-           (SELECT substring(pg_get_constraintdef(k.oid) FROM '\\[(''[^'']*'')') FROM pg_constraint k
+           (SELECT substring(pg_get_constraintdef(k.oid) FROM '\\[(''[^'']*'')')
+              FROM pg_constraint k
              WHERE k.conrelid = a.attrelid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum])
       FROM pg_attribute a
      WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped

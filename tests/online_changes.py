@@ -1,9 +1,9 @@
-"""Sees whether a migration keeps a shop waiting: what each of its statements does to the tables that
-grow with a shop's cards, orders and observations, by the database's own word.
+"""Sees whether a migration keeps a shop waiting: what each of its statements does to the tables
+that grow with a shop's cards, orders and observations, by the database's own word.
 
 While a lock that keeps writers out is held, such a table may not be read from end to end, which is
-what checks of constraints and builds of indexes do. It may not be written anew, nor its rows changed,
-whatever the lock.
+what checks of constraints and builds of indexes do. It may not be written anew, nor its rows
+changed, whatever the lock.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def watched(connection: Connection, fault: Callable[[str], None]) -> Iterator[No
 
 
 def _raw(connection: Connection) -> psycopg.Connection[Any]:
-    raw: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
+    raw: Any = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
     return raw
 
 

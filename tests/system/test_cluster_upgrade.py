@@ -165,6 +165,15 @@ def starting(data: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+def test_of_two_starts_at_once_one_upgrades(data: Path) -> None:
+    two = [starting(data), starting(data)]
+    said = [process.communicate(timeout=300)[0] for process in two]
+    assert [process.returncode for process in two] == [0, 0], said
+    assert sum("copying the data" in lines for lines in said) == 1
+    assert len(left_by_upgrade(data)) == 1
+    assert is_whole(data) == NEW
+
+
 def killed_when(data: Path, ready: Callable[[], object]) -> None:
     with starting(data) as process:
         until(lambda: ready() or process.poll() is not None, "the moment of the kill")

@@ -1,5 +1,5 @@
 """Migrations by real processes: two at once, beside others who use the tables, and kill -9 in the
-middle. What blocks a migration is a session of ours, so that each process is where the test wants it.
+middle. What blocks a migration is a session of ours, so each process is where the test wants it.
 """
 
 from __future__ import annotations

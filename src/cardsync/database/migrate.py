@@ -121,8 +121,8 @@ def _upgrade(url: str, say: Say) -> None:
 
 
 def _wait_for_turn(connection: Any, say: Say) -> None:
-    """Take the lock for as long as the session lives. It is asked for again and again: an index that
-    is built concurrently waits for every statement that is waiting.
+    """Take the lock for as long as the session lives. It is asked for again and again, because an
+    index that is built concurrently waits for every statement that is under way.
     """
     attempt = 0
     while not connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).scalar():

@@ -1,9 +1,8 @@
-"""Brings a cluster of an older major version of PostgreSQL to the newest bundled one, by pg_upgrade.
+"""Brings a cluster of an older major version of PostgreSQL to the newest bundled one (pg_upgrade).
 
-The new cluster is made beside the old one, in `upgrade`, by copying; there it is started, and its
-rows are counted. Only then do two renames put it in the place of the old one, which is kept as
-`before-MAJOR-TIME`. Whatever fails before leaves the old cluster in use. The caller holds the lock of
-the start, so no other process of ours looks at the folder meanwhile.
+The new cluster is made beside the old one, in `upgrade`, by copying; there its rows are counted.
+Only then do two renames put it in the place of the old one, which is kept as `before-MAJOR-TIME`.
+Whatever fails before leaves the old one in use. The caller holds the lock of the start.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ _Rows = dict[str, dict[str, int]]
 
 
 def recover(home: Path) -> None:
-    """End what a killed upgrade left: after the first rename the new cluster takes its place, before
-    it the old one has never left its own.
+    """End what a killed upgrade left. After the first rename the new cluster takes its place;
+    before it the old one has never left its own.
     """
     work = home / WORK
     if not work.exists():
@@ -100,14 +99,15 @@ def upgrade(home: Path, account: Account, say: Say) -> None:
             raise
         say(f"The database stays on PostgreSQL {old}, {new} was tried: {problem}")
         return
+    except BaseException:  # a signal: the next start removes the rest
+        _end_processes(work)
+        raise
     kept = home / f"{BEFORE}-{old}-{clock.now():%Y%m%d%H%M%S}"
     (home / CLUSTER).rename(kept)
     (work / CLUSTER).rename(home / CLUSTER)
     sync_folder(home)
     _remove(work)
-    say(
-        f"The database is on PostgreSQL {new}. The old one is kept in {kept}; delete it when all is well."
-    )
+    say(f"The database is on PostgreSQL {new}. The old one is kept in {kept}; delete it later.")
 
 
 def _must_have_room(home: Path) -> None:
@@ -116,7 +116,8 @@ def _must_have_room(home: Path) -> None:
     free = shutil.disk_usage(home).free
     if free < needed:
         raise EmbeddedError(
-            f"it takes {needed / 1e6:,.0f} MB of room beside the database, and {free / 1e6:,.0f} MB are free"
+            f"it takes {needed / 1e6:,.0f} MB of room beside the database, and"
+            f" {free / 1e6:,.0f} MB are free"
         )
 
 

@@ -180,9 +180,9 @@ def find_install(home: Path, account: Account) -> Path:
     if wanted not in installs:
         offered = " and ".join(map(str, sorted(installs)))
         raise EmbeddedError(
-            f"{home / CLUSTER} was written by PostgreSQL {wanted or 'unknown'}, but this installation brings PostgreSQL"
-            f" {offered}: make a backup with the cardsync version that wrote it, and restore it with this one"
-            " (docs/operations.md)."
+            f"{home / CLUSTER} was written by PostgreSQL {wanted or 'unknown'}, but this"
+            f" installation brings PostgreSQL {offered}: make a backup with the cardsync version"
+            " that wrote it, and restore it with this one (docs/operations.md)."
         )
     return runnable(installs[wanted], account)
 
