@@ -220,6 +220,18 @@ def settings(owner_url: str) -> Settings:
 
 @pytest.fixture(scope="session")
 async def service(settings: Settings) -> AsyncIterator[Service]:
+    async with _serving(settings) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def serving() -> Callable[[Settings], AbstractAsyncContextManager[Service]]:
+    """`async with serving(settings) as service:` for tests with databases of their own."""
+    return _serving
+
+
+@asynccontextmanager
+async def _serving(settings: Settings) -> AsyncIterator[Service]:
     assert settings.database_url is not None
     app = create_app(settings)
     async with (
@@ -247,9 +259,11 @@ async def _alive(app: Litestar) -> AsyncIterator[None]:
 
     task = asyncio.create_task(live())
     await started.wait()
-    yield
-    stop.set()
-    await task
+    try:
+        yield
+    finally:
+        stop.set()
+        await task
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-SCHEMA = ("test_migrate", "test_statements", "test_tenancy")
+SCHEMA = ("test_migrate", "test_released_schemas", "test_statements", "test_tenancy")
 STORIES = {
     "access": "test_two_callers",
     "accounts": "test_deletion",

@@ -1,14 +1,16 @@
-"""Migrates a database to the current schema, as the role that owns it.
+"""Migrates a database to the current schema, as the role that owns it, while others use it.
 
 Two processes may migrate at once: an advisory lock lets one go first, and the other finds nothing
-left to do. A start that finds nothing to do, as nearly every one, loads neither Alembic nor
-SQLAlchemy.
+left to do. Each migration is a transaction of its own that waits only briefly for a lock, because
+whoever asks for the table next waits behind it; it is tried again later. A start that finds nothing
+to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,14 @@ from psycopg.conninfo import conninfo_to_dict
 from cardsync.database.urls import engine_url, libpq_url
 
 CONNECT_SECONDS = 10
+# A migration waits so long for a table, and is tried again after a pause, so often.
+LOCK_SECONDS = 3.0
+PAUSE_SECONDS = 3.0
+TRIES = 50
 _LOCK = 0x63617264  # "card"
+_TURN_SECONDS = 0.1
+
+Say = Callable[[str], None]
 
 
 def _folder() -> Path:
@@ -33,16 +42,16 @@ def head_revision() -> str:
     return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
 
 
-def migrate(url: str) -> None:
+def migrate(url: str, say: Say = lambda _: None) -> None:
     """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create
-    roles.
+    roles, and lead to the server itself: the lock and the settings are the session's.
 
     Raises RuntimeError when the database cannot be reached or changed, or when a newer program has
     migrated it further.
     """
     plain = libpq_url(url, role=None)
     if _revision(plain) != head_revision():
-        _upgrade(plain)
+        _upgrade(plain, say)
 
 
 def keep_seal(url: str, seal: bytes) -> None:
@@ -99,29 +108,74 @@ def _revision(url: str) -> str | None:
     return revision
 
 
-def _upgrade(url: str) -> None:
-    from alembic import command
-    from alembic.config import Config
+def _upgrade(url: str, say: Say) -> None:
     from alembic.util import CommandError
-    from sqlalchemy import create_engine, text
+    from sqlalchemy import NullPool, create_engine
     from sqlalchemy.exc import DBAPIError
 
-    engine = create_engine(engine_url(url), connect_args=_patience(url))
+    engine = create_engine(engine_url(url), connect_args=_patience(url), poolclass=NullPool)
     try:
-        with engine.begin() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            config = Config()
-            # Config interpolates %, which a folder's name may hold.
-            config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        with engine.connect() as connection:
+            _wait_for_turn(connection, say)
+            # Another process may have migrated meanwhile, even further.
+            if _revision(url) != head_revision():
+                _migrate_online(connection, say)
     except (CommandError, DBAPIError) as e:
-        reason = f"{e.orig} in: {e.statement or ''}" if isinstance(e, DBAPIError) else e
         raise RuntimeError(
-            f"the database cannot be brought to {head_revision()}: {_line(reason)[:1000]}"
+            f"the database cannot be brought to {head_revision()}: {_reason(e)}"
         ) from e
-    finally:
-        engine.dispose()
+
+
+def _wait_for_turn(connection: Any, say: Say) -> None:
+    """Take the lock for as long as the session lives. It is asked for again and again, because an
+    index that is built concurrently waits for every statement that is under way.
+    """
+    attempt = 0
+    while not connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).scalar():
+        connection.commit()
+        if attempt % 100 == 30:
+            say("another process is migrating the database; this one waits")
+        attempt += 1
+        time.sleep(_TURN_SECONDS)
+    connection.commit()
+
+
+def _migrate_online(connection: Any, say: Say) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy.exc import DBAPIError
+
+    # What a crash of the server takes back is migrated again.
+    for setting in (f"lock_timeout = '{LOCK_SECONDS}s'", "statement_timeout = 0",
+                    "synchronous_commit = off"):  # fmt: skip
+        connection.exec_driver_sql(f"SET {setting}")
+    connection.commit()
+    config = Config()
+    # Config interpolates %, which a folder's name may hold.
+    config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    for left in reversed(range(TRIES)):
+        try:
+            command.upgrade(config, "head")
+            return
+        except DBAPIError as e:
+            taken = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+            if not left or not isinstance(e.orig, taken):
+                raise
+            connection.rollback()
+            say(f"a table that is to change is in use, trying again: {_reason(e)}")
+            time.sleep(PAUSE_SECONDS)
+
+
+def _reason(error: Exception) -> str:
+    """Return one line about what failed, and what to do where others hold a table."""
+    cause = getattr(error, "orig", None)
+    if cause is None:
+        return _line(error)[:1000]
+    line = _line(f"{cause} in: {getattr(error, 'statement', None) or ''}")[:1000]
+    if isinstance(cause, psycopg.errors.LockNotAvailable):
+        line += "; other sessions keep the table: end them, or start again when they have ended"
+    return line
 
 
 def _patience(url: str) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _loaded(target: Target, backup: Backup, name: str, say: Say, check: Check) -
     pg_tools.run(target.tools / "pg_restore", libpq_url(url, role=None), *options, dump)
     say("checking it …")
     must_be_whole(url, backup)
-    migrate(url)
+    migrate(url, say)
     fault = check(url, backup.path / backup_folder.OBJECTS)
     if fault:
         raise errors.CommandError(f"{backup.name} was restored, but {fault}")

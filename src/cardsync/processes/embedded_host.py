@@ -19,13 +19,15 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 SYSTEM_USER = "cardsync"
 SYSTEM_DIR = Path("/var/lib/cardsync")
 CLUSTER = "cluster"
-SOCKET_NAME = ".s.PGSQL.5432"
+PORT = 5432  # no port is opened: it is the end of the socket's name, in a folder of our own
+SOCKET_NAME = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES = 103  # what every system allows: Linux takes 107, macOS 103
 
 
@@ -174,19 +176,25 @@ def find_install(home: Path, account: Account) -> Path:
     cluster needs.
     """
     installs = bundled()
-    version_file = home / CLUSTER / "PG_VERSION"
-    wanted = str(max(installs))
-    if (home / CLUSTER).exists():
-        wanted = version_file.read_text().strip() if version_file.exists() else "unknown"
-    if not wanted.isdigit() or int(wanted) not in installs:
+    wanted = cluster_major(home) if (home / CLUSTER).exists() else max(installs)
+    if wanted not in installs:
         offered = " and ".join(map(str, sorted(installs)))
         raise EmbeddedError(
-            f"{home / CLUSTER} was written by PostgreSQL {wanted}, but this installation brings PostgreSQL {offered}: "
-            "use the cardsync version that wrote it, or dump and load the data."
+            f"{home / CLUSTER} was written by PostgreSQL {wanted or 'unknown'}, but this"
+            f" installation brings PostgreSQL {offered}: make a backup with the cardsync version"
+            " that wrote it, and restore it with this one (docs/operations.md)."
         )
-    return _runnable(installs[int(wanted)], account)
+    return runnable(installs[wanted], account)
 
 
+def cluster_major(home: Path) -> int | None:
+    """Return the major version that wrote the cluster; None if it does not say."""
+    with suppress(FileNotFoundError, ValueError):
+        return int((home / CLUSTER / "PG_VERSION").read_text())
+    return None
+
+
+@cache
 def bundled() -> dict[int, Path]:
     """Return the folders of the wheel's PostgreSQL installations by major version."""
     # Importing the package would set up lock files and exit hooks; its location is all we need.
@@ -212,7 +220,7 @@ def bundled() -> dict[int, Path]:
     return found
 
 
-def _runnable(install: Path, account: Account) -> Path:
+def runnable(install: Path, account: Account) -> Path:
     """Return `install`, or a copy of it where the database user can execute it (a virtual
     environment in a private home).
     """

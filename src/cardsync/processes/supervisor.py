@@ -58,7 +58,7 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
                 settings.database_url,
             )
         if migrated:
-            migrate(owner)
+            migrate(owner, say)
             stack.enter_context(_sealed(settings, owner))
         daily = settings.daily_backups
         known: dict[str, object] = {"database_url": url, "migration_database_url": owner}
