@@ -1,8 +1,8 @@
 """`python bench/tracing.py [--rows 60000] [--rounds 30]`: the same requests and the same imports
 with traces sent to a receiver, with logs as well, and without both, in turns.
 
-Times are of the caller, CPU time is of the web or worker process. Other programs make times
-uncertain; CPU time less so. The receiver is a process of its own and keeps nothing. Reads and polls
+Times are of the caller, CPU time is of the web or worker process. Other programs on the machine
+make times uncertain, CPU time less so. The receiver is a process of its own and keeps nothing. Reads and polls
 go as they do with the default TRACE_RATIO; uploads and imports are traced from one end to the other,
 as the agent's are.
 """

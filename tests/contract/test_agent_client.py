@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.contract.agent_fake_server import HEADER, KEY, FakeServer, Fault, pricing_csv
 from tests.contract.agent_process import Agents
@@ -55,6 +56,21 @@ def test_retry_after_is_heard(server: FakeServer, text: str, seconds: float | No
     with pytest.raises(TryAgain) as raised:
         Client(server.url, KEY).status()
     assert raised.value.retry_after == seconds
+
+
+def test_the_calls_of_a_cycle_are_one_trace_and_others_are_none() -> None:
+    sent: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.headers.get("traceparent"))
+        return httpx.Response(200, json={})
+
+    client = Client("http://server.invalid", KEY, httpx.MockTransport(answer))
+    for cycle in (None, "6f1d5a3e-0000-4000-8000-00000000abcd", "no uuid", None):
+        client.trace(cycle)
+        client.status()
+    one = "00-6f1d5a3e00004000800000000000abcd-800000000000abcd-01"
+    assert sent == [None, one, None, None]
 
 
 def test_a_page_that_is_not_the_servers_is_no_answer(server: FakeServer) -> None:

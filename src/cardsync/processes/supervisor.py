@@ -149,14 +149,11 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
         Child(f"worker-{n + 1}", [*program, "worker"], frugal(env))
         for n in range(settings.job_workers)
     ]
-
-    def deaths() -> dict[str, int]:
-        return {child.name: child.deaths for child in children}
-
+    counted = metrics_served(settings, metrics, lambda: {one.name: one.deaths for one in children})
     try:
         for child in children:
             child.start()
-        with metrics_served(settings, metrics, deaths), exporting(settings, "supervisor"):
+        with counted, exporting(settings, "supervisor"):
             yield children
     finally:
         stop(children)

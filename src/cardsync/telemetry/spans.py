@@ -1,7 +1,7 @@
 """Traces requests and jobs: a trace is begun or joined, and its parts are spans.
 
-Nothing of OpenTelemetry is imported here; `otlp.py` sets the tracer where traces are exported. Spans
-hold ids, counts, routes and statements without their values: no name, address, key or price.
+Nothing of OpenTelemetry is imported here; `otlp.py` sets the tracer where traces are exported.
+Spans hold ids, counts, routes and statements without their values: no name, address, key or price.
 """
 
 from __future__ import annotations

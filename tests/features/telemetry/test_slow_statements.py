@@ -1,5 +1,5 @@
-"""Slow statements: each is one line of the log and one count, without its values, and with the ids of
-its request.
+"""Slow statements: each is one line of the log and one count, without its values, and with the ids
+of its request.
 """
 
 from __future__ import annotations

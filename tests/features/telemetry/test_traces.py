@@ -1,5 +1,5 @@
-"""Traces: an upload is one trace from the agent's request over its jobs and slabs to the price file,
-log lines name their request, and nothing secret leaves the process.
+"""Traces: an upload is one trace from the agent's request over its jobs and slabs to the price
+file, log lines name their request, and nothing secret leaves the process.
 """
 
 from __future__ import annotations
