@@ -30,6 +30,8 @@ _IN_JSON: Final = re.compile(
     rf'|"(?P<key>{_KEYS})": (?P<value>\d{{1,18}})(?=[,}}])'
     r"|/u(?P<seller>\d{1,18})/"
 )
+# What a JSON text has that has something to change; most have not.
+_TO_CHANGE: Final = r'"(member|key|token) \d|_id": \d|_by": \d|"was": \d|/u\d'
 _OF_A_MATCH: Final = ("became", "was")
 
 
@@ -69,12 +71,10 @@ class NewIds:
             return self._of_products(values)
         if name in KEYS:
             return values.str.replace(f"/u{self.old_seller}/", f"/u{self.seller}/", literal=True)
-        if name in CALLERS:
-            return _where(values, r"\b(member|key|token) \d", self._of_callers)
         if name in table.columns and isinstance(table.columns[name].type, JSONB):
-            return _where(
-                values, r'"(member|key|token) \d|_id": \d|_by": \d|"was": \d|/u\d', self._of_json
-            )
+            return _where(values, _TO_CHANGE, self._of_json)
+        if name in CALLERS:
+            return _where(values, _CALLER.pattern, self._of_callers)
         return None
 
     def _of_members(self, values: pl.Series) -> pl.Series:

@@ -4,12 +4,17 @@ not.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from sqlalchemy import update
 
 from browsers import A_PASSWORD, signed_in
-from builders import SellerBuilder, a_csv, a_row
+from builders import SellerBuilder, a_csv, a_row, undo_newest
 from cardsync.moving import archive_file
 from cardsync.notices.webhook_signature import unsealed
+from cardsync.processes.worker import sweep
+from cardsync.work.jobs import WorkDue
 from inline_jobs import InlineJobs
 
 
@@ -112,3 +117,46 @@ async def test_products_that_the_catalog_has_are_found_and_others_made(shop, els
     names = {row["id"]: row["product_name"] for row in known}
     for card in await there.cards():
         assert names[card["product_id"]] == card["product_name"]
+
+
+async def test_an_upload_that_waits_is_worked_off_where_the_shop_arrives(shop, moved):
+    """Accepted at the old installation and not begun, with its object in the archive."""
+    rows = [a_row(n, name=f'Card "{n}"\\N, ünï', price=f"{n}.26") for n in range(1, 130)]
+    accepted = await shop.upload(a_csv(*rows))
+    assert accepted.status_code == 202
+    there = await moved(shop)
+    async with there.service.database.shared() as session:
+        late = {WorkDue.due_at: WorkDue.due_at - timedelta(hours=1)}
+        await session.execute(update(WorkDue).values(late))
+    async with InlineJobs.open(there.service.work) as jobs:
+        await sweep(there.service.work)
+        await jobs.run()
+    report = await there.report(accepted.json()["upload_id"])
+    assert report["state"] == "done", report
+    assert str((await there.cards())[0]["price"]) == "1.2600"
+
+
+async def test_a_match_that_was_settled_is_undone_where_the_shop_arrives(shop, moved):
+    """The undo names products of the old installation."""
+    owner = await signed_in(shop)
+    cards = {card["marketplace_id"]: card for card in await shop.cards()}
+    await shop.service.sql(
+        shop.id,
+        "UPDATE product SET provisional = false WHERE id = :id",
+        id=cards[6]["product_id"],
+    )
+    path = f"/api/cards/{cards[5]['id']}/match"
+    done = await owner.post(path, json={"product_id": cards[6]["product_id"]})
+    assert done.status_code == 200, done.text
+    there = await moved(shop)
+    came = {card["marketplace_id"]: card for card in await there.cards()}
+    assert came[5]["product_id"] == came[6]["product_id"]
+    undone = await undo_newest(await signed_in(there), "card.match_settled")
+    assert undone.status_code == 200, undone.text
+    [names] = await there.service.sql(
+        there.id,
+        "SELECT p.product_name, c.product_name AS own FROM card c JOIN product p"
+        " ON p.id = c.product_id WHERE c.seller_id = :id AND c.marketplace_id = 5",
+        id=there.id,
+    )
+    assert names["product_name"] == names["own"]
