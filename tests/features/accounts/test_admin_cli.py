@@ -273,7 +273,9 @@ def test_a_second_key_is_shown_once_and_listed_without_its_secret(create, result
     assert is_well_formed(minted["api_key"])
     listed = run("key", "list", seller, "--json").stdout
     keys = json.loads(listed)["keys"]
-    assert [list(key) for key in keys] == [["key_id", "name", "created_at", "revoked_at"]] * 2
+    assert [list(key) for key in keys] == [
+        ["key_id", "name", "created_at", "revoked_at", "ends_at"]
+    ] * 2
     assert keys[1]["key_id"] == minted["key_id"]
     assert keys[1]["name"] == "laptop"
     assert minted["api_key"][4:] not in listed
