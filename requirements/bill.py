@@ -42,6 +42,7 @@ ALLOWED = frozenset(
 )
 # What packages say that have no expression of SPDX's.
 SAID = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache License, Version 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD": "BSD-3-Clause",

@@ -60,7 +60,9 @@ _OF_DAY: Final = """
 """
 SHEETS: Final = (
     Sheet(
-        "cards.csv", "card", "id",
+        "cards.csv",
+        "card",
+        "id",
         "id, marketplace_id, listing_id, product_line, product_name, set_name, title, number,"
         " rarity, condition_label, printing, language, quantity, price, target_price, market, low,"
         " low_with_shipping, direct_low, gone, custom, contribution, photo_url, observed_at,"
@@ -70,7 +72,9 @@ SHEETS: Final = (
     ),
     Sheet("price_history.csv", "price_observation", "card_id", "*"),
     Sheet(
-        "orders.csv", "orders", "id",
+        "orders.csv",
+        "orders",
+        "id",
         "id, order_number, buyer_name, order_date, placed_at_given, status, product_amt,"
         " shipping_amt, total_amt, refund_type, refund_origin, refund_product_amt,"
         " refund_shipping_amt, refund_amt, refund_reason, refund_note, shipping_method, city,"
@@ -123,7 +127,9 @@ SHEETS: Final = (
         "kind IN ('held_out', 'twin')",
     ),
     Sheet(
-        "recommendations.csv", "proposal", "id",
+        "recommendations.csv",
+        "proposal",
+        "id",
         "seller_id, id, slot, family, kind, state, card_id, rule_id, current_price,"
         " proposed_price, expected_value, worth, confidence, evidence, evidence_key, revision,"
         " created_at, expires_at, settled_at, settled_by",
@@ -132,7 +138,9 @@ SHEETS: Final = (
     Sheet("recommendation_events.csv", "recommendation_event", "recommendation_id", "*"),
     Sheet("listed_value.csv", "listed_value", _DAY, "*"),
     Sheet(
-        "sales_by_day.csv", "sales_kept", "(ordered - DATE '2000-01-01')",
+        "sales_by_day.csv",
+        "sales_kept",
+        "(ordered - DATE '2000-01-01')",
         f"seller_id, ordered AS day, {_OF_DAY.format('orders', 'integer')} AS orders,"
         f" {_OF_DAY.format('gross', 'numeric(20, 4)')} AS gross, kept_at AS seen_at",
         # The other rows are of orders without a date.
@@ -140,29 +148,36 @@ SHEETS: Final = (
     ),
     Sheet("sales_reports.csv", "sales_report", "(month - DATE '2000-01-01')", "*"),
     Sheet(
-        "customer_notes.csv", "customer_note",
+        "customer_notes.csv",
+        "customer_note",
         "('x' || substr(encode(key, 'hex'), 1, 15))::bit(60)::bigint",
         "encode(key, 'hex') AS customer, note, updated_at",
     ),
     Sheet("pulls.csv", "pull_session", "id", "id, state, opened_at, completed_at"),
     Sheet(
-        "pulled_orders.csv", "pull_session_order", "session_id",
+        "pulled_orders.csv",
+        "pull_session_order",
+        "session_id",
         "session_id, order_id, pulled_at, missing_at",
     ),
     Sheet(
-        "pull_marks.csv", "pull_mark", "session_id",
+        "pull_marks.csv",
+        "pull_mark",
+        "session_id",
         "session_id, order_id, item_id, sku_id, kind, quantity, person, undone, received_at",
     ),
     Sheet("quick_adds.csv", "quick_add", "id", "*"),
     Sheet("notices.csv", "notice", "id", "*"),
-    Sheet("webhooks.csv", "webhook", "id", "id, url, kinds, created_at, off_at, off_why, last_sent_at"),
+    Sheet(
+        "webhooks.csv", "webhook", "id", "id, url, kinds, created_at, off_at, off_why, last_sent_at"
+    ),
     Sheet(
         "credits.csv",
         "credit_transaction",
         "id",
         "id, kind, amount, balance_after, reason, created_at",
     ),
-)  # fmt: skip
+)
 
 
 class _Pipe(io.RawIOBase):

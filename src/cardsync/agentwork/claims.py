@@ -184,9 +184,17 @@ async def _hand_out(
     note_due = NOTE_DUE if said is None else NOTE_DUE_AND_KINDS
     statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, note_due)
     values = {
-        "seller": seller_id, "said": said, "kinds_known": int(said is not None), "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
-        "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
-    }  # fmt: skip
+        "seller": seller_id,
+        "said": said,
+        "kinds_known": int(said is not None),
+        "kinds": kinds,
+        "most": most,
+        "now": now,
+        "ends": ends,
+        "price_tasks": list(PRICE_TASKS),
+        "hashes": [token_hash(token) for token in tokens],
+        "expired": _json(EXPIRED),
+    }
     _, back, _, rows, _ = await in_one_message(session, statements, values)
     over = {row.kind for row in back if row.status == "failed"}
     if "apply_rollback" in over:

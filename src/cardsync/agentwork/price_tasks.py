@@ -35,8 +35,13 @@ async def end_pushes(
     """
     await locked(session, seller_id)
     values = {
-        "seller": seller_id, "kinds": list(PRICE_TASKS), "cycle": cycle, "file": sha256, "at": imported_at, "now": now,
-    }  # fmt: skip
+        "seller": seller_id,
+        "kinds": list(PRICE_TASKS),
+        "cycle": cycle,
+        "file": sha256,
+        "at": imported_at,
+        "now": now,
+    }
     found = await session.execute(
         text("""
             SELECT id, created_at FROM agent_task

@@ -216,9 +216,12 @@ async def offer_listings_again(session: AsyncSession, seller_id: int, now: datet
     one waits that is due after a rest. The state row is locked.
     """
     values = {
-        "seller": seller_id, "kind": LISTINGS, "at": now + LISTINGS_REST, "most": limits.QUICK_ADD_ROWS,
+        "seller": seller_id,
+        "kind": LISTINGS,
+        "at": now + LISTINGS_REST,
+        "most": limits.QUICK_ADD_ROWS,
         "priority": priority_of(LISTINGS),
-    }  # fmt: skip
+    }
     await session.execute(text(_OFFER_LISTINGS), values)
     await note_due(session, seller_id)
 

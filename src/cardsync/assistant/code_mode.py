@@ -51,11 +51,14 @@ LONGEST_WAIT: Final = 3
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
-        "program": {"type": "string", "description": "Python without imports; its last expression is the result"}
+        "program": {
+            "type": "string",
+            "description": "Python without imports; its last expression is the result",
+        }
     },
     "required": ["program"],
     "additionalProperties": False,
-}  # fmt: skip
+}
 HINTS: Final = {
     "readOnlyHint": False,
     "destructiveHint": True,
@@ -302,10 +305,11 @@ class Sandboxes:
 
                 self._pool = await self._stack.enter_async_context(
                     AsyncMonty(
-                        max_processes=WORKERS, checkout_timeout=WAIT_SECONDS,
+                        max_processes=WORKERS,
+                        checkout_timeout=WAIT_SECONDS,
                         max_checkouts_per_worker=100,
                     )
-                )  # fmt: skip
+                )
             return self._pool
 
     async def close(self) -> None:

@@ -14,11 +14,22 @@ from cardsync.assistant.bindings import FALLBACK, TABLE, Argument, Binding, shap
 
 Schema = Mapping[str, Any]
 _PREFIX: Final = "#/components/schemas/"
-_PYTHON: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool",
-                  "null": "None", "object": "dict[str, Any]"}  # fmt: skip
-_TYPESCRIPT: Final = {"string": "string", "integer": "number", "number": "number",
-                      "boolean": "boolean", "null": "null",
-                      "object": "Record<string, unknown>"}  # fmt: skip
+_PYTHON: Final = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "None",
+    "object": "dict[str, Any]",
+}
+_TYPESCRIPT: Final = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+    "object": "Record<string, unknown>",
+}
 _PYTHON_HEAD: Final = '''\
 """A client of a cardsync service, printed by `cardsync assistants --client python`."""
 
@@ -295,8 +306,9 @@ def _python_method(types: _Types, binding: Binding) -> str:
     needed = [f"{_safe(one.name)}: {typed[one.name]}" for one in arguments if one.required]
     free = [
         f"{_safe(one.name)}: {typed[one.name]} | None = None"
-        for one in arguments if not one.required
-    ]  # fmt: skip
+        for one in arguments
+        if not one.required
+    ]
     taken = ", ".join(["self", *needed, *(["*"] if free else []), *free])
     method = binding.function.removeprefix(f"{binding.name.partition('.')[0]}_")
     answer = types.answer(binding)

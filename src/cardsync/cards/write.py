@@ -40,12 +40,22 @@ _TEXTS = (*IDENTITY, "condition", "printing", "language")
 # These columns are made of the texts when a slab is encoded.
 _SEARCHED = ("search_text", "number_leading")
 _TYPES = {
-    "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint",
-    "identity_hash": "bigint", "values_hash": "bigint", "rule_id": "bigint",
-    "quantity": "integer", "observed": "boolean", "asked": "boolean",
-    "match": "text", "search_text": "text", "number_leading": "integer",
-    **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
-}  # fmt: skip
+    "id": "bigint",
+    "marketplace_id": "bigint",
+    "listing_id": "bigint",
+    "product_id": "bigint",
+    "identity_hash": "bigint",
+    "values_hash": "bigint",
+    "rule_id": "bigint",
+    "quantity": "integer",
+    "observed": "boolean",
+    "asked": "boolean",
+    "match": "text",
+    "search_text": "text",
+    "number_leading": "integer",
+    **dict.fromkeys(MONEY, "numeric(12,4)"),
+    **dict.fromkeys(_TEXTS, "text"),
+}
 
 # A new card is copied in with these columns; `custom`, `gone` and the ids of all listings but
 # custom ones follow from them.
@@ -204,20 +214,35 @@ def plan(changes: Changes, size: int) -> list[Slab]:
     values = ("id", *_VALUES, "observed", *asked)
     new = changes.rows.with_columns(pl.when("custom").then("listing_id").alias("listing_id"))
     parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
-        ("importing", new, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL),),
         (
-            "importing", changes.rows, changes.update_at, values,
+            "importing",
+            new,
+            changes.insert_at,
+            (*_CARD, *asked),
+            (INSERT_SQL, CHANGE_SQL),
+        ),
+        (
+            "importing",
+            changes.rows,
+            changes.update_at,
+            values,
             (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL),
         ),
         (
-            "importing", changes.rows, changes.rename_at, (*values, *_NAMES),
+            "importing",
+            changes.rows,
+            changes.rename_at,
+            (*values, *_NAMES),
             (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL),
         ),
         (
-            "repricing", changes.rows, changes.retarget_at, ("id", "price", "target_price", *asked),
+            "repricing",
+            changes.rows,
+            changes.retarget_at,
+            ("id", "price", "target_price", *asked),
             (RETARGET_SQL, CHANGE_AGAIN_SQL),
         ),
-    ]  # fmt: skip
+    ]
     return [slab for part in parts for slab in _slabs(*part, size)]
 
 
@@ -360,9 +385,14 @@ async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memor
     await copy_in(session, "incoming", slab.columns, data)
     ids = slab.rows["id"][slab.at]
     values = {
-        "seller": writer.seller_id, "run": writer.run_id, "observed_at": writer.observed_at,
-        "now": clock.now(), "kept_since": writer.kept_since, "first": ids.min(), "last": ids.max(),
-    }  # fmt: skip
+        "seller": writer.seller_id,
+        "run": writer.run_id,
+        "observed_at": writer.observed_at,
+        "now": clock.now(),
+        "kept_since": writer.kept_since,
+        "first": ids.min(),
+        "last": ids.max(),
+    }
     for statement in slab.statements:
         names = {name for name in values if f":{name}" in statement}
         await session.execute(text(statement), {name: values[name] for name in names})

@@ -1,4 +1,4 @@
-"""Which tables of a seller an archive holds, what is left out of them, and why. Pure.
+"""Lists the tables of a seller that an archive holds, what is left out of them, and why. Pure.
 
 A test compares this with the metadata and with docs/moving.md: a new table is in the archive unless
 somebody says here why it is not.

@@ -23,15 +23,35 @@ from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, orde
 from cardsync.web.as_csv import PART, streamed
 
 COLUMNS: Final = (
-    "id", "order_number", "buyer_name", "order_date", "order_placed_at", "status", "product_amt",
-    "shipping_amt", "total_amt", "shipping_type", "item_count", "shipped_marked_at",
-    "pull_dismissed_at", "refund_type", "refund_origin", "refund_amt", "refund_reason",
-    "refund_note", "feedback_rating", "feedback_comment",
-)  # fmt: skip
+    "id",
+    "order_number",
+    "buyer_name",
+    "order_date",
+    "order_placed_at",
+    "status",
+    "product_amt",
+    "shipping_amt",
+    "total_amt",
+    "shipping_type",
+    "item_count",
+    "shipped_marked_at",
+    "pull_dismissed_at",
+    "refund_type",
+    "refund_origin",
+    "refund_amt",
+    "refund_reason",
+    "refund_note",
+    "feedback_rating",
+    "feedback_comment",
+)
 _MOMENTS: Final = frozenset({"order_placed_at", "shipped_marked_at", "pull_dismissed_at"})
 OF_CUSTOMERS: Final = (
-    "buyer_name", "order_count", "first_order_at", "last_order_at", "lifetime_total",
-)  # fmt: skip
+    "buyer_name",
+    "order_count",
+    "first_order_at",
+    "last_order_at",
+    "lifetime_total",
+)
 # Every part adds all orders up again, so there are few parts.
 CUSTOMERS: Final = 50_000
 

@@ -90,8 +90,13 @@ def _body(**fields: str) -> type[Operation]:
 
 
 _ORDER = {
-    "buyer_name": "text", "order_date": "date", "status": "text", "product_amt": "number", "shipping_amt": "number", "total_amt": "number",
-}  # fmt: skip
+    "buyer_name": "text",
+    "order_date": "date",
+    "status": "text",
+    "product_amt": "number",
+    "shipping_amt": "number",
+    "total_amt": "number",
+}
 
 
 async def _accept(
@@ -141,11 +146,18 @@ async def upload_refunds(
 @post(
     "/order_items",
     operation_class=_body(
-        product_name="text", product_line="text", condition="text", set_name="text", rarity="text", quantity="integer",
-        sku_id="integer", main_photo_url="text", unit_price="number",
+        product_name="text",
+        product_line="text",
+        condition="text",
+        set_name="text",
+        rarity="text",
+        quantity="integer",
+        sku_id="integer",
+        main_photo_url="text",
+        unit_price="number",
     ),
     **_ACCEPTING,
-)  # fmt: skip
+)
 async def upload_items(
     request: ApiRequest,
     caller: Caller,
@@ -163,11 +175,16 @@ async def upload_items(
 @post(
     "/orders/shipping",
     operation_class=_body(
-        shipping_method="text", city="text", state="text", postal_code="text", tracking_number="text", item_count="integer",
+        shipping_method="text",
+        city="text",
+        state="text",
+        postal_code="text",
+        tracking_number="text",
+        item_count="integer",
         product_weight="number",
     ),
     **_ACCEPTING,
-)  # fmt: skip
+)
 async def upload_shipping(
     request: ApiRequest,
     caller: Caller,

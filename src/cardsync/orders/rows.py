@@ -34,8 +34,10 @@ _ORDER = {
     "buyer_name": _BUYER,
     "order_date": cells.each("date", "bad_date", "not a date", cells.read_date),
     "status": _WORD,
-    "product_amt": _AMOUNT, "shipping_amt": _AMOUNT, "total_amt": _AMOUNT,
-}  # fmt: skip
+    "product_amt": _AMOUNT,
+    "shipping_amt": _AMOUNT,
+    "total_amt": _AMOUNT,
+}
 KINDS: Mapping[str, Mapping[str, Column]] = {
     "orders": {
         **_ORDER,
@@ -314,14 +316,19 @@ def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     if not again.any():
         return frame
     fields = [name for name in frame.columns if name not in keys and not name.startswith("has_")]
-    merged = frame.filter(again).group_by(keys, maintain_order=True).agg(
-        *(_last(name, f"has_{name}" in frame.columns) for name in fields),
-        *(
-            pl.col(name).any() for name in frame.columns
-            if name.startswith("has_") and name != "has_sku_id"
-        ),
-        *([pl.col("has_sku_id").last()] if "has_sku_id" in frame.columns else []),
-    )  # fmt: skip
+    merged = (
+        frame.filter(again)
+        .group_by(keys, maintain_order=True)
+        .agg(
+            *(_last(name, f"has_{name}" in frame.columns) for name in fields),
+            *(
+                pl.col(name).any()
+                for name in frame.columns
+                if name.startswith("has_") and name != "has_sku_id"
+            ),
+            *([pl.col("has_sku_id").last()] if "has_sku_id" in frame.columns else []),
+        )
+    )
     return pl.concat([frame.filter(~again), merged.select(frame.columns)]).sort("row")
 
 

@@ -27,12 +27,8 @@ from cardsync.pricing.engine.rules import RuleState
 from cardsync.work.piece import Piece
 
 DecisionKind = Literal["pin", "accepted", "confirmed", "cap", "sale", "held_out", "twin"]
-RunState = Literal[
-    "running", "completed", "awaiting_review", "discarded", "cancelled", "failed"
-]  # fmt: skip
-RollbackState = Literal[
-    "requested", "ready", "served", "applied", "failed", "expired", "cancelled"
-]  # fmt: skip
+RunState = Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
+RollbackState = Literal["requested", "ready", "served", "applied", "failed", "expired", "cancelled"]
 
 
 class PricingRule(Base):

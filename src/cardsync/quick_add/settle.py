@@ -37,10 +37,26 @@ _LISTED_NOW = f"""
 """
 _LAST_SYNC = "SELECT last_sync_at FROM sync_state WHERE seller_id = :seller"
 _SPLIT = (
-    "product_id", "listing_id", "product_line", "product_line_label", "set_name", "product_name",
-    "number", "rarity", "condition", "condition_label", "printing", "language", "title",
-    "photo_url", "price", "cost", "source", "box", "slot",
-)  # fmt: skip
+    "product_id",
+    "listing_id",
+    "product_line",
+    "product_line_label",
+    "set_name",
+    "product_name",
+    "number",
+    "rarity",
+    "condition",
+    "condition_label",
+    "printing",
+    "language",
+    "title",
+    "photo_url",
+    "price",
+    "cost",
+    "source",
+    "box",
+    "slot",
+)
 
 
 def is_retryable(entry: QuickAdd, now: datetime) -> bool:
@@ -251,10 +267,16 @@ def _split(
             f"quantity: {entry.quantity} were sent, so 1 to {entry.quantity} of them can be listed"
         )
     rest = QuickAdd(
-        seller_id=caller.seller_id, created_by=caller.actor, status="draft", served=0,
-        quantity=entry.quantity - quantity, reason=f"left over from entry {entry.id}",
-        created_at=now, updated_at=now, **{name: getattr(entry, name) for name in _SPLIT},
-    )  # fmt: skip
+        seller_id=caller.seller_id,
+        created_by=caller.actor,
+        status="draft",
+        served=0,
+        quantity=entry.quantity - quantity,
+        reason=f"left over from entry {entry.id}",
+        created_at=now,
+        updated_at=now,
+        **{name: getattr(entry, name) for name in _SPLIT},
+    )
     session.add(rest)
     entry.quantity = quantity
 

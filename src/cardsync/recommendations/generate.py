@@ -46,15 +46,33 @@ _FORGOTTEN_AT_ONCE: Final = 20_000
 ACTOR: Final = "recommendations"
 
 _TYPES: Final = {
-    "slot": "text", "family": "text", "kind": "text", "card_id": "bigint", "rule_id": "bigint",
-    "current_price": "bigint", "proposed_price": "bigint", "expected_value": "bigint",
-    "worth": "bigint", "confidence": "text", "evidence": "text", "evidence_key": "text",
+    "slot": "text",
+    "family": "text",
+    "kind": "text",
+    "card_id": "bigint",
+    "rule_id": "bigint",
+    "current_price": "bigint",
+    "proposed_price": "bigint",
+    "expected_value": "bigint",
+    "worth": "bigint",
+    "confidence": "text",
+    "evidence": "text",
+    "evidence_key": "text",
     "expires_at": "bigint",
-}  # fmt: skip
+}
 _CONTENT: Final = (
-    "kind", "card_id", "rule_id", "current_price", "proposed_price", "expected_value", "worth",
-    "confidence", "evidence", "evidence_key", "expires_at",
-)  # fmt: skip
+    "kind",
+    "card_id",
+    "rule_id",
+    "current_price",
+    "proposed_price",
+    "expected_value",
+    "worth",
+    "confidence",
+    "evidence",
+    "evidence_key",
+    "expires_at",
+)
 _AS_STORED: Final = {
     **{
         name: f"f.{name} / 10000.0"

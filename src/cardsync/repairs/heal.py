@@ -72,9 +72,13 @@ async def heal(
     found: Proposal | Gone | None = None
     if before.cached is None:
         lost = Lost(
-            step.selector, step.step_name, before.seen, before.refused, step.workflow,
+            step.selector,
+            step.step_name,
+            before.seen,
+            before.refused,
+            step.workflow,
             request.page_url,
-        )  # fmt: skip
+        )
         found = await asyncio.to_thread(propose, request.dom_snippet, lost)
     row = WorkflowHeal(
         seller_id=caller.seller_id,
@@ -128,9 +132,15 @@ async def _recorded(
     correction = None
     if isinstance(found, Proposal):
         correction = await keep(
-            session, caller.seller_id, step, found.selector, found.confidence, found.seen, now,
+            session,
+            caller.seller_id,
+            step,
+            found.selector,
+            found.confidence,
+            found.seen,
+            now,
             verified=False,
-        )  # fmt: skip
+        )
         row.margin = found.margin
         if correction is None:
             row.reason = "the nearest element's selector has failed too often"

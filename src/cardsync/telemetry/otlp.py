@@ -83,8 +83,17 @@ class _Span:
     as much.
     """
 
-    __slots__ = ("_attributes", "_began", "_failed", "_kind", "_name", "_parent", "_started",
-                 "_tracer", "context")  # fmt: skip
+    __slots__ = (
+        "_attributes",
+        "_began",
+        "_failed",
+        "_kind",
+        "_name",
+        "_parent",
+        "_started",
+        "_tracer",
+        "context",
+    )
 
     def __init__(
         self,

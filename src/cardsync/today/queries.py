@@ -171,9 +171,22 @@ class Shop:
 
 # The statements of the conditions, and those of the figures beside them.
 _OF_FACTS: Final = (
-    _TO_PULL, _PULL, UPLOAD, RUN, _IDLE, _TASKS, _REJECTED, _UNANSWERED, _PLANS, _FIGURES,
-    _DELETION, _UPLOADED, _REVIEWS, _RECOMMENDED, _BACKUPS,
-)  # fmt: skip
+    _TO_PULL,
+    _PULL,
+    UPLOAD,
+    RUN,
+    _IDLE,
+    _TASKS,
+    _REJECTED,
+    _UNANSWERED,
+    _PLANS,
+    _FIGURES,
+    _DELETION,
+    _UPLOADED,
+    _REVIEWS,
+    _RECOMMENDED,
+    _BACKUPS,
+)
 _OF_FIGURES: Final = (_SHIPPING, _SALES, _FEEDBACK, _LISTED)
 
 

@@ -31,9 +31,11 @@ metric_files.reserve()
 
 REQUESTS = Counter("cardsync_requests_total", "Requests answered", ["method", "route", "status"])
 SECONDS = Histogram(
-    "cardsync_request_seconds", "Time to the answer's first byte", ["method", "route"],
+    "cardsync_request_seconds",
+    "Time to the answer's first byte",
+    ["method", "route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
-)  # fmt: skip
+)
 
 # A caller may pass its own id along; anything else than a plain token is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")

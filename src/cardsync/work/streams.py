@@ -170,9 +170,13 @@ async def leave_mark(
         await session.execute(delete(WorkDue).where(own))
         return
     begins_anew: dict[str, Any] = {
-        "attempts": 0, "failures": 0, "put_back_id": None, "put_back_times": 0,
-        "put_back_since": None, "rests_until": None,
-    }  # fmt: skip
+        "attempts": 0,
+        "failures": 0,
+        "put_back_id": None,
+        "put_back_times": 0,
+        "put_back_since": None,
+        "rests_until": None,
+    }
     await session.execute(update(WorkDue).where(own).values(due_at=until, **begins_anew))
 
 

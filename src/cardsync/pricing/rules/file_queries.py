@@ -37,9 +37,17 @@ from cardsync.search.tree import terms
 NOBODY: Final = 0
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
 _TEXTS: Final = (
-    "product_line", "set_name", "product_name", "title", "number", "rarity", "photo_url",
-    "condition", "printing", "language",
-)  # fmt: skip
+    "product_line",
+    "set_name",
+    "product_name",
+    "title",
+    "number",
+    "rarity",
+    "photo_url",
+    "condition",
+    "printing",
+    "language",
+)
 _TYPES: Final = {
     "id": "bigint",
     "listing_id": "bigint",
@@ -64,12 +72,23 @@ _FIELDS: Final = frozenset(
 _FLAGS: Final = {
     "is": frozenset(
         {
-            "unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "capped", "moved",
-            "audit", "dropped", "confirmed", "in-flux", "review",
+            "unshelved",
+            "location-drift",
+            "underpriced",
+            "overpriced",
+            "pinned",
+            "held",
+            "capped",
+            "moved",
+            "audit",
+            "dropped",
+            "confirmed",
+            "in-flux",
+            "review",
         }
     ),
     "has": frozenset({"rule", "list", "receipt", "location"}),
-}  # fmt: skip
+}
 
 
 def unanswerable(query: str) -> list[str]:

@@ -28,9 +28,16 @@ from cardsync.settings import Settings
 from cardsync.work.jobs import enqueue
 
 HEADER: Final = (
-    "product_id", "condition", "printing", "language", "price", "quantity", "sold_at",
-    "fetched_at", "observed_at",
-)  # fmt: skip
+    "product_id",
+    "condition",
+    "printing",
+    "language",
+    "price",
+    "quantity",
+    "sold_at",
+    "fetched_at",
+    "observed_at",
+)
 # A rise of more than this waits for the owner's look.
 LOOK_AT_RISES_BP: Final = 1_500
 _CARDS: Final = text("""
@@ -77,9 +84,18 @@ def _file(cards: Sequence[Any], now: datetime) -> str:
             fetched = "" if sold_at is None else clock.rfc3339(seen_at)
             observed = "" if sold_at else clock.rfc3339(seen_at)
             writer.writerow(
-                (card.product, card.condition, card.printing, card.language, amount, quantity,
-                 clock.rfc3339(sold_at) if sold_at else "", fetched, observed)
-            )  # fmt: skip
+                (
+                    card.product,
+                    card.condition,
+                    card.printing,
+                    card.language,
+                    amount,
+                    quantity,
+                    clock.rfc3339(sold_at) if sold_at else "",
+                    fetched,
+                    observed,
+                )
+            )
     return output.getvalue()
 
 

@@ -43,9 +43,14 @@ def running(folder: Path) -> Iterator[list[str]]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     command = [
-        sys.executable, "-m", "tests.marketplace", "--port", str(PORT),
-        "--state", str(folder / "state.json"),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "tests.marketplace",
+        "--port",
+        str(PORT),
+        "--state",
+        str(folder / "state.json"),
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as market:
         try:
             assert market.stdout is not None
@@ -72,9 +77,13 @@ async def seller_of(settings: Settings, folder: Path) -> Path:
         opened.shared() as session,
     ):
         made = await sellers.create_seller(
-            session, name="Demo Browser Shop", email="browser@example.invalid", plan="founder",
-            lines=_LINES, sync_mode="full",
-        )  # fmt: skip
+            session,
+            name="Demo Browser Shop",
+            email="browser@example.invalid",
+            plan="founder",
+            lines=_LINES,
+            sync_mode="full",
+        )
     shop.mkdir(parents=True, exist_ok=True)
     key = folder / "key.txt"
     key.touch(mode=0o600)

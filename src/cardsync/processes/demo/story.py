@@ -226,9 +226,21 @@ def _agent_events(
     key_file.touch(mode=0o600)
     key_file.write_text(demo.api_key)
     command = [
-        sys.executable, "-m", "cardsync_agent", "run", "--server", f"http://{settings.bind}", "--key-file", str(key_file),
-        "--folder", str(demo.folder), "--once", "--request", kind, "--json-events",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "cardsync_agent",
+        "run",
+        "--server",
+        f"http://{settings.bind}",
+        "--key-file",
+        str(key_file),
+        "--folder",
+        str(demo.folder),
+        "--once",
+        "--request",
+        kind,
+        "--json-events",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         assert agent.stdout is not None
         for line in agent.stdout:
@@ -306,14 +318,24 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
     amounts = {name: row[name] for name in ("market", "low", "low_with_shipping", "direct_low")}
     card = pl.DataFrame(
         {
-            "marketplace_id": [row["marketplace_id"]], "condition": [row["condition"]], "printing": [row["printing"]],
-            "language": [row["language"]], "quantity": [row["quantity"]], "custom": [row["custom"]],
+            "marketplace_id": [row["marketplace_id"]],
+            "condition": [row["condition"]],
+            "printing": [row["printing"]],
+            "language": [row["language"]],
+            "quantity": [row["quantity"]],
+            "custom": [row["custom"]],
             "observed_at": [row["observed_at"]],
             "current_price": [None if row["price"] is None else to_units(row["price"])],
-            **{name: [None if value is None else to_units(value)] for name, value in amounts.items()},
+            **{
+                name: [None if value is None else to_units(value)]
+                for name, value in amounts.items()
+            },
         },
-        schema_overrides={**dict.fromkeys((*amounts, "current_price"), pl.Int64), "condition": pl.String},
-    )  # fmt: skip
+        schema_overrides={
+            **dict.fromkeys((*amounts, "current_price"), pl.Int64),
+            "condition": pl.String,
+        },
+    )
     run = Run(rules, SellerPricing(), row["priced_at"])
     priced = engine.price(card, rules, run.seller, run.now)
     facts = {
