@@ -5,8 +5,11 @@ machine.
 from __future__ import annotations
 
 from email.message import EmailMessage
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    import aiosmtplib
 
 SECONDS: Final = 30.0
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -51,18 +54,9 @@ async def hand_over(url: str, mail: EmailMessage) -> None:
     # Few processes send mail.
     import aiosmtplib
 
-    server = read_mail_url(url)
     try:
-        await aiosmtplib.send(
-            mail,
-            hostname=server.host,
-            port=server.port,
-            username=server.user,
-            password=server.password,
-            use_tls=server.tls,
-            start_tls=server.start_tls,
-            timeout=SECONDS,
-        )
+        async with _client(url) as client:
+            await client.send_message(mail)
     except aiosmtplib.SMTPRecipientsRefused as e:
         if all(each.code >= _REFUSED for each in e.recipients):
             raise Undeliverable("the mail server refused the recipient") from None
@@ -73,3 +67,32 @@ async def hand_over(url: str, mail: EmailMessage) -> None:
         raise NotSent(f"the mail server answered {e.code}") from None
     except (aiosmtplib.SMTPException, OSError, ValueError) as e:
         raise NotSent(f"the mail server was not reached ({type(e).__name__})") from None
+
+
+async def check(url: str) -> None:
+    """Connect and sign in, and send nothing. Raises NotSent."""
+    import aiosmtplib
+
+    try:
+        async with _client(url) as client:
+            await client.noop()
+    except aiosmtplib.SMTPResponseException as e:
+        raise NotSent(f"the mail server answered {e.code}") from None
+    except (aiosmtplib.SMTPException, OSError, ValueError) as e:
+        raise NotSent(f"the mail server was not reached ({type(e).__name__})") from None
+
+
+def _client(url: str) -> aiosmtplib.SMTP:
+    """A client that connects and signs in when it is entered."""
+    import aiosmtplib
+
+    server = read_mail_url(url)
+    return aiosmtplib.SMTP(
+        hostname=server.host,
+        port=server.port,
+        username=server.user,
+        password=server.password,
+        use_tls=server.tls,
+        start_tls=server.start_tls,
+        timeout=SECONDS,
+    )

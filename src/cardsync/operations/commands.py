@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from cardsync import clock
+from cardsync.notices import mail_server
 from cardsync.notices.seal_anew import seal_anew
 from cardsync.operations import asked_restore, backup_folder, base_backup, restore_backup
 from cardsync.operations.backup_bucket import Bucket
@@ -178,7 +179,7 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
 
     settings = settings_with(data_dir=data_dir)
     with database(settings, say, migrated=False) as ready:
-        lines = list(examine(ready))
+        lines = list(examine(ready, mail_server.check))
     if as_json:
         click.echo(json.dumps({"lines": [line._asdict() for line in lines]}))
     else:

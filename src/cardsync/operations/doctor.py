@@ -1,15 +1,16 @@
 """Checks an installation, one line a part: the database and its roles, the clock, the object store,
-the disk, backups, the address that browsers use, and versions. A line that is not ok says what to
-do.
+the disk, backups, mail, the receiver of telemetry, the address that browsers use, and versions. A
+line that is not ok says what to do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -30,6 +31,7 @@ MOST_SKEW: Final = timedelta(seconds=2)
 _BAD_ROOM, _LITTLE_ROOM = 500_000_000, 5_000_000_000
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 State = Literal["ok", "note", "bad"]
+CheckMail = Callable[[str], Coroutine[None, None, None]]
 
 
 class Line(NamedTuple):
@@ -40,9 +42,9 @@ class Line(NamedTuple):
     sentence: str
 
 
-def examine(settings: Settings) -> Iterator[Line]:
+def examine(settings: Settings, check_mail: CheckMail) -> Iterator[Line]:
     """Yield a line for each part of an installation whose database is up. A check that fails is a
-    line, too.
+    line, too. `check_mail` signs in at the mail server of an address, and raises where it cannot.
     """
     checks: tuple[tuple[str, Callable[[Settings], Iterator[Line]]], ...] = (
         ("database", _database),
@@ -50,6 +52,9 @@ def examine(settings: Settings) -> Iterator[Line]:
         ("disk", _disk),
         ("secret", _secret),
         ("backups", _backups),
+        ("databases", _kept_databases),
+        ("mail", lambda settings: _mail(settings, check_mail)),
+        ("telemetry", _telemetry),
         ("address", _address),
         ("versions", _versions),
     )
@@ -157,6 +162,46 @@ def _backups(settings: Settings) -> Iterator[Line]:
     if settings.backup_url is None and len(disks) == 1:
         told = "they are on the disk of the data: set BACKUP_URL or BACKUP_DIR to another place"
         yield Line("note", "backups", told)
+
+
+def _kept_databases(settings: Settings) -> Iterator[Line]:
+    """Name what restores and upgrades have kept: it takes room until a person drops it."""
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        kept = connection.execute(
+            "SELECT datname FROM pg_database"
+            " WHERE starts_with(datname, current_database() || '_before_') ORDER BY 1"
+        ).fetchall()
+    for (name,) in kept:
+        told = f"{name} was replaced by a restore: `cardsync restore --drop-old` drops it"
+        yield Line("note", "databases", told)
+    for path in sorted((settings.data_dir / "postgres").glob("before-*")):
+        yield Line("note", "databases", f"{path} is from before an upgrade: delete it some day")
+
+
+def _mail(settings: Settings, check: CheckMail) -> Iterator[Line]:
+    if settings.mail_url is None or settings.mail_from is None:
+        yield Line("note", "mail", "none is sent: set MAIL_URL and MAIL_FROM")
+        return
+    try:
+        asyncio.run(check(settings.mail_url))
+    except Exception as e:
+        yield Line("bad", "mail", f"{e}: look at MAIL_URL")
+    else:
+        yield Line("ok", "mail", f"the mail server takes mail of {settings.mail_from}")
+
+
+def _telemetry(settings: Settings) -> Iterator[Line]:
+    if settings.otlp_url is None:
+        return
+    split = urlsplit(settings.otlp_url)
+    port = split.port or (443 if split.scheme == "https" else 80)
+    try:
+        with socket.create_connection((split.hostname or "", port), timeout=5):
+            yield Line("ok", "telemetry", f"{split.hostname}:{port} answers")
+    except OSError as e:
+        told = f"{split.hostname}:{port} does not answer ({e}): look at OTLP_URL"
+        yield Line("bad", "telemetry", told)
 
 
 def _address(settings: Settings) -> Iterator[Line]:
