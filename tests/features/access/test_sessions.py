@@ -220,6 +220,8 @@ async def test_using_a_session_writes_once_a_minute_at_most(a_seller, service):
     seller = await a_seller()
     clock.stop()
     browser = await signed_in(seller)
+    # The first use names the browser.
+    await browser.get("/api/v1/status")
     query = "SELECT last_seen_at FROM member_session WHERE seller_id = :id"
     [begun] = await service.sql(seller.id, query, id=seller.id)
     clock.shift(timedelta(seconds=59))
