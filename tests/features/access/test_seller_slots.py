@@ -74,7 +74,10 @@ async def in_shop(a_seller: SellerBuilder, quiet: Service) -> Shop:
     made = await a_shop(a_seller, a_row(1, market="2.00"))
     http = quiet.client(Authorization=f"Bearer {made.api_key}")
     seller = replace(made, service=quiet, http=http)
-    return Shop(seller, await signed_in(seller))
+    browser = await signed_in(seller)
+    # The first use names the browser, before anything is known of the seller.
+    await browser.get("/api/session")
+    return Shop(seller, browser)
 
 
 @contextmanager
