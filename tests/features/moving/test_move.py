@@ -71,7 +71,7 @@ CHANGED = {
     "pull_link": {"revoked_at"},
     "seller": {"id"},
     "webhook": {"off_at", "off_why"},
-    "work_due": {"due_at"},
+    "work_due": {"due_at", "request_id", "traceparent"},
 }
 
 
