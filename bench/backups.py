@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
+from psycopg.conninfo import make_conninfo
+
 import ground
 import import_inventory
 from cardsync.database.urls import libpq_url
@@ -74,8 +76,8 @@ def bare(made: Ground, tools: Path) -> tuple[float, float]:
     with made.admin() as connection:
         connection.execute("CREATE DATABASE bare TEMPLATE template0")
     began = perf_counter()
-    options = ("--no-owner", "--exit-on-error", "--jobs=2", "--dbname=bare")
-    pg_tools.run(tools / "pg_restore", url, *options, str(dump))
+    options = ("--no-owner", "--exit-on-error", "--jobs=2")
+    pg_tools.run(tools / "pg_restore", make_conninfo(url, dbname="bare"), *options, str(dump))
     loaded = perf_counter() - began
     with made.admin() as connection:
         connection.execute("DROP DATABASE bare")

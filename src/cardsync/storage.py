@@ -214,6 +214,8 @@ class LocalStore(Store):
             except FileExistsError:
                 raise ObjectExists(key) from None
             try:
+                # Retention counts from now. Links that backups make later do not change this time.
+                os.utime(target)
                 _sync_directory(target.parent)
             except OSError:
                 target.unlink(missing_ok=True)
@@ -289,9 +291,7 @@ class LocalStore(Store):
         removed = 0
         for path in folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):
-                # The inode's time, not the content's: an accepted object is a hard link to older
-                # bytes.
-                if path.is_file() and path.stat().st_ctime < before:
+                if path.is_file() and path.stat().st_mtime < before:
                     path.unlink()
                     removed += 1
         return removed

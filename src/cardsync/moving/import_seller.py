@@ -7,6 +7,7 @@ was killed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ _HERE: Final = """
 _ADVANCED: Final = """
     SELECT count(nextval(CAST(:sequence AS regclass))) FROM generate_series(1, CAST(:gap AS bigint))
 """
+# A name without folders: an archive puts nothing beside the shop's own objects.
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CARD_BLOCKS: Final = "card_id_block"
 
 
@@ -186,6 +189,8 @@ def _frame(archive: Archive, table: str, folder: Path) -> pl.DataFrame:
 async def _objects(store: Store, archive: Archive, seller_id: int) -> None:
     for name in archive.manifest.objects:
         kind, _, last = name.partition("/")
+        if kind not in archive_tables.OBJECTS or not _PLAIN_NAME.fullmatch(last):
+            raise errors.CommandError(f"the archive names an object that no shop has: {name!r}")
         with store.spool() as (path, file):
             for chunk in archive.chunks(f"{archive_file.OBJECTS}/{name}"):
                 file.write(chunk)

@@ -65,6 +65,8 @@ class NewIds:
             return pl.Series(name, [self.seller] * len(values), pl.Int64)
         if table.name in COUNTED_ANEW and name == "id":
             return _replaced(values, self.anew[table.name])
+        if table.name == "api_key" and name == "replaces":
+            return _replaced(values, self.anew["api_key"])
         if name in MEMBERS:
             return self._of_members(values)
         if name in PRODUCTS:

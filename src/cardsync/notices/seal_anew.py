@@ -24,12 +24,15 @@ async def seal_anew(database: Database, settings: Settings) -> SealedAnew:
             for row in (await session.scalars(own.with_for_update())).all():
                 try:
                     row.secret = _again(settings, seller_id, row.secret)
-                    if row.former_secret is not None:
-                        row.former_secret = _again(settings, seller_id, row.former_secret)
                 except Unsealed:
                     lost += 1
                 else:
                     done += 1
+                if row.former_secret is not None:
+                    try:
+                        row.former_secret = _again(settings, seller_id, row.former_secret)
+                    except Unsealed:
+                        row.former_secret = None
     return SealedAnew(done, lost)
 
 

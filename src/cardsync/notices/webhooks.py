@@ -24,7 +24,7 @@ from cardsync.notices.news import Found
 from cardsync.notices.notice_kinds import KINDS, TEST
 from cardsync.notices.record_notices import WEBHOOKS, delivery, message_body
 from cardsync.notices.send_webhooks import END_WAITING, SWITCHED_OFF, send_webhooks
-from cardsync.notices.webhook_signature import new_secret, sealed
+from cardsync.notices.webhook_signature import Unsealed, new_secret, sealed, unsealed
 from cardsync.settings import Settings
 from cardsync.web.public_fetch import names_inside, problem
 from cardsync.work.jobs import enqueue, mark_due_by
@@ -128,7 +128,12 @@ async def rotate(
     """Make a new secret; the one before signs, too, for a day. Raises OwnerRequired, NotFound."""
     row = await _own(session, caller, webhook_id)
     secret = new_secret()
-    row.former_secret, row.former_until = row.secret, now + FORMER_FOR
+    try:
+        unsealed(settings, caller.seller_id, row.secret)
+    except Unsealed:
+        row.former_secret = row.former_until = None
+    else:
+        row.former_secret, row.former_until = row.secret, now + FORMER_FOR
     row.secret = sealed(settings, caller.seller_id, secret)
     await session.flush()
     summary = f"secret of webhook {row.id} rotated"

@@ -4,6 +4,7 @@ last, so that one without a manifest is no backup.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import obstore
 
 from cardsync import errors
 from cardsync.operations import backup_folder
-from cardsync.operations.backup_folder import MANIFEST, PARTIAL, Backup
+from cardsync.operations.backup_folder import MANIFEST, PARTIAL, Backup, Manifest
 
 
 class Bucket:
@@ -37,14 +38,17 @@ class Bucket:
         """Copy a backup from the bucket into `folder`. Raises CommandError."""
         partial = folder / f"{PARTIAL}{name}"
         shutil.rmtree(partial, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial.mkdir(mode=0o700)
         with _as_sentence(self.url):
             keys = [key for key in self._keys() if key.startswith(f"{name}/")]
             if f"{name}/{MANIFEST}" not in keys:
                 raise errors.CommandError(f"there is no backup {name} in {self.url}")
             for key in keys:
                 target = partial / key.removeprefix(f"{name}/")
-                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with target.open("wb") as file:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                private = os.open(target, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+                with os.fdopen(private, "wb") as file:
                     for chunk in obstore.get(self.store, key):
                         file.write(chunk)
         whole = folder / name
@@ -59,6 +63,17 @@ class Bucket:
                 key.removesuffix(f"/{MANIFEST}") for key in self._keys() if key.endswith(MANIFEST)
             ]
         return sorted((one for one in found if backup_folder.moment_of(one)), reverse=True)
+
+    def manifests(self) -> dict[str, Manifest]:
+        """Return the manifests of the whole backups in the bucket by their names. Raises
+        CommandError.
+        """
+        names = self.names()
+        with _as_sentence(self.url):
+            texts = {
+                name: bytes(obstore.get(self.store, f"{name}/{MANIFEST}").bytes()) for name in names
+            }
+        return {name: backup_folder.read_manifest(text, name) for name, text in texts.items()}
 
     def drop(self, names: Iterable[str]) -> None:
         """Delete backups, each one's manifest first."""

@@ -106,10 +106,15 @@ def read(path: Path) -> Backup:
         raise errors.CommandError(
             f"{path} is not a backup of cardsync: it has no {MANIFEST}"
         ) from None
+    return Backup(path, read_manifest(text, path))
+
+
+def read_manifest(text: bytes, of: Path | str) -> Manifest:
+    """Raises CommandError."""
     try:
-        return Backup(path, msgspec.json.decode(text, type=Manifest))
+        return msgspec.json.decode(text, type=Manifest)
     except msgspec.MsgspecError as e:
-        raise errors.CommandError(f"{path / MANIFEST} cannot be read: {e}") from None
+        raise errors.CommandError(f"{of}/{MANIFEST} cannot be read: {e}") from None
 
 
 def listed(folder: Path) -> list[Backup]:
@@ -148,9 +153,14 @@ def find(folder: Path, name: str | None) -> Backup:
     if name is None:
         if not (found := listed(folder)):
             raise errors.CommandError(f"there is no backup in {folder}: make one by `backup now`")
-        return found[0]
+        return next((one for one in found if has_shop(one.manifest)), found[0])
     path = Path(name)
     return read(path if path.is_dir() and path.name != name else folder / name)
+
+
+def has_shop(manifest: Manifest) -> bool:
+    """Return whether a backup has anything to restore."""
+    return manifest.tables.get("seller", 0) > 0
 
 
 def digest(path: Path) -> FileLine:
@@ -169,16 +179,21 @@ def object_lines(backup: Backup) -> dict[str, FileLine]:
 
 
 def faults(backup: Backup) -> Iterator[str]:
-    """Yield what is wrong with the files of a backup: nothing for a good one. It reads them all."""
+    """Yield what is wrong with the files of a backup without its objects: nothing for a good one.
+    It reads them all.
+    """
     manifest = backup.manifest
     said = {database_file(manifest.kind): manifest.database, OBJECT_LIST: manifest.objects}
     said |= manifest.base_files
     if manifest.secret is not None:
         said[SECRET] = manifest.secret
-    broken = [fault for name, line in said.items() if (fault := _fault(backup.path / name, line))]
-    yield from broken
-    if any(OBJECT_LIST in one for one in broken):
-        return
+    for name, line in said.items():
+        if fault := _fault(backup.path / name, line):
+            yield fault
+
+
+def object_faults(backup: Backup) -> Iterator[str]:
+    """Yield what is wrong with the objects of a backup whose list of them is good."""
     for key, line in object_lines(backup).items():
         if fault := _fault(backup.path / OBJECTS / key, line):
             yield fault
@@ -194,12 +209,18 @@ def _fault(path: Path, said: FileLine) -> str | None:
     return None if found == said else f"{path} was changed since it was written"
 
 
-def check(backup: Backup) -> None:
+def check(backup: Backup, *, objects_too: bool = True) -> None:
     """Raise CommandError for a backup that is not as it was written."""
-    broken = list(faults(backup))
+    _must_be_none(list(faults(backup)), "use another backup")
+    if objects_too:
+        to_do = "use another backup, or restore it with --without-damaged-objects"
+        _must_be_none(list(object_faults(backup)), to_do)
+
+
+def _must_be_none(broken: list[str], to_do: str) -> None:
     if broken:
         more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
-        raise errors.CommandError(f"{broken[0]}{more}: use another backup")
+        raise errors.CommandError(f"{broken[0]}{more}: {to_do}")
 
 
 def drop_partial(folder: Path) -> list[str]:

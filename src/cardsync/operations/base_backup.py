@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -55,11 +55,17 @@ def copy(owner_url: str, tools: Path, partial: Path, folder: Path) -> BaseFiles:
     url = libpq_url(owner_url, role=None)
     _must_be_able(url)
     earlier = _base_of_next(backup_folder.listed(folder))
-    options = [f"--pgdata={partial / BASE}", "--format=tar", "--compress=gzip:1"]
-    options.append("--checkpoint=fast")
+    program, target = tools / "pg_basebackup", partial / BASE
+    options = [f"--pgdata={target}", "--format=tar", "--compress=gzip:1", "--checkpoint=fast"]
     if earlier is not None:
-        options.append(f"--incremental={earlier.path / BASE_LIST}")
-    pg_tools.run(tools / "pg_basebackup", url, *options)
+        try:
+            pg_tools.run(program, url, *options, f"--incremental={earlier.path / BASE_LIST}")
+        except errors.CommandError:
+            # The server has no summaries as old as that, or is another cluster since a restore.
+            shutil.rmtree(target, ignore_errors=True)
+            earlier = None
+    if earlier is None:
+        pg_tools.run(program, url, *options)
     files = {f"{BASE}/{name}": backup_folder.digest(partial / BASE / name) for name in _ARCHIVES}
     return BaseFiles(earlier.name if earlier else None, files)
 
@@ -89,9 +95,8 @@ def chain(backup: Backup) -> list[Backup]:
     return found
 
 
-def needed(kept: set[str], found: list[Backup]) -> set[str]:
+def needed(kept: set[str], parents: Mapping[str, str | None]) -> set[str]:
     """Return the names of the backups that those of the names `kept` build on."""
-    parents = {one.name: one.manifest.parent for one in found}
     needed: set[str] = set()
     for name in kept:
         while (parent := parents.get(name)) is not None:
@@ -100,12 +105,12 @@ def needed(kept: set[str], found: list[Backup]) -> set[str]:
     return needed
 
 
-def check(backup: Backup) -> None:
+def check(backup: Backup, *, objects_too: bool = True) -> None:
     """Raise CommandError unless every file of the backup, and of those that it builds on, is as it
     was written.
     """
     for one in chain(backup):
-        backup_folder.check(one)
+        backup_folder.check(one, objects_too=objects_too and one == backup)
 
 
 @contextmanager
@@ -119,7 +124,6 @@ def as_dump(
     """Yield the backup as a dump with the rows that it has, in a folder in `scratch`. Raises
     CommandError.
     """
-    check(backup)
     shutil.rmtree(scratch, ignore_errors=True)
 
     def put_together(cluster: Path) -> None:

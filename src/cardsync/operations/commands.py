@@ -132,9 +132,20 @@ def backup_daily(data_dir: Path | None) -> None:
     is_flag=True,
     help="Take a backup of another installation in place of the shop here.",
 )
+@click.option(
+    "--without-damaged-objects",
+    "damaged",
+    is_flag=True,
+    help="Go on although files of uploads, receipts or pictures are lost.",
+)
 @click.option("--drop-old", is_flag=True, help="Drop what earlier restores replaced, and end.")
 def restore(
-    name: str | None, data_dir: Path | None, yes: bool, foreign: bool, drop_old: bool
+    name: str | None,
+    data_dir: Path | None,
+    yes: bool,
+    foreign: bool,
+    damaged: bool,
+    drop_old: bool,
 ) -> None:
     """Restore a backup, the newest without a NAME: into a database beside the present one, checked,
     and then switched. Stop the service first. A restore that fails changes nothing.
@@ -152,7 +163,7 @@ def restore(
             say(undone.sentence())
             if not yes:
                 click.confirm("Restore it?", abort=True, err=True)
-        old = backups.restore(found, fresh=undone is None)
+        old = backups.restore(found, fresh=undone is None, damaged=damaged)
     click.echo(
         f"{found.name} is restored: {_sentence(found)}. What was there before is kept as the"
         f" database {old}; `cardsync restore --drop-old` drops it"
@@ -231,10 +242,9 @@ def rotate_secret() -> None:
     with database(settings_with(), say) as ready:
         done = rotate(ready, seal_anew)
     click.echo(f"{done.secrets} secrets of webhooks are sealed with the present secret")
-    if not done.lost:
-        click.echo("the secret before it opens nothing any more")
+    click.echo("the secret before it opens nothing any more")
     if done.lost:
         raise click.ClickException(
             f"{done.lost} secrets of webhooks were sealed with a secret that is not known here:"
-            " their owners create new ones; the old secret is kept until this command finds none"
+            " their owners create new ones"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from cardsync.operations import (
     take_backup,
 )
 from cardsync.operations.backup_bucket import Bucket
-from cardsync.operations.backup_folder import Backup, Manifest
+from cardsync.operations.backup_folder import Backup, Manifest, has_shop
 from cardsync.operations.base_backup import RunCopy
 from cardsync.operations.restore_backup import Check, Target
 from cardsync.operations.take_backup import Say, Source, UnderWay
@@ -66,27 +66,39 @@ class InstallationBackups:
 
     def find(self, name: str | None) -> Backup:
         """Return a backup, the newest without a name: of the folder, or a copy of the bucket's."""
+        found = None
         if self._bucket and (name is None or backup_folder.moment_of(name)):
-            newest = backup_folder.newest(self._folder)
-            here = backup_folder.name_of(newest) if newest else ""
-            wanted = name or max(self._bucket.names(), default="")
-            is_here = (self._folder / wanted / backup_folder.MANIFEST).exists()
-            if wanted and not is_here and (name or wanted > here):
-                return self._pulled(self._bucket, wanted)
-        return backup_folder.find(self._folder, name)
+            here = [one for one in backup_folder.listed(self._folder) if has_shop(one.manifest)]
+            wanted = name or self._newest_of(self._bucket)
+            is_newer = name is not None or not here or wanted > here[0].name
+            if wanted and is_newer and not self._is_here(wanted):
+                found = self._pulled(self._bucket, wanted)
+        found = found or backup_folder.find(self._folder, name)
+        parent = found.manifest.parent
+        # Also where a copy was stopped between a backup and what it builds on.
+        while self._bucket and parent is not None:
+            if not self._is_here(parent):
+                self._pulled(self._bucket, parent)
+            parent = backup_folder.read(self._folder / parent).manifest.parent
+        return found
+
+    @staticmethod
+    def _newest_of(bucket: Bucket) -> str:
+        useful = (name for name, one in bucket.manifests().items() if has_shop(one))
+        return max(useful, default="")
+
+    def _is_here(self, name: str) -> bool:
+        return (self._folder / name / backup_folder.MANIFEST).exists()
 
     def _pulled(self, bucket: Bucket, name: str) -> Backup:
-        """Copy a backup from the bucket, and those that it builds on."""
         self._say(f"copying {name} from {bucket.url} …")
-        pulled = bucket.pull(name, self._folder)
-        parent = pulled.manifest.parent
-        if parent and not (self._folder / parent / backup_folder.MANIFEST).exists():
-            self._pulled(bucket, parent)
-        return pulled
+        return bucket.pull(name, self._folder)
 
     def take(self) -> Backup:
-        """Make a backup now. Raises CommandError."""
-        return self._recorded("backup", self._taken)
+        """Make a backup now, and drop those that are no longer kept. Raises CommandError."""
+        made = self._recorded("backup", self._taken)
+        self._prune()
+        return made
 
     def rehearse(self, name: str | None) -> Backup:
         """Restore a backup on trial. Raises CommandError."""
@@ -99,14 +111,12 @@ class InstallationBackups:
         return self._recorded("rehearsal", rehearsed)
 
     def daily(self) -> Backup | None:
-        """Make the day's backup if it is due, drop what is no longer kept, and rehearse it."""
+        """Make the day's backup if it is due, and rehearse it."""
         made_at = backup_folder.newest(self._folder)
         failed_at = backup_reports.last_failure(self._owner)
         if not backup_schedule.is_due(clock.now(), made_at, failed_at):
             return None
-        made = self.take()
-        self._prune()
-        return self.rehearse(made.name)
+        return self.rehearse(self.take().name)
 
     def restore_first(self, name: str, stop_service: Callable[[], None]) -> None:
         """Restore a backup in an installation that has no shop, and had none when it was loaded.
@@ -125,19 +135,31 @@ class InstallationBackups:
         self.restore(found, fresh=True, stop_service=stop)
 
     def restore(
-        self, found: Backup, *, fresh: bool, stop_service: Callable[[], None] = lambda: None
+        self,
+        found: Backup,
+        *,
+        fresh: bool,
+        damaged: bool = False,
+        stop_service: Callable[[], None] = lambda: None,
     ) -> str:
         """Put a backup in the place of the present database; return the old one's new name. A fresh
-        installation takes the backup's secret, too. `stop_service` is called before the switch.
+        installation takes the backup's secret, too. With `damaged` objects that the backup has
+        lost hold nothing up. `stop_service` is called before the switch.
         """
-        with self._restored(found) as name:
+        with self._restored(found, damaged=damaged) as name:
             stop_service()
             restore_backup.put_back_objects(self.target, found)
+            if self._secret is not None:
+                # What the backup holds is sealed with its secret. It is there before the switch, so
+                # that a kill between both loses nothing.
+                restore_backup.put_back_secret(found, former_file(self._settings))
             old = restore_backup.switch(self.target, name)
-        if self._secret is not None:
-            # What the backup holds is sealed with its secret.
-            target = self._secret if fresh else former_file(self._settings)
-            restore_backup.put_back_secret(found, target)
+        if (
+            fresh
+            and self._secret is not None
+            and restore_backup.put_back_secret(found, self._secret)
+        ):
+            former_file(self._settings).unlink(missing_ok=True)
         keep_seal(self._owner, seal(self._settings))
         # The restored reports end before the backup; the newest one is known all the same.
         newest = next(iter(backup_folder.listed(self._folder)), found)
@@ -146,9 +168,11 @@ class InstallationBackups:
         return old
 
     @contextmanager
-    def _restored(self, found: Backup) -> Iterator[str]:
+    def _restored(self, found: Backup, *, damaged: bool = False) -> Iterator[str]:
         """Yield the name of a fresh database that holds the backup and was checked."""
         with ExitStack() as stack:
+            stack.enter_context(restore_backup.alone(self.target))
+            base_backup.check(found, objects_too=not damaged)
             dump = found
             if found.manifest.kind == backup_folder.BASE:
                 self._say("putting the database's files together …")
@@ -157,8 +181,13 @@ class InstallationBackups:
                     found, self._tools, scratch, self._run_copy, self._dump_of
                 )
                 dump = stack.enter_context(made)
-            restored = restore_backup.restored(self.target, dump, self._say, self._check)
+            check = self._lenient if damaged else self._check
+            restored = restore_backup.restored(self.target, dump, self._say, check)
             yield stack.enter_context(restored)
+
+    def _lenient(self, url: str, objects: Path) -> None:
+        if fault := self._check(url, objects):
+            self._say(f"going on, although {fault}")
 
     def _dump_of(self, url: str, folder: Path) -> Manifest:
         database = make_conninfo(url, dbname=self.target.database)
@@ -170,8 +199,12 @@ class InstallationBackups:
         source = Source(url, self._objects, self._secret, self._tools, base_url)
         made = take_backup.take(source, self._folder, self._say, self._killed)
         if self._bucket:
-            self._say(f"copying it to {self._bucket.url} …")
-            self._bucket.push(made)
+            away = set(self._bucket.names())
+            # One may be missing there because its copy failed, or the bucket is new.
+            for one in base_backup.chain(made):
+                if one.name not in away:
+                    self._say(f"copying {one.name} to {self._bucket.url} …")
+                    self._bucket.push(one)
         return made
 
     def _killed(self, name: str) -> None:
@@ -181,15 +214,13 @@ class InstallationBackups:
         backup_reports.record(self._owner, "backup", name, began_at, clock.now(), why)
 
     def _prune(self) -> None:
-        found = backup_folder.listed(self._folder)
-        here = {one.name for one in found}
-        keep = _kept(here, found)
-        for one in found:
-            if one.name not in keep:
-                backup_folder.drop(one)
+        found = {one.name: one for one in backup_folder.listed(self._folder)}
+        keep = _kept({name: one.manifest.parent for name, one in found.items()})
+        for name in found.keys() - keep:
+            backup_folder.drop(found[name])
         if self._bucket:
-            away = set(self._bucket.names())
-            self._bucket.drop(away - _kept(away, found))
+            away = {name: one.parent for name, one in self._bucket.manifests().items()}
+            self._bucket.drop(away.keys() - _kept(away))
 
     def _recorded(self, kind: Literal["backup", "rehearsal"], work: Callable[[], Backup]) -> Backup:
         """Do the work, and record how it ended."""
@@ -198,7 +229,7 @@ class InstallationBackups:
             done = work()
         except UnderWay:
             raise
-        except (errors.CommandError, RuntimeError, OSError) as e:
+        except Exception as e:
             why = str(e)[:1000]
             backup_reports.record(self._owner, kind, "", began_at, clock.now(), why)
             raise
@@ -206,9 +237,11 @@ class InstallationBackups:
         return done
 
 
-def _kept(names: set[str], found: list[Backup]) -> set[str]:
-    """Return which of these backups to keep, with those that they build on."""
-    times = {name: at for name in names if (at := backup_folder.moment_of(name))}
+def _kept(parents: Mapping[str, str | None]) -> set[str]:
+    """Return the names of the backups to keep, with those that they build on; `parents` has what
+    each builds on.
+    """
+    times = {name: at for name in parents if (at := backup_folder.moment_of(name))}
     keep = backup_schedule.kept(times.values())
     kept = {name for name, at in times.items() if at in keep}
-    return kept | base_backup.needed(kept, found)
+    return kept | base_backup.needed(kept, parents)

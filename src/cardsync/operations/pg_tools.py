@@ -1,5 +1,5 @@
-"""Runs pg_dump and pg_restore with the address of a database in their environment, so that no
-password is in an argument that other users of the machine can read.
+"""Runs pg_dump, pg_restore and the like at a database. Its password is in their environment, so that
+none is in an argument that other users of the machine can read.
 """
 
 from __future__ import annotations
@@ -13,18 +13,13 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cardsync import errors
 
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)")
 # Where Debian and others keep the programs of each version.
 _ELSEWHERE: Final = ("/usr/lib/postgresql", "/usr/pgsql")
-_NAMES: Final = {
-    "dbname": "PGDATABASE",
-    "options": "PGOPTIONS",
-    "connect_timeout": "PGCONNECT_TIMEOUT",
-}
 
 
 def folder_of(server: int, bundled: Iterable[Path]) -> Path:
@@ -68,8 +63,8 @@ def run(program: Path, url: str | None, *arguments: str) -> None:
     It yields to the service, which goes on meanwhile.
     """
     ran = subprocess.run(
-        ["nice", "-n", "10", str(program), *(["--no-password"] if url else []), *arguments],
-        env=_environment(url or ""),
+        ["nice", "-n", "10", str(program), *_address(url), *arguments],
+        env=_environment(url),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -82,8 +77,16 @@ def run(program: Path, url: str | None, *arguments: str) -> None:
         raise errors.CommandError(f"{program.name} failed: {words or ran.returncode}")
 
 
-def _environment(url: str) -> dict[str, str]:
-    given = {name: str(value) for name, value in conninfo_to_dict(url).items() if value}
-    named = {_NAMES.get(name, f"PG{name.upper()}"): value for name, value in given.items()}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return kept | named
+def _address(url: str | None) -> list[str]:
+    """Return the arguments that name a database, without its password."""
+    if url is None:
+        return []
+    given = conninfo_to_dict(url).items()
+    named = {name: str(value) for name, value in given if value and name != "password"}
+    return ["--no-password", f"--dbname={make_conninfo(**named)}"]
+
+
+def _environment(url: str | None) -> dict[str, str]:
+    """Return ours, with the password of the address where it has one."""
+    password = conninfo_to_dict(url or "").get("password")
+    return os.environ | ({"PGPASSWORD": str(password)} if password else {})

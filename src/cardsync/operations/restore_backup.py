@@ -6,7 +6,7 @@ kept under another name. What a killed restore leaves is dropped by the next one
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -141,16 +141,21 @@ def must_rest(target: Target) -> None:
 
 
 @contextmanager
-def restored(target: Target, backup: Backup, say: Say, check: Check) -> Iterator[str]:
-    """Yield the name of a fresh database that holds the backup and passed all checks; it is
-    dropped afterwards unless it was switched to. Raises CommandError.
-    """
-    backup_folder.check(backup)
-    name = f"{target.database}_{_FRESH}_{clock.now():%Y%m%d%H%M%S}"
+def alone(target: Target) -> Iterator[None]:
+    """Keep apart what a killed restore left and what another restore uses. Raises UnderWay."""
     with _maintenance(target) as connection:
-        # The lock keeps apart what a killed restore left and what another restore uses.
         if connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
             raise UnderWay("another restore or rehearsal is under way: wait for its end")
+        yield
+
+
+@contextmanager
+def restored(target: Target, backup: Backup, say: Say, check: Check) -> Iterator[str]:
+    """Yield the name of a fresh database that holds the backup and passed all checks; it is
+    dropped afterwards unless it was switched to. The caller is alone. Raises CommandError.
+    """
+    name = f"{target.database}_{_FRESH}_{clock.now():%Y%m%d%H%M%S}"
+    with _maintenance(target) as connection:
         _drop_leftovers(connection, target)
         named = sql.Identifier(name)
         connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(named))
@@ -164,7 +169,7 @@ def _loaded(target: Target, backup: Backup, name: str, say: Say, check: Check) -
     """Load the backup into the database of that name, and yield the name once it is checked."""
     url = _at(target.owner_url, name)
     say("loading the backup into a database of its own …")
-    options = ("--no-owner", "--exit-on-error", "--jobs=2", f"--dbname={name}")
+    options = ("--no-owner", "--exit-on-error", "--jobs=2")
     dump = str(backup.path / backup_folder.DUMP)
     pg_tools.run(target.tools / "pg_restore", libpq_url(url, role=None), *options, dump)
     say("checking it …")
@@ -218,16 +223,19 @@ def switch(target: Target, fresh: str) -> str:
 
 
 def put_back_objects(target: Target, backup: Backup) -> int:
-    """Link the backup's objects that are missing; returns how many. Others are left alone."""
+    """Link the backup's objects that are missing or have another size; returns how many. Others
+    are left alone, and so are those that the backup has lost.
+    """
     if target.objects is None:
         return 0
     missing = 0
-    for key in backup_folder.object_lines(backup):
-        place = target.objects / key
-        if place.exists():
+    for key, line in backup_folder.object_lines(backup).items():
+        place, kept = target.objects / key, backup.path / backup_folder.OBJECTS / key
+        if (place.exists() and place.stat().st_size == line.bytes) or not kept.exists():
             continue
+        place.unlink(missing_ok=True)
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        link_or_copy(backup.path / backup_folder.OBJECTS / key, place)
+        link_or_copy(kept, place)
         missing += 1
     return missing
 
@@ -237,8 +245,11 @@ def put_back_secret(backup: Backup, secret: Path) -> bool:
     if backup.manifest.secret is None:
         return False
     draft = secret.with_name(f".{secret.name}-restored")
-    shutil.copyfile(backup.path / backup_folder.SECRET, draft)
-    draft.chmod(0o600)
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write((backup.path / backup_folder.SECRET).read_bytes())
+        file.flush()
+        os.fsync(file.fileno())
     draft.replace(secret)
     return True
 

@@ -48,10 +48,10 @@ def rotate(settings: Settings, seal_anew: SealAnew) -> SealedAnew:
             secret.begin_rotation(settings, lambda seal: keep_seal(owner, seal))
         keep_seal(owner, secret.seal(settings))
         anew = asyncio.run(_sealed_anew(settings, seal_anew))
-        if anew.lost == 0:
-            former = [secret.seal_of(one) for one in secret.former_secrets(settings)]
-            drop_seals(owner, former)
-            secret.end_rotation(settings)
+        # Nothing that is left opens with the former secret, and who has it must not go on.
+        former = [secret.seal_of(one) for one in secret.former_secrets(settings)]
+        drop_seals(owner, former)
+        secret.end_rotation(settings)
     return anew
 
 

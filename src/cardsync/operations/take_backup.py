@@ -177,25 +177,39 @@ def _linked_objects(objects: Path | None, partial: Path, folder: Path) -> dict[s
         target.parent.mkdir(parents=True, exist_ok=True)
         # It may be deleted meanwhile, because it is too old.
         with suppress(FileNotFoundError):
-            link_or_copy(path, target)
             line = known.get(key)
-            same = earlier and line and _is_same(target, earlier.path / backup_folder.OBJECTS / key)
-            lines[key] = line if same and line else backup_folder.digest(target)
+            before = earlier.path / backup_folder.OBJECTS / key if earlier and line else None
+            if before is None or not _is_same(path, before):
+                link_or_copy(path, target)
+                line = None
+            else:
+                link_or_copy(before, target)
+            lines[key] = line or backup_folder.digest(target)
     return lines
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    return other.exists() and one.samefile(other)
+    """Return whether they are one file, or a file and its copy on another disk."""
+    if not other.exists():
+        return False
+    here, there = one.stat(), other.stat()
+    return one.samefile(other) or (here.st_size, here.st_mtime_ns) == (
+        there.st_size,
+        there.st_mtime_ns,
+    )
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where that is on another disk."""
+    """Give a file a second name, or copy it where that is on another disk: whole or not at all."""
     try:
         os.link(source, target)
-    except FileNotFoundError:
+    except (FileNotFoundError, FileExistsError):
         raise
     except OSError:
-        shutil.copy2(source, target)
+        draft = target.with_name(f".{target.name}-copied")
+        shutil.copy2(source, draft)
+        _sync(draft)
+        draft.replace(target)
 
 
 def _copied_secret(secret: Path | None, partial: Path) -> FileLine | None:

@@ -20,6 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.access.models import Seller
 from cardsync.database.session import Database, run
 from cardsync.derived.kept_figures import OneAtATime, mark_of
 from cardsync.pictures import objects
@@ -171,16 +172,24 @@ async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
         return
     digest = objects.digest_of(source)
     await objects.write(work.store, digest, files, claimed.seller_id)
-    await _settle(work, claimed, claimed.statement(_KEEP), digest=digest)
+    kept = await _settle(work, claimed, claimed.statement(_KEEP), digest=digest)
+    if not kept and claimed.seller_id is not None:
+        # Another card may have the same photo, unless the seller was deleted meanwhile.
+        async with work.database.shared() as session:
+            is_there = await session.get(Seller, claimed.seller_id)
+        if is_there is None:
+            await objects.delete_photo(work.store, claimed.seller_id, digest)
 
 
-async def _settle(work: Work, claimed: Claimed, statement: str, **values: Any) -> None:
+async def _settle(work: Work, claimed: Claimed, statement: str, **values: Any) -> bool:
+    """Run a statement on the claimed row; return whether it is still there."""
     given = claimed.values | {"host": claimed.host, "failures": claimed.host_failures + 1} | values
     async with _scope(work.database, claimed) as session:
-        await run(session, statement, given)
+        written = await run(session, statement, given)
         if "digest" in values and claimed.host_failures:
             well = "UPDATE picture_host SET failures = 0 WHERE host = :host"
             await run(session, well, given)
+    return written > 0
 
 
 def _scope(database: Database, claimed: Claimed) -> AbstractAsyncContextManager[AsyncSession]:

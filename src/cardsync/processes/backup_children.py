@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import psycopg
@@ -39,6 +39,9 @@ def daily_backups(ready: Settings) -> Iterator[None]:
             asked = asked_restore.read(ready.data_dir)
             if (asked and asked.is_under_way) or not is_due(clock.now(), newest(folder)):
                 continue
+            with suppress(psycopg.Error):
+                if has_no_seller(ready):
+                    continue
             child = _backup_child(ready, "daily")
             child.start()
             while child.runs() and not over.wait(0.5):
