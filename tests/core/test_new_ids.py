@@ -55,6 +55,12 @@ def test_texts_name_those_who_are_here(column: str, was: str, now: str) -> None:
     assert mapped("activity", **{column: was})[column] == now
 
 
+def test_a_key_that_is_replaced_is_the_same_key_here() -> None:
+    assert mapped("api_key", id=5, replaces=5) == {"id": 51, "replaces": 51}
+    # One that was deleted is replaced by none.
+    assert mapped("api_key", id=5, replaces=4) == {"id": 51, "replaces": None}
+
+
 def test_stored_objects_are_of_the_shop_here() -> None:
     key = mapped("upload", storage_key="accepted/u7/a.csv", source_key="syncs/u8/b.csv")
     assert key == {"storage_key": "accepted/u90/a.csv", "source_key": "syncs/u8/b.csv"}

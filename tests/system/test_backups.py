@@ -211,6 +211,20 @@ def test_the_set_up_page_restores_a_shop(shop):
 
 
 @pytest.mark.soak
+def test_damaged_objects_hold_up_no_restore(stopped):
+    server, seller, made = stopped
+    before = seller.sql(CARDS)
+    path = damaged(server, made, "2026-10-20T000000Z", DAMAGES["object gone"][0])
+    refused = server.run("restore", path.name, "--yes")
+    assert (refused.code, "--without-damaged-objects" in refused.err) == (1, True), refused.err
+    restored = server.run("restore", path.name, "--yes", "--without-damaged-objects")
+    assert restored.code == 0, restored.err
+    assert len(seller.sql(CARDS)) == len(before)
+    assert server.run("restore", "--drop-old").code == 0
+    shutil.rmtree(path)
+
+
+@pytest.mark.soak
 def test_the_day_has_one_backup_and_old_ones_go(shop):
     server, _, made = shop
     folder = server.data_dir / "backups"
