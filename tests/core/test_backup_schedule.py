@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.operations import backup_schedule
+from cardsync.operations import backup_reports, backup_schedule
 from cardsync.operations.backup_folder import moment_of, name_of
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
@@ -25,6 +25,18 @@ NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 def test_a_backup_is_due_a_day_after_the_last_and_an_hour_after_a_failure(newest, failed, due):
     made_at, failed_at = (NOW - ago if ago is not None else None for ago in (newest, failed))
     assert backup_schedule.is_due(NOW, made_at, failed_at) is due
+
+
+@pytest.mark.parametrize(("days", "unproven"), [(0, False), (3, False), (4, True)])
+def test_backups_without_a_rehearsal_are_wrong_after_three_days(days, unproven):
+    rows = [
+        ("backup", NOW, None, None, 1),
+        ("rehearsal", NOW - timedelta(days=days), None, None, 0),
+    ]
+    wrong = backup_reports.state_of(rows, NOW).wrong
+    assert (wrong is not None) is unproven
+    if wrong:
+        assert wrong == "No backup was restored on trial since November 22"
 
 
 def test_a_year_of_daily_backups_leaves_days_weeks_and_months():

@@ -100,4 +100,7 @@ def _wrong(backup: StepState, rehearsal: StepState, now: datetime) -> str | None
         return f"The newest backup is of {backup.last_good:%B %-d}: it is too old"
     if rehearsal.failure is not None:
         return f"The newest backup could not be restored on trial: {rehearsal.failure}"
+    # One that was killed has recorded no failure.
+    if rehearsal.last_good and backup_schedule.is_unproven(backup.last_good, rehearsal.last_good):
+        return f"No backup was restored on trial since {rehearsal.last_good:%B %-d}"
     return None

@@ -9,6 +9,8 @@ from typing import Final
 EVERY: Final = timedelta(days=1)
 # A daily backup counts as missed after this: a laptop may have been closed for a day.
 TOO_OLD: Final = timedelta(days=2)
+# Where backups are restored on trial, none may go without one for longer.
+UNPROVEN: Final = timedelta(days=3)
 # A failed one is tried again after so long.
 AFTER_A_FAILURE: Final = timedelta(hours=1)
 
@@ -30,6 +32,11 @@ def is_due(now: datetime, newest: datetime | None, last_failure: datetime | None
 def is_too_old(now: datetime, newest: datetime | None) -> bool:
     """Return whether the newest backup is missing or older than it should be."""
     return newest is None or now - newest > TOO_OLD
+
+
+def is_unproven(newest: datetime | None, rehearsed: datetime) -> bool:
+    """Return whether backups were made for too long without one being restored on trial."""
+    return newest is not None and newest - rehearsed > UNPROVEN
 
 
 def kept(made: Iterable[datetime]) -> set[datetime]:
