@@ -348,7 +348,7 @@ async def test_an_accepted_review_keeps_the_floor_that_was_raised_since(a_seller
     await limited(seller, hard_floor="9.00")
     answer = await said(seller, "accept", one)
     assert (answer.status_code, answer.json()["code"]) == (409, "revision_conflict")
-    assert "your rules ask 9.00 for card" in answer.json()["error"]
+    assert "your rules now set 9.00 for card 1" in answer.json()["error"]
     assert await exported(seller) == {}
 
 
@@ -471,8 +471,8 @@ async def test_a_hold_out_keeps_its_cards_at_their_price_and_names_its_twin(shop
     told = (await seller.get(f"/api/v1/pricing/explain/{one}")).json()
     step = next(step for step in told["steps"] if step["name"] == "holdout")
     assert step["summary"] == (
-        "The card is in the rule's hold-out of 20% of its cards,"
-        " so its price stays at 10.00 until the thirty days end."
+        "The card is in the rule's holdout of 20% of its cards,"
+        " so its price stays at 10.00 until the 30 days end."
     )
     # A second run draws the same cards, and notes none again.
     await imported(seller, *(card(n, "11.50") for n in range(1, 201)))
