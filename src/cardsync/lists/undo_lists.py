@@ -33,7 +33,9 @@ async def unmake(session: AsyncSession, caller: Caller, undo: Undo, now: datetim
     await _need_name(session, named, undo["name"])
     on_it = await session.scalar(text(_COUNT), named)
     if on_it:
-        raise errors.ChangedSince(f"list {undo['list']} now has {on_it} cards")
+        raise errors.ChangedSince(
+            f"list {undo['list']} now has {on_it} card{'' if on_it == 1 else 's'}"
+        )
     await run(session, _DELETE, named | {"now": now})
 
 

@@ -316,11 +316,11 @@ async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
         ("Write to Bea & say <how many>.", "<p>Write to Bea &amp; say &lt;how many&gt;.</p>"),
         (
             "https://pay.example/?a=1&b=2",
-            '<a class="button" href="https://pay.example/?a=1&amp;b=2" rel="noopener">',
+            '<a class="button primary" href="https://pay.example/?a=1&amp;b=2" rel="noopener">',
         ),
         (
             "mailto:bea@example.invalid",
-            '<a class="button" href="mailto:bea@example.invalid" rel="noopener">',
+            '<a class="button primary" href="mailto:bea@example.invalid" rel="noopener">',
         ),
         ("javascript:alert(1)", "<p>javascript:alert(1)</p>"),
     ],

@@ -211,7 +211,7 @@ async def test_a_list_that_was_made_goes_again_while_it_is_empty(a_seller):
     seller, [card, *_] = await stocked(a_seller)
     number = await a_list(seller)
     await put(seller, number, card)
-    assert "has 1 cards by now" in await refused(seller, "list.created")
+    assert "now has 1 card" in await refused(seller, "list.created")
     await take(seller, number, card)
     await undone(seller, "list.created")
     assert await lists(seller) == []
