@@ -95,7 +95,7 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_take
     assert (confirmed["state"], confirmed["gone"], kept(confirmed)) == (
         "done",
         0,
-        ["20 missing cards of pokemon are not treated as gone: there is no row of that line"],
+        ["20 missing cards of pokemon are not treated as gone: there is no row with that line"],
     )
     assert await gone(seller) == []
 
