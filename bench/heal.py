@@ -22,7 +22,7 @@ sys.path.insert(0, str(ground.HERE.parent / "tests" / "core"))
 sys.path.insert(0, str(ground.HERE.parent / "tests"))
 from repaired_pages import cases, counted, repaired
 
-# What was known of the element, and how many of its repairs are right at least, in percent.
+# The known facts of the element, and the least share of right repairs, in percent.
 HOW = {
     "selector": ("by the selector alone", 90),
     "record": ("with a record of the element", 95),

@@ -28,7 +28,7 @@ from ground import Client, Ground, Report
 
 IN_A_ROW = 40
 LIMIT = 1.05
-# What each side sends by OTLP.
+# The signals that each side sends by OTLP.
 SIDES = {"off": "", "traces": "traces,metrics", "all": "traces,metrics,logs"}
 RECEIVER = """
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -48,6 +48,13 @@ def test_a_year_of_daily_backups_leaves_days_weeks_and_months():
     assert len(kept) <= 7 + 4 + 12
 
 
+def test_backups_that_were_made_on_one_day_are_all_kept_for_a_day():
+    made = [NOW - timedelta(hours=hours) for hours in (0, 1, 5, 23)]
+    assert backup_schedule.kept(made) == set(made)
+    later = {NOW + timedelta(days=2)}
+    assert backup_schedule.kept([*made, *later]) == {NOW, made[3], *later}
+
+
 @given(st.lists(st.integers(0, 800), max_size=60), st.integers(0, 30))
 def test_what_is_kept_stays_kept_until_enough_newer_ones_are_there(days, more):
     made = {NOW - timedelta(days=day) for day in days}

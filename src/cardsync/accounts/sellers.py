@@ -370,6 +370,6 @@ async def delete_seller(
         )
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
-        # Whoever is killed from here on leaves the objects to a worker.
+        # If this process is killed from here on, a worker deletes the objects.
         await left_objects.mark(session, seller_id)
     await left_objects.sweep(database, store, seller_id)

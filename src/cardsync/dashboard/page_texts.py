@@ -17,7 +17,7 @@ import jinja2
 
 SOURCE: Final = Path(__file__).parents[1]
 TEMPLATES: Final = tuple(sorted(SOURCE.glob("*/templates")))
-# What these rooms and modules print is read in a terminal or by a program, not on a page.
+# The texts of these rooms and modules are for a terminal or a program, not for a page.
 NOT_PAGES: Final = (
     "processes/", "assistant/", "catalog/", "cli.py", "settings.py", "web/openapi.py",
 )  # fmt: skip

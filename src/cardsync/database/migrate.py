@@ -145,7 +145,7 @@ def _migrate_online(connection: Any, say: Say) -> None:
     from alembic.config import Config
     from sqlalchemy.exc import DBAPIError
 
-    # What a crash of the server takes back is migrated again.
+    # If a crash of the server takes a migration back, the next start does it again.
     for setting in (f"lock_timeout = '{LOCK_SECONDS}s'", "statement_timeout = 0",
                     "synchronous_commit = off"):  # fmt: skip
         connection.exec_driver_sql(f"SET {setting}")

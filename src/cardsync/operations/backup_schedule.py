@@ -40,11 +40,11 @@ def is_unproven(newest: datetime | None, rehearsed: datetime) -> bool:
 
 
 def kept(made: Iterable[datetime]) -> set[datetime]:
-    """Return the times of the backups to keep: the newest of each of the last 7 days, 4 weeks and
-    12 months that have one.
+    """Return the times of the backups to keep: all of the last day, which a person may have made on
+    purpose, and the newest of each of the last 7 days, 4 weeks and 12 months that have one.
     """
     newest_first = sorted(made, reverse=True)
-    keep: set[datetime] = set()
+    keep = {at for at in newest_first if newest_first[0] - at < EVERY}
     for most, period in _PERIODS:
         newest_of: dict[Hashable, datetime] = {}
         for at in newest_first:

@@ -44,8 +44,7 @@ def trusted(content: bytes, keys: Sequence[Ed25519PublicKey], wanted: Wanted) ->
     if not keys:
         raise Untrusted("no key is pinned here that could have signed it")
     document, signature = _parts(content)
-    # What is read is what was signed, byte for byte, and nothing is read before the signature
-    # holds.
+    # The signature is checked first, over exactly the bytes that are read afterwards.
     data = canonical(document)
     if not is_signed(keys, signature, DOMAIN + data):
         raise Untrusted("no pinned key has signed it")

@@ -74,7 +74,7 @@ class StepRepairs:
             raise
         except (NotFound, Refused) as no:
             raise ElementLost(str(no)) from no
-        # What a person must confirm opens no menu now: what opens it may be anything.
+        # A step that a person must confirm opens no menu yet: its button may do anything.
         on = _look(page, repair.selector, step, opens=not step.changes)
         wrong = self._kept.wrong(workflow, step.name, lost.selector)
         if repair.selector in wrong or (on and any(_is_same(page, on, one) for one in wrong)):
