@@ -7,36 +7,16 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 import pytest
 
+from backups_builder import a_backup
 from cardsync import errors
 from cardsync.operations import backup_folder, base_backup, pg_tools, take_backup
-from cardsync.operations.backup_folder import Backup, Manifest
 from cardsync.operations.base_backup import needed
 from cardsync.operations.installation_backups import _kept
 from cardsync.storage import LocalStore
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
-
-
-def a_backup(folder, made_at, sellers=1, objects=("one",), parent=None):
-    """A backup whose dump nobody loads."""
-    path = folder / backup_folder.name_of(made_at)
-    (path / "objects").mkdir(parents=True)
-    (path / backup_folder.DUMP).write_bytes(b"dump")
-    for name in objects:
-        (path / "objects" / name).write_bytes(name.encode())
-    lines = {name: backup_folder.digest(path / "objects" / name) for name in objects}
-    (path / backup_folder.OBJECT_LIST).write_bytes(msgspec.json.encode(lines))
-    manifest = Manifest(
-        made_at=made_at, program="1", revision="0001", server=18, seals=[],
-        tables={"seller": sellers}, database=backup_folder.digest(path / backup_folder.DUMP),
-        objects=backup_folder.digest(path / backup_folder.OBJECT_LIST), object_bytes=3,
-        object_count=len(objects), parent=parent,
-    )  # fmt: skip
-    (path / backup_folder.MANIFEST).write_bytes(msgspec.json.encode(manifest))
-    return Backup(path, manifest)
 
 
 def test_what_a_kept_backup_builds_on_is_kept():

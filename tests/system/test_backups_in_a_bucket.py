@@ -8,11 +8,11 @@ import pytest
 from tests.s3_server import s3_server
 from tests.system.processes import CARDS, Server, a_folder
 
+from backups_builder import a_backup
 from builders import a_csv, a_row
 from cardsync import errors
 from cardsync.operations import backup_folder
 from cardsync.operations.backup_bucket import Bucket
-from cardsync.operations.backup_folder import Backup, Manifest
 
 URL = "s3://cardsync-backups/of/this/shop"
 
@@ -30,30 +30,14 @@ def bucket(s3, monkeypatch):
     return Bucket(URL)
 
 
-def a_backup(folder, day):
-    """A backup of files that nobody restores."""
-    made_at = datetime(2026, 11, day, tzinfo=UTC)
-    path = folder / backup_folder.name_of(made_at)
-    (path / "objects" / "uploads").mkdir(parents=True)
-    (path / backup_folder.DUMP).write_bytes(b"dump" * 200_000)
-    line = backup_folder.digest(path / backup_folder.DUMP)
-    (path / "objects" / "uploads" / "one").write_bytes(b"one")
-    objects = {"uploads/one": backup_folder.digest(path / "objects" / "uploads" / "one")}
-    (path / backup_folder.OBJECT_LIST).write_bytes(json.dumps(
-        {key: {"bytes": one.bytes, "sha256": one.sha256} for key, one in objects.items()}
-    ).encode())  # fmt: skip
-    listed = backup_folder.digest(path / backup_folder.OBJECT_LIST)
-    manifest = Manifest(
-        made_at=made_at, program="1", revision="0001", server=18, seals=[], tables={},
-        database=line, objects=listed, object_bytes=3, object_count=1,
-    )  # fmt: skip
-    text = backup_folder.msgspec.json.encode(manifest)
-    (path / backup_folder.MANIFEST).write_bytes(text)
-    return Backup(path, manifest)
+DUMP = b"dump" * 200_000
 
 
 def test_a_backup_goes_to_the_bucket_and_comes_back(bucket, tmp_path):
-    first, second = a_backup(tmp_path / "here", 1), a_backup(tmp_path / "here", 2)
+    first, second = (
+        a_backup(tmp_path / "here", datetime(2026, 11, day, tzinfo=UTC), dump=DUMP)
+        for day in (1, 2)
+    )
     for one in (first, second):
         bucket.push(one)
     assert bucket.names() == [second.name, first.name]
@@ -61,7 +45,13 @@ def test_a_backup_goes_to_the_bucket_and_comes_back(bucket, tmp_path):
     there.mkdir()
     pulled = bucket.pull(first.name, there)
     assert list(backup_folder.faults(pulled)) == []
+    assert list(backup_folder.object_faults(pulled)) == []
     assert pulled.manifest == first.manifest
+    assert bucket.manifests() == {one.name: one.manifest for one in (first, second)}
+    assert (
+        pulled.path.stat().st_mode & 0o77,
+        (pulled.path / "manifest.json").stat().st_mode & 0o77,
+    ) == (0, 0)
     bucket.drop([first.name])
     assert bucket.names() == [second.name]
     with pytest.raises(errors.CommandError, match="there is no backup"):

@@ -8,6 +8,7 @@ passed on may look as if it came from here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -36,6 +37,7 @@ from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory
 from cardsync.inventory.upload_report import report_on
+from cardsync.operations import offered_backups
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files.changes_in_file import ChangesInFile
@@ -91,7 +93,8 @@ async def set_up(request: ApiRequest, database: Database, settings: Settings) ->
 async def _page(settings: Settings, status: int = 200, **values: str) -> Template:
     given: dict[str, Any] = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
     given["least"], given["most"] = limits.PASSWORD_CHARACTERS, limits.PASSWORD_CHARACTERS_MOST
-    given["backups"], given["bucket_problem"] = await set_up_restore.offered(settings)
+    found, problem = await asyncio.to_thread(offered_backups.offered, settings)
+    given["backups"], given["bucket_problem"] = found, problem
     return page("set_up.html", status, **given)
 
 

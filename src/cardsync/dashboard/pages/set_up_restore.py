@@ -4,9 +4,7 @@ bucket, and this page shows how far a restore is.
 
 from __future__ import annotations
 
-import asyncio
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from litestar import Response, get, post
 from litestar.response import Template
@@ -14,26 +12,11 @@ from litestar.response import Template
 from cardsync import errors
 from cardsync.accounts import first_run, set_up_link
 from cardsync.database.session import Database
-from cardsync.operations import asked_restore, backup_folder
-from cardsync.operations.backup_bucket import Bucket
+from cardsync.operations import asked_restore
 from cardsync.settings import Settings
 from cardsync.web.forms import form_of, go
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
-
-# The page lists the newest ones; `cardsync restore NAME` takes any.
-_LISTED: Final = 12
-
-
-class OfferedBackup(NamedTuple):
-    """A backup with what it holds, as far as that is known here: one that is only in the bucket
-    has no figures.
-    """
-
-    name: str
-    made_at: datetime
-    shops: int | None = None
-    cards: int | None = None
 
 
 async def must_be_open(database: Database, settings: Settings, token: str) -> None:
@@ -45,41 +28,6 @@ async def must_be_open(database: Database, settings: Settings, token: str) -> No
         raise errors.CsrfFailed(
             "open this page with the link that `cardsync serve` printed; `cardsync set-up-link` prints it again"
         )
-
-
-async def offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
-    """Return the newest backups with a shop, and why the bucket cannot be read ("": it can); none
-    where no `serve` would restore them.
-    """
-    if asked_restore.read(settings.data_dir) is None:
-        return [], ""
-    return await asyncio.to_thread(_offered, settings)
-
-
-def _offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
-    here = backup_folder.listed(settings.backups_folder)
-    found = {
-        one.name: OfferedBackup(
-            one.name,
-            one.manifest.made_at,
-            one.manifest.tables.get("seller", 0),
-            one.manifest.tables.get("card", 0),
-        )
-        for one in here
-    }
-    away, problem = [], ""
-    if settings.backup_url:
-        try:
-            away = Bucket(settings.backup_url).names()
-        except errors.CommandError as e:
-            problem = str(e)
-    for name in away:
-        made_at = backup_folder.moment_of(name)
-        if made_at is not None and name not in found:
-            found[name] = OfferedBackup(name, made_at)
-    # A backup of an installation without a shop has nothing to restore.
-    useful = [one for one in found.values() if one.shops != 0]
-    return sorted(useful, key=lambda one: one.made_at, reverse=True)[:_LISTED], problem
 
 
 @get("/set-up/restore")

@@ -1,0 +1,46 @@
+"""Lists the backups that a new installation can be restored from: those of its folder and of its
+bucket, the newest first.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from cardsync import errors
+from cardsync.operations import asked_restore, backup_folder
+from cardsync.operations.backup_bucket import Bucket
+from cardsync.operations.backup_folder import Manifest
+from cardsync.settings import Settings
+
+# `cardsync restore NAME` takes any.
+_LISTED: Final = 12
+
+
+class OfferedBackup(NamedTuple):
+    name: str
+    made_at: datetime
+    cards: int
+
+
+def offered(settings: Settings) -> tuple[list[OfferedBackup], str]:
+    """Return the newest backups with a shop, and why the bucket cannot be read ("": it can); none
+    where no `serve` would restore them. It reads files, and asks the bucket.
+    """
+    if asked_restore.read(settings.data_dir) is None:
+        return [], ""
+    found: dict[str, Manifest] = {}
+    problem = ""
+    if settings.backup_url:
+        try:
+            found = Bucket(settings.backup_url).manifests()
+        except errors.CommandError as e:
+            problem = str(e)
+    here = backup_folder.listed(settings.backups_folder)
+    found |= {one.name: one.manifest for one in here}
+    newest = sorted(found, reverse=True)
+    useful = [name for name in newest if backup_folder.has_shop(found[name])][:_LISTED]
+    return [
+        OfferedBackup(name, found[name].made_at, found[name].tables.get("card", 0))
+        for name in useful
+    ], problem
