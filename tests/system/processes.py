@@ -259,9 +259,9 @@ class Server:
         """Another `cardsync` process with the same settings."""
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, stdout=log,
+                [*PROGRAM, *command], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True,
-                **options,
+                **{"env": self.env, **options},
             )  # fmt: skip
 
     def begin(self) -> None:

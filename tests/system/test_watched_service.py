@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 
+import httpx
 import pytest
 from tests.system.inventories import inventory
-from tests.system.processes import Server, a_folder
+from tests.system.processes import Server, a_folder, free_port, until
 
 from otlp_receiver import receiving
 
@@ -25,6 +26,10 @@ def test_one_trace_joins_the_processes_and_their_ends_lose_nothing() -> None:
                 )
                 assert answer.status_code == 202, answer.text
             seller.finished(answer.json()["upload_id"])
+            alone = f"127.0.0.1:{free_port()}"
+            worker = server.launch("worker", env=server.env | {"CARDSYNC_METRICS_BIND": alone})
+            until(lambda: "cardsync_work_" in shown(f"http://{alone}/metrics"), "its metrics", 60)
+            worker.kill()
             assert server.stop() == 0
         found = received.of_trace(trace_id)
         names = {span.name for span in found}
@@ -33,3 +38,10 @@ def test_one_trace_joins_the_processes_and_their_ends_lose_nothing() -> None:
         assert "cardsync_database_up" in received.metrics
         lines = {one["event"] for one in received.logs if one.get("trace_id") == trace_id}
         assert {"request", "upload_imported"} <= lines
+
+
+def shown(url: str) -> str:
+    try:
+        return httpx.get(url).text
+    except httpx.TransportError:
+        return ""

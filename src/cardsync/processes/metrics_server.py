@@ -1,15 +1,16 @@
-"""Serves /metrics of all processes of a supervisor together, on its own address, and pushes the same
-by OTLP where that is set.
+"""Serves /metrics on its own address, and pushes the same by OTLP where that is set: of all processes
+of a supervisor together, or of a worker that runs alone.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import structlog
-from prometheus_client import CollectorRegistry, multiprocess, start_http_server
+from prometheus_client import REGISTRY, CollectorRegistry, multiprocess, start_http_server
 
 from cardsync.processes.installation_metrics import InstallationMetrics
 from cardsync.settings import Settings
@@ -25,6 +26,22 @@ def metrics_served(
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
     registry.register(InstallationMetrics(settings, deaths))
+    with _shown(settings, registry):
+        yield
+
+
+@contextmanager
+def own_metrics_served(settings: Settings) -> Iterator[None]:
+    """Show what this process counts, unless a supervisor shows it with its others'."""
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        yield
+        return
+    with _shown(settings, REGISTRY):
+        yield
+
+
+@contextmanager
+def _shown(settings: Settings, registry: CollectorRegistry) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(_served(settings, registry))
         if settings.otlp_url and "metrics" in settings.exports:

@@ -38,6 +38,7 @@ from cardsync.pricing.rollback.apply_imported_prices import move_prices
 from cardsync.pricing.rollback.prepare import prepare_rollback
 from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
+from cardsync.processes.metrics_server import own_metrics_served
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.retention import remove_account, tidy
 from cardsync.recommendations.generate import RECOMMENDATIONS
@@ -184,5 +185,5 @@ def serve_jobs(settings: Settings) -> None:
             await run_worker(Work(settings, opened, open_store(settings)))
 
     watch_parent()
-    with exporting(settings, "worker"):
+    with exporting(settings, "worker"), own_metrics_served(settings):
         asyncio.run(main())
