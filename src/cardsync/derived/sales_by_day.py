@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import run
-from cardsync.database.transaction_settings import planned_each_time
+from cardsync.database.transaction_settings import joined_by_hash, planned_each_time
 
 DAYS_AT_ONCE: Final = 400
 # The day of orders without a date.
@@ -156,6 +156,13 @@ _STALE: Final = """
         SELECT ordered, NULL FROM sales_kept WHERE seller_id = :seller AND zone <> :zone) stale
      GROUP BY ordered ORDER BY ordered DESC LIMIT :most
 """
+# Statistics may know nothing of a new shop's orders. Once they do, few of a large shop's change.
+_MANY: Final = """
+    SELECT 10 * count(*) >= (SELECT coalesce(sum(s.orders), 0) FROM sales_sum s
+                              WHERE s.seller_id = :seller)
+      FROM orders
+     WHERE orders.seller_id = :seller AND orders.order_date = ANY (CAST(:days AS date[]))
+"""
 _TABLES: Final = ("sales_sum", "sales_game", "sales_pace", "sales_kept")
 _OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
 _SUM: Final = f"""
@@ -208,6 +215,8 @@ async def keep_days(session: AsyncSession, seller_id: int, now: datetime) -> lis
         return []
     values["days"] = [row[0] for row in stale]
     values["ids"] = [id for row in stale for id in row[1]]
+    if await session.scalar(text(_MANY), values):
+        await session.execute(text(joined_by_hash()))
     for table in _TABLES:
         days = "ordered = ANY (CAST(:days AS date[]))"
         await run(session, f"DELETE FROM {table} WHERE seller_id = :seller AND {days}", values)

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -183,3 +184,36 @@ async def test_a_customer_of_another_seller_is_unknown(a_seller):
     for table in ("customer_order", "customer_sum", "customer_count"):
         rows = await other.service.sql(other.id, f"SELECT seller_id FROM {table}")
         assert {row["seller_id"] for row in rows} == {other.id}
+
+
+async def rows_read(owner_url: str) -> int:
+    """How many rows the orders' tables have been read, all transactions together."""
+    with psycopg.connect(owner_url, autocommit=True) as connection:
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        found = connection.execute(
+            "SELECT sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) FROM pg_stat_user_tables"
+            " WHERE relname IN ('orders', 'order_item', 'customer_order', 'customer_sum')"
+        ).fetchone()
+    return int(found[0]) if found else 0
+
+
+async def test_a_new_shop_that_statistics_do_not_know_is_read_a_few_times(a_seller, owner_url):
+    """It alone finds joins that read all orders for each order, where the planner expects one row."""
+    small, large = await a_seller(), await a_seller()
+    for seller, count in ((small, 40), (large, 3_000)):
+        orders = [
+            an_order(f"N-{n}", buyer_name=f"Buyer {n}", order_date="2026-07-01")
+            for n in range(count)
+        ]
+        with psycopg.connect(owner_url, autocommit=True) as connection:
+            connection.execute("ANALYZE orders, order_item, customer_order, customer_sum")
+        await apply_alone(seller, "/orders", orders)
+        before = await rows_read(owner_url)
+        for _ in range(2):
+            await seller.service.sql(
+                seller.id,
+                "INSERT INTO sales_stale (seller_id, ordered) VALUES (:id, DATE '2026-07-01')",
+                id=seller.id,
+            )
+            await keep_sums(seller)
+    assert await rows_read(owner_url) - before < 100 * 3_000
