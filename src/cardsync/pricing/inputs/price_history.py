@@ -14,10 +14,12 @@ from datetime import datetime
 from typing import Final
 
 import polars as pl
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.copy import copy_chunks, frame_of
 from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.pricing.engine.periods import day_start, week_start
 from cardsync.pricing.engine.rules import CapPeriod
 from cardsync.pricing.engine.run_inputs import TIME, Run
@@ -131,7 +133,11 @@ async def unsold(
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
     schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}
-    frame = await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
+    if card_ids is None:
+        await session.execute(text(joined_by_hash()))
+    chunks = await copy_chunks(session, sql)
+    await session.execute(text(joined_as_planned()))
+    frame = await asyncio.to_thread(frame_of, chunks, schema)
     return frame.with_columns(pl.col(name).cast(TIME) for name in times)
 
 
