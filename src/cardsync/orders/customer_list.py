@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.snapshot_reads import Reading
-from cardsync.database.transaction_settings import grouped_by_sorting
+from cardsync.database.transaction_settings import grouped_by_sorting, joined_by_hash
 from cardsync.orders.customer_sums import NAMELESS, STALE, SUMS
 from cardsync.orders.models import BUYER_HASH
 
@@ -54,6 +54,7 @@ _SHOWN: Final = f"""
       LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
      ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
 """
+_MANY: Final = 1_000
 _RANKED: Final = "ORDER BY lifetime_total DESC, order_count DESC, newest DESC"
 _OUT_OF_DATE: Final = f"SELECT {STALE}"
 # An index holds the names in this order, so a deep page reads no more than a part of it.
@@ -89,6 +90,9 @@ _CUSTOMERS: Final = f"""
 
 async def customers(reading: Reading, caller: Caller, page: int, per_page: int) -> Customers:
     values = {"seller": caller.seller_id, "limit": per_page, "offset": (page - 1) * per_page}
+    # Where statistics know nothing of a shop, another join reads all of its rows for each row.
+    if per_page >= _MANY:
+        reading.ahead(joined_by_hash())
     [[stale]], rows = await reading.together([_OUT_OF_DATE, _KEPT], values)
     if stale:
         _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)

@@ -1,0 +1,110 @@
+"""A new shop is worked off and shown in a few readings of its rows, although the planner's statistics
+know nothing of it: they say that it has one row, so a join may read all rows for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+from builders import a_csv, a_row, an_order
+
+CARDS = 800
+# A step may read a table so many times over; where each row is joined by reading all, it is 800.
+# What a connection has read is reported late, so a step may have the readings of others.
+READINGS = 250
+_SETTLE = "SELECT pg_stat_force_next_flush()"
+SEARCHES = (
+    "market>1", "is:stale", "is:moved", "is:drifted", "is:audit", "unshelved>0",
+)  # fmt: skip
+READS = (
+    "/api/recommendations", "/api/customers", "/api/customers/export.csv", "/api/orders",
+    "/api/orders/export.csv", "/api/today", "/api/sales/summary", "/api/sales/cards", "/api/movers",
+    "/api/returns", "/api/returns/customers", "/api/network", "/api/v1/export/price-updates",
+    "/api/cards/export.csv", "/api/pricing/rules/analysis", "/api/pricing/updates.csv",
+    "/api/pricing/reviews", *(f"/api/cards?q={quote(search)}" for search in SEARCHES),
+)  # fmt: skip
+_READ = """
+    SELECT relname, coalesce(idx_tup_fetch, 0) + seq_tup_read FROM pg_stat_user_tables
+     WHERE schemaname = 'public'
+"""
+
+
+def read_so_far(owner_url: str) -> dict[str, int]:
+    with psycopg.connect(owner_url, autocommit=True) as connection:
+        connection.execute(_SETTLE)
+        return dict(connection.execute(_READ).fetchall())
+
+
+class Readings:
+    def __init__(self, owner_url: str) -> None:
+        self.owner_url, self.over = owner_url, dict[str, dict[str, int]]()
+
+    @asynccontextmanager
+    async def of(self, step: str) -> AsyncIterator[None]:
+        before = read_so_far(self.owner_url)
+        yield
+        after = read_so_far(self.owner_url)
+        times = {name: (after[name] - before.get(name, 0)) // CARDS for name in after}
+        if over := {name: count for name, count in times.items() if count > READINGS}:
+            self.over[step] = over
+
+
+def file(cards: int, price: str) -> bytes:
+    return a_csv(
+        *(a_row(n, market=price, name=f"Card {n}", price="1.00") for n in range(1, cards + 1))
+    )
+
+
+def orders(count: int) -> Sequence[dict[str, object]]:
+    return [
+        an_order(f"N-{n}", buyer_name=f"Buyer {n}", order_date=f"2026-07-{1 + n % 28:02}")
+        for n in range(count)
+    ]
+
+
+def items(count: int) -> Sequence[dict[str, object]]:
+    return [
+        {
+            "order_number": f"N-{n}",
+            "items": [{"sku_id": 1 + n, "name": f"Card {n}", "quantity": 1, "price": 1.5}],
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.mark.slow
+async def test_each_step_of_a_new_shop_reads_its_rows_a_few_times(a_seller, owner_url) -> None:
+    """It alone finds joins that are quick in a small test and take minutes in a new, large shop."""
+    readings = Readings(owner_url)
+    for count in (20, CARDS):
+        seller = await a_seller()
+        with psycopg.connect(owner_url, autocommit=True) as connection:
+            connection.execute("ANALYZE")
+        for step, send in {
+            "import": seller.import_csv(file(count, "2.00")),
+            "import again": seller.import_csv(file(count, "2.10")),
+            "orders": seller.orders(orders(count)),
+            "items": seller.items(items(count)),
+            "orders again": seller.orders([one | {"status": "Shipped"} for one in orders(count)]),
+            "refunds": seller.refunds(
+                [
+                    {"order_number": f"N-{n}", "total_amt": 1, "status": "Refunded"}
+                    for n in range(count)
+                ]
+            ),
+        }.items():
+            async with readings.of(step):
+                await send
+        async with readings.of("reprice"):
+            assert (await seller.post("/api/pricing/reprice", json={})).status_code == 202
+            await seller.service.run_jobs()
+        for path in READS:
+            async with readings.of(path):
+                answer = await seller.get(path)
+                assert answer.status_code == 200, (path, answer.text)
+    assert not readings.over
