@@ -81,8 +81,10 @@ def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:
     if found["state"] == "failed":
         return [*lines, found["error"] or "the file could not be read"]
     lines += [
-        f"{found['rows']:,} rows, {found['copies']:,} cards; {found['matched']:,} rows matched,"
-        f" {found['waiting']:,} wait for a choice, {found['rejected_count']:,} not read",
+        (
+            f"{found['rows']:,} rows, {found['copies']:,} cards; {found['matched']:,} rows matched,"
+            f" {found['waiting']:,} wait for a choice, {found['rejected_count']:,} not read"
+        ),
         *(
             f"  line {one['line']}, {one['column'] or 'whole row'}: {one['reason']}"
             for one in found["rejected"][:20]
