@@ -53,6 +53,8 @@ BODIES = {
     "POST /api/discovery/availability": {"name": "Mew"},
     "POST /api/discovery/basket": {"cards": [{"name": "Mew"}]},
     "POST /api/pull_links": {"session_id": 1},
+    "POST /api/buying/collections/{collection_id}/choices": {"choices": [{"row": 1}]},
+    "PUT /api/buying/collections/{collection_id}/columns": {"columns": {"name": "Name"}},
     "POST /api/quick_add/publish": {"ids": [1]},
     "POST /api/quick_add/{entry_id}/settle": {"listed": True},
     "POST /api/pricing/rules/reorder": {"ids": []},

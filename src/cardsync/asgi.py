@@ -34,6 +34,8 @@ from cardsync.assistant import protocol
 from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import routes as oauth
+from cardsync.buying.collections import routes as collections
+from cardsync.buying.rules import routes as buy_rules
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
@@ -208,6 +210,8 @@ def _for_any() -> Router:
         runs.router,
         rollbacks.router,
         quick_add.router,
+        collections.router,
+        buy_rules.router,
         printing.router,
         today.router,
         discovery.router,

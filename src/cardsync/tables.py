@@ -14,6 +14,8 @@ from cardsync.access import member_models as members
 from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
+from cardsync.buying.collections import models as collections
+from cardsync.buying.rules import models as buy_rules
 from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
 from cardsync.contributions import models as contributions
@@ -91,8 +93,10 @@ __all__ = [
     "accounts",
     "activity",
     "agentwork",
+    "buy_rules",
     "cards",
     "catalog",
+    "collections",
     "contributions",
     "credits",
     "discovery",
