@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.lots.fee_schedule import WHOLE_BP as WHOLE_BP
+from cardsync.lots.fee_schedule import FeeLevel as FeeLevel
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT, dollars
 
 PriceSource = Literal["market", "low", "low_with_shipping", "direct_low", "sales_anchor", "current"]
@@ -20,11 +22,9 @@ Rounding = Literal["cent", "x9", "x99", "x49_x99"]
 RuleState = Literal["draft", "published"]
 CapPeriod = Literal["sync", "day", "week"]
 CapMode = Literal["clamp", "hold"]
-FeeLevel = Literal["1-4", "pro"]
 RepricingScope = Literal["all_games", "games_with_rules"]
 PresetName = Literal["premium", "competitive", "move", "buy-box"]
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
-WHOLE_BP: Final = 10_000
 # The spec has no such limit: +10,000 % keeps every product inside Int64, and a seller who types
 # more has mistyped.
 ADJUST_BP_MAX: Final = 1_000_000

@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.pricing.engine.fees import FeeSchedule, gap, schedule_at
+from cardsync.lots.fee_schedule import FeeSchedule, gap, schedule_at
 from cardsync.pricing.engine.holdout_draw import seed
 from cardsync.pricing.engine.rules import (
     PRICE_SOURCES,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cardsync.clock import rfc3339_or_none
+from cardsync.lots.fee_schedule import net
 from cardsync.money import UNITS_PER_CENT, dollars, dollars_or_none, percent
-from cardsync.pricing.engine.fees import net
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
 
