@@ -9,9 +9,10 @@ from datetime import date
 from decimal import Decimal
 
 from browsers import signed_in
-from builders import an_order
+from builders import a_csv, a_row, an_order
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.lots.settle_uses import LOTS
+from cards_builder import explained
 from lots_builder import add, settle
 
 CARD = 4_040
@@ -49,7 +50,7 @@ async def earned(seller, by="day", **span):
 
 
 async def undo(browser, action):
-    feed = (await browser.get("/api/activity")).json()["entries"]
+    feed = (await browser.get("/api/activity")).json()["activity"]
     entry = next(one for one in feed if one["action"] == action)
     answer = await browser.post(f"/api/activity/{entry['id']}/undo")
     assert answer.status_code in (200, 201), answer.text
@@ -82,7 +83,7 @@ async def test_another_setting_changes_profit_and_costs(a_seller):
     await settle(seller)
     before = (await earned(seller))["total"]
     wanted = {"costing": "average", "letter_postage": "0.73", "supplies": "0.27"}
-    answer = await browser.patch("/api/account", json=wanted)
+    answer = await browser.send("PATCH", "/api/account", json=wanted)
     assert answer.status_code == 200, answer.text
     await settle(seller)
     after = (await earned(seller))["total"]
@@ -214,3 +215,25 @@ async def test_two_workers_settle_each_copy_once(a_seller):
         id=seller.id,
     )
     assert (row["used"], row["gone"]) == (4, 4)
+
+
+async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
+    seller = await a_seller()
+    rule = {"name": "By cost", "priority": 5, "state": "published", "floor_cost_bp": 2_000}
+    answer = await seller.post("/api/pricing/rules", json=rule)
+    assert answer.status_code == 201, answer.text
+    await bought(seller, 2, "3.33", card=1)
+    await settle(seller)
+    rows = [a_row(1, market="2.00", price=""), a_row(2, market="2.00", price="")]
+    await seller.import_csv(a_csv(*rows))
+    said = {}
+    for card in (1, 2):
+        steps = (await explained(seller, card))["live_breakdown"]["steps"]
+        said[card] = next(one for one in steps if one["name"] == "bounds")
+    known, unknown = said[1], said[2]
+    assert (known["output"], known["bound"], known["cost_floor"]) == ("4.00", "cost_floor", "4.00")
+    assert known["summary"] == "2.00 is below the rule's floor by cost, 4.00."
+    assert (unknown["output"], unknown["bound"], unknown["cost"]) == ("2.00", None, None)
+    assert unknown["summary"].endswith("so the rule's floor by cost does not apply.")
+    found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
+    assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]

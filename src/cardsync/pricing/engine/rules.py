@@ -179,6 +179,8 @@ class Rule:
     adjust_bp: int = 0
     adjust_amount: int = 0
     floor: int | None = None
+    # The floor is also so much above what the card cost, where that is known.
+    floor_cost_bp: int | None = None
     ceiling: int | None = None
     never_lower: bool = False
     stale: Stale | None = None
@@ -222,6 +224,7 @@ def _check_names(rule: Rule) -> None:
 
 def _check_amounts(rule: Rule) -> None:
     _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
+    _need_range(rule.floor_cost_bp, -WHOLE_BP, ADJUST_BP_MAX, "floor_cost_bp")
     _need_range(rule.undercut_up_bp, 0, UNDERCUT_UP_MAX, "undercut_up_bp")
     _need_range(rule.holdout_bp, 1, HOLDOUT_MAX, "holdout_bp")
     _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
