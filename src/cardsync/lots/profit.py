@@ -26,8 +26,8 @@ from cardsync.lots.shown import (
 )
 
 Sum = tuple[int, int, Decimal, Decimal, Decimal, Decimal, Decimal]
-_BY_DAY: Final = SUMS.format(by="day")
-_BY_GAME: Final = SUMS.format(by="game")
+BY_DAY: Final = SUMS.format(by="day")
+BY_GAME: Final = SUMS.format(by="game")
 _COLUMNS: Final = "pieces, costed, received, fees, postage, cost, profit"
 _OF_ORDER: Final = f"""
     SELECT item_id, is_reported, {_COLUMNS}
@@ -87,7 +87,7 @@ async def profit(
     if by == "rule":
         found = await reading.rows(_OF_RULES, values)
         return ProfitSummary(by, first, last, [], [_rule(*row) for row in found], None)
-    found = await reading.rows(_BY_GAME if by == "game" else _BY_DAY, values)
+    found = await reading.rows(BY_GAME if by == "game" else BY_DAY, values)
     sums = in_periods(found, by)
     rows = [
         ProfitRow(None if by == "game" else key, key if by == "game" else None, profit_of(*one))

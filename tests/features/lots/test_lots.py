@@ -10,9 +10,9 @@ from decimal import Decimal
 
 from browsers import signed_in
 from builders import a_csv, a_row, an_order
+from cards_builder import explained
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.lots.settle_uses import LOTS
-from cards_builder import explained
 from lots_builder import add, settle
 
 CARD = 4_040
@@ -50,9 +50,9 @@ async def earned(seller, by="day", **span):
 
 
 async def undo(browser, action):
-    feed = (await browser.get("/api/activity")).json()["activity"]
+    feed = (await browser.get("/api/v1/agent/activity")).json()["activity"]
     entry = next(one for one in feed if one["action"] == action)
-    answer = await browser.post(f"/api/activity/{entry['id']}/undo")
+    answer = await browser.post(f"/api/v1/agent/activity/{entry['id']}/undo")
     assert answer.status_code in (200, 201), answer.text
 
 
@@ -228,7 +228,7 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     await seller.import_csv(a_csv(*rows))
     said = {}
     for card in (1, 2):
-        steps = (await explained(seller, card))["live_breakdown"]["steps"]
+        steps = (await explained(seller, card))["historical_breakdown"]["steps"]
         said[card] = next(one for one in steps if one["name"] == "bounds")
     known, unknown = said[1], said[2]
     assert (known["output"], known["bound"], known["cost_floor"]) == ("4.00", "cost_floor", "4.00")
