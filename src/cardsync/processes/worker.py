@@ -28,6 +28,7 @@ from cardsync.derived.kept_figures import TASKS, Kept
 from cardsync.derived.stock import STOCK
 from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
+from cardsync.lots.settle_uses import LOTS
 from cardsync.market.network_cells import CELLS
 from cardsync.notices import look, send_mail, send_webhooks
 from cardsync.notices.record_notices import MAIL, WEBHOOKS
@@ -81,7 +82,7 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
     **TASKS,
 }
 # The declarations of all kept figures (docs/derived.md).
-KEPT: tuple[Kept[Any], ...] = (STOCK, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
+KEPT: tuple[Kept[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
 # A worker works off one job at a time. Beside it pictures are fetched, one at a time, and notices
 # are sent, for a few sellers at a time, so that no import waits for another machine.
 QUEUES = ["imports", "housekeeping"]
