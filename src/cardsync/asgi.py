@@ -34,6 +34,7 @@ from cardsync.assistant import protocol
 from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import routes as oauth
+from cardsync.buying.store_credit import routes as store_credit
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
@@ -208,6 +209,7 @@ def _for_any() -> Router:
         runs.router,
         rollbacks.router,
         quick_add.router,
+        store_credit.router,
         printing.router,
         today.router,
         discovery.router,

@@ -14,6 +14,9 @@ from cardsync.access import member_models as members
 from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
+from cardsync.buying.buylist import models as buylist
+from cardsync.buying.offers import models as offers
+from cardsync.buying.store_credit import models as store_credit
 from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
 from cardsync.contributions import models as contributions
@@ -91,6 +94,7 @@ __all__ = [
     "accounts",
     "activity",
     "agentwork",
+    "buylist",
     "cards",
     "catalog",
     "contributions",
@@ -105,6 +109,7 @@ __all__ = [
     "members",
     "metadata",
     "notices",
+    "offers",
     "operations",
     "orders",
     "pictures",
@@ -121,6 +126,7 @@ __all__ = [
     "seller_state",
     "seller_tables",
     "shelving",
+    "store_credit",
     "sync",
     "tenant_tables",
     "today",
