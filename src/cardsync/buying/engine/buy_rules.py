@@ -1,0 +1,269 @@
+"""Defines a buy rule as a frozen object that cannot contradict itself. Pure.
+
+Money is in ten-thousandths of a dollar, percentages are in basis points; `InvalidRule` names the
+field that contradicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, get_args
+
+from cardsync.money import MAX_UNITS
+from cardsync.pricing.engine.rules import DAYS_MAX, WHOLE_BP, InvalidRule, RuleState
+
+Base = Literal["target", "market", "low"]
+Grade = Literal["NM", "LP", "MP", "HP", "DMG"]
+BuyPresetName = Literal["conservative", "standard", "hungry"]
+BASES: Final[tuple[Base, ...]] = get_args(Base)
+GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
+# A shop that pays more than twice what a card sells for has mistyped.
+PAID_BP_MAX: Final = 2 * WHOLE_BP
+COPIES_MAX: Final = 1_000_000
+STEPS_MAX: Final = 50
+
+
+def _need(holds: bool, name: str, message: str) -> None:
+    if not holds:
+        raise InvalidRule(name, message)
+
+
+def _need_between(
+    value: int | None,
+    least: int,
+    most: int,
+    name: str,
+) -> None:
+    holds = value is None or least <= value <= most
+    _need(holds, name, f"must be between {least} and {most}")
+
+
+def _need_amount(units: int | None, name: str) -> None:
+    holds = units is None or 0 <= units <= MAX_UNITS
+    _need(holds, name, "must be an amount that is not negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """From this selling price on, a card brings these percentages of it."""
+
+    start: int
+    cash_bp: int
+    credit_bp: int
+
+    def __post_init__(self) -> None:
+        _need_amount(self.start, "bands.from")
+        _need_between(self.cash_bp, 0, PAID_BP_MAX, "bands.cash_bp")
+        _need_between(self.credit_bp, 0, PAID_BP_MAX, "bands.credit_bp")
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPrice:
+    """Bulk of this rarity and game brings these amounts each; an empty text means any."""
+
+    cash: int
+    credit: int
+    rarity: str = ""
+    game: str = ""
+
+    def __post_init__(self) -> None:
+        _need_amount(self.cash, "bulk.cash")
+        _need_amount(self.credit, "bulk.credit")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From this many copies, or days to sell, on a card brings so much less."""
+
+    start: int
+    less_bp: int
+
+    def __post_init__(self) -> None:
+        _need_between(self.start, 0, COPIES_MAX, "steps.from")
+        _need_between(self.less_bp, 0, WHOLE_BP, "steps.less_bp")
+
+
+@dataclass(frozen=True, slots=True)
+class ListStep:
+    """The cards of one of the seller's lists bring so much more, or less."""
+
+    list_id: int
+    change_bp: int
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _need_between(self.change_bp, -WHOLE_BP, WHOLE_BP, "lists.change_bp")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of what is paid in an offer and in a day; None sets no limit."""
+
+    offer_cash: int | None = None
+    offer_credit: int | None = None
+    day_cash: int | None = None
+    day_credit: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("offer_cash", "offer_credit", "day_cash", "day_credit"):
+            _need_amount(getattr(self, name), f"budget.{name}")
+
+
+_ALL_GRADES: Final = (
+    ("NM", 10_000),
+    ("LP", 8_500),
+    ("MP", 7_000),
+    ("HP", 5_000),
+    ("DMG", 3_000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BuyRule:
+    """Says which cards a shop buys, and what it pays for them.
+
+    `bands` begin at 0 and rise. A grade that `conditions` does not name is not bought. Below
+    `bulk_below` a card is bulk; without it nothing is. `most_copies` counts what is in stock, on
+    order and in the offer.
+    """
+
+    id: int
+    name: str
+    priority: int
+    enabled: bool = True
+    state: RuleState = "draft"
+    query: str = ""
+    base: Base = "market"
+    bands: tuple[Band, ...] = (Band(0, 5_000, 6_000),)
+    conditions: tuple[tuple[str, int], ...] = _ALL_GRADES
+    bulk_below: int | None = None
+    bulk: tuple[BulkPrice, ...] = ()
+    most_copies: int | None = None
+    stock_steps: tuple[Step, ...] = ()
+    days_steps: tuple[Step, ...] = ()
+    lists: tuple[ListStep, ...] = ()
+    budget: Budget = field(default=Budget())
+    # The saved query can no longer be read. Such a rule takes every card that no earlier rule
+    # governs, and buys none.
+    broken: bool = False
+
+    def __post_init__(self) -> None:
+        _need(self.state in get_args(RuleState), "state", "must be draft or published")
+        _need(self.base in BASES, "base", f"must be one of {', '.join(BASES)}")
+        _need_amount(self.bulk_below, "bulk_below")
+        _need_between(self.most_copies, 0, COPIES_MAX, "most_copies")
+        _check_bands(self.bands)
+        _check_steps(self.stock_steps, "stock_steps", COPIES_MAX)
+        _check_steps(self.days_steps, "days_steps", DAYS_MAX)
+        _check_conditions(self.conditions)
+        _check_distinct(self)
+
+    @property
+    def live(self) -> bool:
+        return self.enabled and self.state == "published"
+
+
+def _check_bands(bands: tuple[Band, ...]) -> None:
+    _need(0 < len(bands) <= STEPS_MAX, "bands", f"needs 1 to {STEPS_MAX} bands")
+    starts = [band.start for band in bands]
+    _need(starts[0] == 0, "bands", "the first band must begin at 0")
+    _need(starts == sorted(set(starts)), "bands", "each band must begin above the one before")
+
+
+def _check_steps(steps: tuple[Step, ...], name: str, most: int) -> None:
+    _need(len(steps) <= STEPS_MAX, name, f"has at most {STEPS_MAX} steps")
+    starts = [step.start for step in steps]
+    _need(starts == sorted(set(starts)), name, "each step must begin above the one before")
+    less = [step.less_bp for step in steps]
+    _need(less == sorted(less), name, "a later step must not pay more than one before")
+    _need(not starts or starts[-1] <= most, name, f"must begin at {most} or before")
+
+
+def _check_conditions(conditions: tuple[tuple[str, int], ...]) -> None:
+    grades = [grade for grade, _ in conditions]
+    known = all(grade in GRADES for grade in grades)
+    _need(known, "conditions", f"must be of {', '.join(GRADES)}")
+    _need(len(grades) == len(set(grades)), "conditions", "names a condition twice")
+    for _, share in conditions:
+        _need_between(share, 0, WHOLE_BP, "conditions")
+
+
+def _check_distinct(rule: BuyRule) -> None:
+    kinds = [(price.rarity.lower(), price.game.lower()) for price in rule.bulk]
+    _need(len(kinds) == len(set(kinds)), "bulk", "names a rarity and game twice")
+    _need(len(kinds) <= STEPS_MAX, "bulk", f"has at most {STEPS_MAX} prices")
+    ids = [step.list_id for step in rule.lists]
+    _need(len(ids) == len(set(ids)), "lists", "names a list twice")
+
+
+def live_buy_rules(rules: Iterable[BuyRule]) -> list[BuyRule]:
+    """Return the rules that may govern, in their order: the first that selects a card wins."""
+    live = [rule for rule in rules if rule.live]
+    return sorted(live, key=lambda rule: (rule.priority, rule.id))
+
+
+def _bulk(common: int, better: int) -> tuple[BulkPrice, ...]:
+    return (
+        BulkPrice(common, common),
+        BulkPrice(better, better, "Rare"),
+        BulkPrice(better, better, "Mythic"),
+    )
+
+
+_PRESET = BuyRule(
+    id=0,
+    name="Standard",
+    priority=DAYS_MAX,
+    state="published",
+    bands=(
+        Band(0, 3_500, 4_500),
+        Band(50_000, 5_000, 6_000),
+        Band(250_000, 6_000, 7_000),
+    ),
+    bulk_below=10_000,
+    bulk=_bulk(50, 500),
+    most_copies=12,
+    stock_steps=(Step(4, 1_000), Step(8, 3_000)),
+    days_steps=(Step(90, 1_000), Step(180, 2_500)),
+)
+BUY_PRESETS: Final[dict[BuyPresetName, BuyRule]] = {
+    "conservative": replace(
+        _PRESET,
+        name="Conservative",
+        base="low",
+        bands=(
+            Band(0, 2_500, 3_500),
+            Band(50_000, 4_000, 5_000),
+            Band(250_000, 5_000, 6_000),
+        ),
+        bulk_below=20_000,
+        bulk=_bulk(0, 200),
+        most_copies=8,
+        stock_steps=(Step(2, 1_500), Step(4, 4_000)),
+        days_steps=(Step(60, 1_500), Step(120, 4_000)),
+    ),
+    "standard": _PRESET,
+    "hungry": replace(
+        _PRESET,
+        name="Hungry",
+        bands=(
+            Band(0, 4_500, 5_500),
+            Band(50_000, 6_000, 7_000),
+            Band(250_000, 7_000, 8_000),
+        ),
+        bulk_below=5_000,
+        bulk=_bulk(100, 1_000),
+        most_copies=24,
+        stock_steps=(Step(12, 1_500),),
+        days_steps=(Step(180, 1_500),),
+    ),
+}
+
+
+def buy_preset(name: str) -> BuyRule:
+    """Return the one ordinary rule that a preset makes; its id is 0 until it is saved."""
+    for preset, rule in BUY_PRESETS.items():
+        if preset == name:
+            return rule
+    raise InvalidRule("preset", f"must be one of {', '.join(BUY_PRESETS)}")

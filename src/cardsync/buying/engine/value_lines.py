@@ -1,0 +1,300 @@
+"""Values the lines of an offer: rules, facts and budgets in, what each line brings out. Pure.
+
+The result is the same in whatever order the lines come: dear cards are valued before cheap ones,
+and so have the budget and the places below the limit.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from cardsync.buying.engine.buy_rules import Budget, BulkPrice, BuyRule, Step
+from cardsync.buying.engine.wanted_lines import (
+    Bought,
+    Left,
+    LineFacts,
+    Reason,
+    Spent,
+    ValuedLine,
+    WantedLine,
+    Why,
+)
+from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
+
+# The key of the budget that holds for all rules together.
+WHOLE_SHOP: Final = 0
+NOTHING_SPENT: Final = Spent()
+Facted = tuple[WantedLine, LineFacts]
+
+
+def left_of(budget: Budget, spent: Spent = NOTHING_SPENT) -> Left:
+    """Return what a budget allows the next offer after what was paid today."""
+    return Left(
+        _least(budget.offer_cash, budget.day_cash, spent.cash),
+        _least(budget.offer_credit, budget.day_credit, spent.credit),
+    )
+
+
+def _least(offer: int | None, day: int | None, spent: int) -> int | None:
+    today = None if day is None else max(day - spent, 0)
+    limits = [limit for limit in (offer, today) if limit is not None]
+    return min(limits, default=None)
+
+
+class _Price(NamedTuple):
+    """What a copy brings before its stock step; bulk has no such steps."""
+
+    sells_for: int
+    cash: int
+    credit: int
+    is_bulk: bool
+    why: tuple[Why, ...]
+
+
+@dataclass(slots=True)
+class _Purse:
+    """Counts down the budgets, and up the copies that the shop will have of each card."""
+
+    left: dict[int, Left]
+    held: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def affordable(
+        self,
+        rule: BuyRule,
+        cash: int,
+        credit: int,
+        copies: int,
+    ) -> tuple[int, int]:
+        """Return how many of the copies can be paid in cash, and how many in credit."""
+        limits = [self.left[key] for key in (WHOLE_SHOP, rule.id) if key in self.left]
+        in_cash = min([copies, *(_times(limit.cash, cash) for limit in limits)])
+        in_credit = min([copies, *(_times(limit.credit, credit) for limit in limits)])
+        return in_cash, in_credit
+
+    def take(self, rule: BuyRule, cash: int, credit: int) -> None:
+        for key in {WHOLE_SHOP, rule.id} & self.left.keys():
+            left = self.left[key]
+            self.left[key] = Left(_less(left.cash, cash), _less(left.credit, credit))
+
+
+def _times(limit: int | None, price: int) -> int:
+    """How often a price fits a limit. What brings nothing in one way is not bought in it."""
+    if price <= 0:
+        return 0
+    return 1 << 60 if limit is None else limit // price
+
+
+def _less(limit: int | None, amount: int) -> int | None:
+    return None if limit is None else limit - amount
+
+
+def value_lines(
+    lines: Sequence[Facted],
+    rules: Iterable[BuyRule],
+    budgets: Mapping[int, Left],
+) -> list[ValuedLine]:
+    """Value each line, and answer in the order of `lines`.
+
+    `budgets` has what is left of each rule's budget by the rule's id, and of the shop's by
+    `WHOLE_SHOP`; one that is missing sets no limit.
+    """
+    by_id = {rule.id: rule for rule in rules}
+    priced = [_priced(line, facts, by_id) for line, facts in lines]
+    order = sorted(range(len(lines)), key=lambda at: (-_worth(priced[at]), lines[at][0].line))
+    purse = _Purse(dict(budgets))
+    valued: dict[int, ValuedLine] = {}
+    for at in order:
+        line, facts = lines[at]
+        price = priced[at]
+        if isinstance(price, ValuedLine):
+            valued[at] = price
+        else:
+            rule = by_id[facts.rule_id or 0]
+            valued[at] = _buy(line, facts, rule, price, purse)
+    return [valued[at] for at in range(len(lines))]
+
+
+def _worth(price: _Price | ValuedLine) -> int:
+    return price.sells_for if isinstance(price, _Price) else 0
+
+
+def _priced(
+    line: WantedLine,
+    facts: LineFacts,
+    rules: Mapping[int, BuyRule],
+) -> _Price | ValuedLine:
+    """Return what one copy brings, or the line as one that is not bought."""
+    rule = rules.get(facts.rule_id) if facts.rule_id is not None else None
+    if rule is None:
+        return _refused(line, None, "no_rule", ())
+    why = [Why("rule", None, None, (rule.name,))]
+    if rule.broken:
+        return _refused(line, rule, "broken_rule", why)
+    base = getattr(facts, rule.base)
+    if base is None:
+        return _refused(line, rule, "no_price", why)
+    why.append(Why("base", None, None, (rule.base, base)))
+    share = dict(rule.conditions).get(line.condition)
+    if share is None:
+        return _refused(line, rule, "condition", why)
+    sells_for = base * share // WHOLE_BP
+    why.append(Why("condition", None, None, (line.condition, share, sells_for)))
+    if rule.bulk_below is not None and sells_for < rule.bulk_below:
+        return _bulk_price(line, facts, rule, sells_for, why)
+    return _band_price(facts, rule, sells_for, why)
+
+
+def _bulk_price(
+    line: WantedLine,
+    facts: LineFacts,
+    rule: BuyRule,
+    sells_for: int,
+    why: list[Why],
+) -> _Price | ValuedLine:
+    price = bulk_price_of(rule.bulk, facts.rarity, facts.game)
+    if price is None:
+        return _refused(line, rule, "no_bulk_price", why)
+    cash, credit = down_to_cent(price.cash), down_to_cent(price.credit)
+    used = (rule.bulk_below or 0, price.rarity, price.game)
+    why.append(Why("bulk", cash, credit, used))
+    return _Price(sells_for, cash, credit, True, tuple(why))
+
+
+def bulk_price_of(
+    prices: Iterable[BulkPrice],
+    rarity: str,
+    game: str,
+) -> BulkPrice | None:
+    """Return the price that names most of the card: its rarity counts more than its game."""
+    fitting = [
+        price
+        for price in prices
+        if price.rarity.lower() in ("", rarity.lower()) and price.game.lower() in ("", game.lower())
+    ]
+    return max(fitting, key=lambda price: (price.rarity != "", price.game != ""), default=None)
+
+
+def _band_price(
+    facts: LineFacts,
+    rule: BuyRule,
+    sells_for: int,
+    why: list[Why],
+) -> _Price:
+    at = bisect_right(rule.bands, sells_for, key=lambda band: band.start)
+    band = rule.bands[at - 1]
+    cash = sells_for * band.cash_bp // WHOLE_BP
+    credit = sells_for * band.credit_bp // WHOLE_BP
+    why.append(Why("band", cash, credit, (band.start, band.cash_bp, band.credit_bp)))
+    for listed in rule.lists:
+        if listed.list_id in facts.lists:
+            cash, credit = _changed(cash, credit, listed.change_bp)
+            why.append(Why("list", cash, credit, (listed.name, listed.change_bp)))
+            break
+    slow = _step_at(rule.days_steps, facts.days_to_sell)
+    if slow is not None:
+        cash, credit = _changed(cash, credit, -slow.less_bp)
+        used = (facts.days_to_sell or 0, slow.start, slow.less_bp)
+        why.append(Why("days", cash, credit, used))
+    return _Price(sells_for, cash, credit, False, tuple(why))
+
+
+def _changed(cash: int, credit: int, change_bp: int) -> tuple[int, int]:
+    share = WHOLE_BP + change_bp
+    return cash * share // WHOLE_BP, credit * share // WHOLE_BP
+
+
+def _step_at(steps: Sequence[Step], reached: int | None) -> Step | None:
+    """Return the last step that begins at or before what is reached."""
+    if reached is None:
+        return None
+    at = bisect_right(steps, reached, key=lambda step: step.start)
+    return steps[at - 1] if at else None
+
+
+def _refused(
+    line: WantedLine,
+    rule: BuyRule | None,
+    reason: Reason,
+    why: Iterable[Why],
+) -> ValuedLine:
+    return ValuedLine(line.line, rule, (), line.copies, reason, tuple(why))
+
+
+def _buy(
+    line: WantedLine,
+    facts: LineFacts,
+    rule: BuyRule,
+    price: _Price,
+    purse: _Purse,
+) -> ValuedLine:
+    """Buy copies of one line step by step, as far as limit and budget go."""
+    key = (line.product_id, line.finish)
+    held = purse.held.get(key, facts.in_stock + facts.on_order)
+    why = list(price.why)
+    bought: list[Bought] = []
+    left, reason = line.copies, None
+    while left and reason is None:
+        step = None if price.is_bulk else _step_at(rule.stock_steps, held)
+        cash, credit = _in_cents(price, step)
+        room = _room(rule, step, held, left, price.is_bulk)
+        if step is not None and room:
+            why.append(Why("stock", cash, credit, (held, step.start, step.less_bp)))
+        parts, reason = _paid(rule, cash, credit, room, purse)
+        if not room:
+            reason = "limit"
+            why.append(Why("limit", None, None, (held, rule.most_copies or 0)))
+        elif reason == "budget":
+            why.append(Why("budget", None, None))
+        taken = sum(part.copies for part in parts)
+        bought += parts
+        held += taken
+        left -= taken
+    purse.held[key] = held
+    return ValuedLine(line.line, rule, tuple(bought), left, reason, tuple(why))
+
+
+def _in_cents(price: _Price, step: Step | None) -> tuple[int, int]:
+    less = step.less_bp if step is not None else 0
+    cash, credit = _changed(price.cash, price.credit, -less)
+    return down_to_cent(cash), down_to_cent(credit)
+
+
+def _room(
+    rule: BuyRule,
+    step: Step | None,
+    held: int,
+    left: int,
+    is_bulk: bool,
+) -> int:
+    """Return how many copies the rule takes before its next step or its limit."""
+    room = left
+    if rule.most_copies is not None:
+        room = min(room, max(rule.most_copies - held, 0))
+    start = step.start if step is not None else -1
+    later = [] if is_bulk else [one.start for one in rule.stock_steps if one.start > start]
+    return min([room, *(start - held for start in later if start > held)])
+
+
+def _paid(
+    rule: BuyRule,
+    cash: int,
+    credit: int,
+    copies: int,
+    purse: _Purse,
+) -> tuple[list[Bought], Reason | None]:
+    """Pay for copies of one price: first those that fit both budgets, then those that fit one."""
+    if cash <= 0 and credit <= 0:
+        return [], "pays_nothing"
+    in_cash, in_credit = purse.affordable(rule, cash, credit, copies)
+    both, most = min(in_cash, in_credit), max(in_cash, in_credit)
+    parts = []
+    if both:
+        parts.append(Bought(both, cash, credit))
+    if most > both:
+        one_way = (cash, None) if in_cash > in_credit else (None, credit)
+        parts.append(Bought(most - both, *one_way))
+    purse.take(rule, in_cash * cash, in_credit * credit)
+    return parts, None if most == copies else "budget"

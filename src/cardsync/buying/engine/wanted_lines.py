@@ -1,0 +1,130 @@
+"""Shapes of buying: a line that a customer brings, what is known of its card, and what the shop
+pays for it. Pure. Money is in ten-thousandths of a dollar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from cardsync.buying.engine.buy_rules import BuyRule
+
+# Why copies of a line are not bought.
+Reason = Literal[
+    "no_rule",
+    "broken_rule",
+    "no_price",
+    "condition",
+    "no_bulk_price",
+    "pays_nothing",
+    "limit",
+    "budget",
+]
+REASONS: Final[dict[Reason, str]] = {
+    "no_rule": "No buy rule selects this card.",
+    "broken_rule": "The search of its buy rule can no longer be read.",
+    "no_price": "No price of this card is known.",
+    "condition": "The rule does not buy this condition.",
+    "no_bulk_price": "The card is bulk, and the rule has no bulk price for it.",
+    "pays_nothing": "The rule pays less than a cent for this card.",
+    "limit": "The shop has as many copies as the rule allows.",
+    "budget": "The budget is used up.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLine:
+    """A line that a customer brings. `line` is the caller's own id of it, once in an offer.
+
+    `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known.
+    """
+
+    line: int
+    product_id: int
+    condition: str
+    finish: str
+    language: str
+    copies: int
+    sku: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """What the shop knows of a line's card.
+
+    The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
+    `on_order` count the product in this finish, in every condition and language. `lists` holds the
+    ids of the lists with the card. `rule_id` is the first live rule that selects it.
+    """
+
+    rule_id: int | None
+    target: int | None = None
+    market: int | None = None
+    low: int | None = None
+    in_stock: int = 0
+    on_order: int = 0
+    days_to_sell: int | None = None
+    lists: frozenset[int] = frozenset()
+    game: str = ""
+    rarity: str = ""
+
+
+class Bought(NamedTuple):
+    """Copies of a line that bring the same. `cash` or `credit` is None where no budget is left for
+    it: the copies are bought in the other way only.
+    """
+
+    copies: int
+    cash: int | None
+    credit: int | None
+
+
+class Why(NamedTuple):
+    """One step of an explanation: its kind, what a copy brings after it, and what it used."""
+
+    kind: str
+    cash: int | None
+    credit: int | None
+    used: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ValuedLine:
+    """What the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
+    copies are not bought.
+    """
+
+    line: int
+    rule: BuyRule | None
+    bought: tuple[Bought, ...]
+    left: int
+    reason: Reason | None
+    why: tuple[Why, ...]
+
+    @property
+    def copies(self) -> int:
+        return sum(part.copies for part in self.bought)
+
+    @property
+    def cash(self) -> int:
+        """All of the line's copies together, where it is paid in cash."""
+        return sum(part.copies * (part.cash or 0) for part in self.bought)
+
+    @property
+    def credit(self) -> int:
+        """All of the line's copies together, where it is paid in credit."""
+        return sum(part.copies * (part.credit or 0) for part in self.bought)
+
+
+class Left(NamedTuple):
+    """What a budget still allows; None sets no limit."""
+
+    cash: int | None = None
+    credit: int | None = None
+
+
+class Spent(NamedTuple):
+    """What was paid today already."""
+
+    cash: int = 0
+    credit: int = 0
