@@ -81,7 +81,8 @@ class BuyingOffer(Base):
 
 
 class BuyingOfferLine(Base):
-    """`copies` is what the customer brings, `bought` how many of them the shop takes.
+    """Copies that bring the same each. A line without prices is not bought: `reason` says why. One
+    with one of them is bought in that way only.
 
     The row holds the card's texts, so that an offer reads the same whatever the catalog says later.
     """
@@ -95,7 +96,6 @@ class BuyingOfferLine(Base):
         ),
         Index("ix_buying_offer_line_offer", "seller_id", "offer_id"),
         CheckConstraint("copies >= 1", name="copies"),
-        CheckConstraint("bought BETWEEN 0 AND copies", name="bought"),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -110,12 +110,11 @@ class BuyingOfferLine(Base):
     printing: Mapped[str] = mapped_column(Text)
     language: Mapped[str] = mapped_column(Text)
     copies: Mapped[int]
-    bought: Mapped[int]
-    cash_each: Mapped[Decimal] = mapped_column(Money)
-    credit_each: Mapped[Decimal] = mapped_column(Money)
-    # The prices of the other conditions, by their codes, for cards that are not as they were said
-    # to be.
-    graded: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    cash_each: Mapped[Decimal | None] = mapped_column(Money)
+    credit_each: Mapped[Decimal | None] = mapped_column(Money)
+    reason: Mapped[str] = mapped_column(Text, server_default="")
+    # What each condition counts, in basis points, for cards that are not as they were said to be.
+    grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
     explanation: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
@@ -125,4 +124,6 @@ class BuyingOfferLine(Base):
     received_cash_each: Mapped[Decimal | None] = mapped_column(Money)
     received_credit_each: Mapped[Decimal | None] = mapped_column(Money)
     cost_each: Mapped[Decimal | None] = mapped_column(Money)
+    # The lot and the draft that it became in stock.
+    lot_id: Mapped[int | None] = mapped_column(BigInteger)
     quick_add_id: Mapped[int | None] = mapped_column(BigInteger)
