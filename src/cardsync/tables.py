@@ -26,6 +26,7 @@ from cardsync.derived import models as figures
 from cardsync.discovery import models as discovery
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
+from cardsync.lots import models as lots
 from cardsync.market import models as market
 from cardsync.notices import models as notices
 from cardsync.operations import models as operations
@@ -105,6 +106,7 @@ __all__ = [
     "inventory",
     "jobs",
     "lists",
+    "lots",
     "market",
     "members",
     "metadata",

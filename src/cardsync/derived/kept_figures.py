@@ -39,6 +39,7 @@ class Figure(StrEnum):
     """The kept figures, by the names of their streams."""
 
     STOCK = "stock"
+    LOTS = "lots"
     SALES_SUMS = "sales_sums"
     OFFERS = "network"
     CELLS = "network_cells"
@@ -47,7 +48,7 @@ class Figure(StrEnum):
 
 # The turn of these is queued with their mark. The sweep finds the marks of the others, so that many
 # uploads in a row bring one refresh.
-AT_ONCE: Final = frozenset({Figure.STOCK, Figure.SALES_SUMS})
+AT_ONCE: Final = frozenset({Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS})
 
 _MARK: Final = """
     INSERT INTO work_due (seller_id, stream, due_at, request_id, traceparent)

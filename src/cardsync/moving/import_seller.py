@@ -309,7 +309,7 @@ async def _afterwards(session: AsyncSession, seller_id: int, manifest: Manifest)
     account = await session.get_one(Account, seller_id)
     # Consent was given to the network of the other installation.
     await exposure.follow(session, account, now)
-    for figure in (Figure.STOCK, Figure.SALES_SUMS, Figure.RECOMMENDATIONS):
+    for figure in (Figure.STOCK, Figure.LOTS, Figure.SALES_SUMS, Figure.RECOMMENDATIONS):
         await mark_due(session, seller_id, figure)
     summary = (
         f"the shop came from another installation, as of {manifest.made_at:%Y-%m-%d %H:%M} UTC"

@@ -23,6 +23,7 @@ from cardsync.database.copy import copy_in, encode
 from cardsync.database.session import run
 from cardsync.database.transaction_settings import applied_in_sets
 from cardsync.derived.sales_by_day import mark_changed
+from cardsync.lots.stale_cards import mark_sold
 from cardsync.orders import items
 from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows
@@ -99,6 +100,12 @@ _DATES = """
      WHERE o.seller_id = :seller {narrowed} AND {which}
 """
 
+# An order that is cancelled or refunded gives its copies back.
+_SOLD = """
+    SELECT x.sku_id FROM orders o JOIN order_item x ON x.seller_id = :seller AND x.order_id = o.id
+     WHERE o.seller_id = :seller {narrowed} AND o.updated_at = :now
+"""
+
 
 async def _mark_written(
     session: AsyncSession,
@@ -114,6 +121,7 @@ async def _mark_written(
     if written == rows.frame.height and rows.always("order_date"):
         found = "SELECT DISTINCT order_date FROM incoming"
     await mark_changed(session, found, values)
+    await mark_sold(session, _SOLD.format(narrowed=narrowed), values)
 
 
 async def load(session: AsyncSession, kind: str, rows: Rows) -> None:

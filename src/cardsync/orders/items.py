@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.session import run
 from cardsync.derived.sales_by_day import mark_changed
+from cardsync.lots.stale_cards import mark_sold
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
@@ -41,6 +42,8 @@ async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) ->
     if written:
         written += await run(session, SUMS_SQL.format(**_narrowed(few)), values)
         await mark_changed(session, _DATES.format(**_narrowed(few)), values)
+        if rows.carries("sku_id"):
+            await mark_sold(session, "SELECT sku_id FROM found", values)
     return skipped, written
 
 

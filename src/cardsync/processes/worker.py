@@ -31,6 +31,7 @@ from cardsync.market.network_cells import CELLS
 from cardsync.notices import look, send_mail, send_webhooks
 from cardsync.notices.record_notices import MAIL, WEBHOOKS
 from cardsync.orders.ingest import drain_orders
+from cardsync.lots.settle_uses import LOTS
 from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.pictures import ask
 from cardsync.pictures.fetch_pictures import fetch_pictures
@@ -78,7 +79,7 @@ STREAMS: dict[str, Task[Any, Any, Any]] = {
     **TASKS,
 }
 # The declarations of all kept figures (docs/derived.md).
-KEPT: tuple[Kept[Any], ...] = (STOCK, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
+KEPT: tuple[Kept[Any], ...] = (STOCK, LOTS, SALES_SUMS, OFFERS, CELLS, RECOMMENDATIONS)
 # A worker works off one job at a time. Beside it pictures are fetched, one at a time, and notices
 # are sent, for a few sellers at a time, so that no import waits for another machine.
 QUEUES = ["imports", "housekeeping"]

@@ -1,0 +1,149 @@
+"""Tables of what cards cost and brought (all tenant): `lot` with `lot_file` and `lot_use`, the kept
+`card_cost` with `lot_stale`, `order_payment`, and the kept `profit_sum`.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Literal
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Date,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    Numeric,
+    Text,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import NOW, Base, Moment, Money
+
+Source = Literal["offer", "file", "hand"]
+Cost = Numeric(12, 2)
+
+
+class LotFile(Base):
+    """A file whose rows became lots; the same bytes again are the same file."""
+
+    __tablename__ = "lot_file"
+    __table_args__ = (Index("uq_lot_file_sha256", "seller_id", "sha256", unique=True),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    sha256: Mapped[bytes] = mapped_column(LargeBinary)
+    lots: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class Lot(Base):
+    """Copies of a card that were bought together. A cost of null is unknown.
+
+    `source_id` is the offer's or the file's id; `rule_id` is the buy rule that paid the price.
+    """
+
+    __tablename__ = "lot"
+    __table_args__ = (
+        Index("ix_lot_card", "seller_id", "marketplace_id", "bought_on", "id"),
+        Index(
+            "ix_lot_rule",
+            "seller_id",
+            "rule_id",
+            postgresql_where=text("rule_id IS NOT NULL"),
+        ),
+        CheckConstraint("quantity >= 1", name="quantity"),
+        CheckConstraint("remaining BETWEEN 0 AND quantity", name="remaining"),
+        CheckConstraint("cost >= 0", name="cost"),
+        CheckConstraint("source IN ('offer', 'file', 'hand')", name="source"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    quantity: Mapped[int]
+    remaining: Mapped[int]
+    cost: Mapped[Decimal | None] = mapped_column(Cost)
+    bought_on: Mapped[date] = mapped_column(Date)
+    source: Mapped[Source] = mapped_column(Text)
+    source_id: Mapped[int | None] = mapped_column(BigInteger)
+    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class LotUse(Base):
+    """So many copies of an order's item were taken from a lot, and so many of them came back with a
+    refund. `cost` is of each copy, by the seller's costing; null is unknown.
+    """
+
+    __tablename__ = "lot_use"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "lot_id"], ["lot.seller_id", "lot.id"]),
+        Index("ix_lot_use_lot", "seller_id", "lot_id"),
+        CheckConstraint("taken >= 1", name="taken"),
+        CheckConstraint("given_back BETWEEN 0 AND taken", name="given_back"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    lot_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    taken: Mapped[int]
+    given_back: Mapped[int] = mapped_column(server_default="0")
+    cost: Mapped[Decimal | None] = mapped_column(Numeric(14, 4))
+
+
+class CardCost(Base):
+    """Kept for each card with copies in lots: how many, for how many of them the cost is known,
+    what one of those cost on average, and since when the oldest lot is there.
+    """
+
+    __tablename__ = "card_cost"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    copies: Mapped[int] = mapped_column(BigInteger)
+    known: Mapped[int] = mapped_column(BigInteger)
+    cost: Mapped[Decimal | None] = mapped_column(Numeric(14, 4))
+    oldest: Mapped[date] = mapped_column(Date)
+
+
+class LotStale(Base):
+    """A card whose uses and cost are out of date. Rows are only added and removed, so writers do not
+    wait for each other.
+    """
+
+    __tablename__ = "lot_stale"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+
+
+class OrderPayment(Base):
+    """What the marketplace's payments report says of an order: the fees that it took."""
+
+    __tablename__ = "order_payment"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_number: Mapped[str] = mapped_column(Text, primary_key=True)
+    paid_on: Mapped[date | None] = mapped_column(Date)
+    amount: Mapped[Decimal | None] = mapped_column(Money)
+    fees: Mapped[Decimal] = mapped_column(Money)
+    received_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class ProfitSum(Base):
+    """The parts of the profit of a day and game, as `SalesGame` has its sales. `costed` pieces have
+    a known cost; `cost` and `profit` are theirs alone.
+    """
+
+    __tablename__ = "profit_sum"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    ordered: Mapped[date] = mapped_column(Date, primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    game: Mapped[str] = mapped_column(Text, primary_key=True)
+    pieces: Mapped[int] = mapped_column(BigInteger)
+    costed: Mapped[int] = mapped_column(BigInteger)
+    received: Mapped[Decimal] = mapped_column(Numeric)
+    fees: Mapped[Decimal] = mapped_column(Numeric)
+    postage: Mapped[Decimal] = mapped_column(Numeric)
+    cost: Mapped[Decimal] = mapped_column(Numeric)
+    profit: Mapped[Decimal] = mapped_column(Numeric)

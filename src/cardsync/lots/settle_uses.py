@@ -1,0 +1,235 @@
+"""Settles the cards that are out of date: sold items take copies from lots, the oldest lot first,
+cancelled and refunded ones give theirs back, and the cost of each card is kept.
+
+A sale takes from lots that were bought by its day, and keeps what it took. All of it is windows over
+the cards' lots and items: a running balance finds what no lot had for a sale, and the copies that
+are left are counted through on both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.database.session import run
+from cardsync.database.transaction_settings import planned_each_time
+from cardsync.derived.kept_figures import Asked, Figure, Kept, mark
+from cardsync.derived.sales_by_day import DAY, mark_changed
+
+CARDS_AT_ONCE: Final = 50_000
+
+_STALE: Final = """
+    CREATE TEMP TABLE settling ON COMMIT DROP AS
+    SELECT t.marketplace_id AS card, array_agg(t.id) AS ids
+      FROM lot_stale t WHERE t.seller_id = :seller GROUP BY 1 LIMIT :most
+"""
+# Whoever corrects a lot of one of these cards waits, or is waited for.
+_LOCK: Final = """
+    SELECT count(*) FROM (
+        SELECT l.id FROM lot l WHERE l.seller_id = :seller
+           AND l.marketplace_id IN (SELECT card FROM settling) ORDER BY l.id FOR UPDATE) held
+"""
+WANTED: Final = """
+    CASE WHEN orders.status_group = 'Cancelled'
+           OR (orders.refund_amt >= orders.total_amt) IS TRUE THEN 0
+         ELSE coalesce(i.quantity, 1) END
+"""
+SOLD_ON: Final = f"coalesce({DAY}, CAST(orders.created_at AS date))"
+# The items of these cards: what each wants, what it has, and the day on which it was sold.
+_ITEMS: Final = f"""
+    CREATE TEMP TABLE settling_item ON COMMIT DROP AS
+    SELECT i.id, i.sku_id AS card, {SOLD_ON} AS day, {WANTED} AS wanted,
+           CAST(coalesce(u.has, 0) AS bigint) AS has
+      FROM settling s
+      JOIN order_item i ON i.seller_id = :seller AND i.sku_id = s.card
+      JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+      LEFT JOIN (SELECT x.item_id, sum(x.taken - x.given_back) AS has
+                   FROM settling t
+                   JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = t.card
+                   JOIN lot_use x ON x.seller_id = :seller AND x.lot_id = l.id
+                  GROUP BY 1) u ON u.item_id = i.id
+"""
+_CHANGED: Final = "CREATE TEMP TABLE settled (item_id bigint) ON COMMIT DROP"
+# An item that wants less keeps the copies of the lots that it took first.
+_GIVE_BACK: Final = """
+    WITH kept AS (
+        SELECT u.item_id, u.lot_id, u.taken - u.given_back AS has,
+               greatest(0, least(u.taken - u.given_back,
+                   i.wanted - coalesce(sum(u.taken - u.given_back) OVER (
+                       PARTITION BY u.item_id ORDER BY l.bought_on, l.id
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))) AS keeps
+          FROM settling_item i
+          JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
+          JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+         WHERE i.has > i.wanted
+    ), back AS (
+        UPDATE lot_use u SET given_back = u.taken - k.keeps
+          FROM kept k
+         WHERE u.seller_id = :seller AND u.item_id = k.item_id AND u.lot_id = k.lot_id
+           AND k.keeps <> k.has
+        RETURNING u.item_id
+    )
+    INSERT INTO settled SELECT item_id FROM back
+"""
+LEFT: Final = """
+    SELECT l.id, l.marketplace_id AS card, l.bought_on AS day, l.cost,
+           l.quantity - coalesce(x.used, 0) AS copies
+      FROM settling s
+      JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
+      LEFT JOIN (SELECT u.lot_id, sum(u.taken - u.given_back) AS used
+                   FROM settling t
+                   JOIN lot k ON k.seller_id = :seller AND k.marketplace_id = t.card
+                   JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = k.id
+                  GROUP BY 1) x ON x.lot_id = l.id
+"""
+# A day's lots come before its sales. Where the balance falls to a new low, no lot had the copies.
+TAKES: Final = """
+    event AS (
+        SELECT card, day, 0 AS kind, id, copies FROM stock
+         UNION ALL
+        SELECT card, day, 1, id, has - wanted FROM settling_item WHERE wanted > has
+    ), balance AS (
+        SELECT card, day, kind, id, copies,
+               sum(copies) OVER (PARTITION BY card ORDER BY day, kind, id) AS level
+          FROM event
+    ), low AS (
+        SELECT card, day, kind, id, copies,
+               greatest(0, -min(level) OVER (PARTITION BY card ORDER BY day, kind, id)) AS lost
+          FROM balance
+    ), sale AS (
+        SELECT card, day, kind, id,
+               -copies - (lost - coalesce(lag(lost) OVER (
+                   PARTITION BY card ORDER BY day, kind, id), 0)) AS copies
+          FROM low
+    ), demand AS (
+        SELECT card, id, copies,
+               sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
+          FROM sale WHERE kind = 1 AND copies > 0
+    ), supply AS (
+        SELECT card, id, cost, copies,
+               sum(copies) OVER (PARTITION BY card ORDER BY day, id) AS until
+          FROM stock
+    )
+"""
+TAKEN: Final = """
+    SELECT d.id AS item_id, p.id AS lot_id, p.cost,
+           least(d.until, p.until) - greatest(d.until - d.copies, p.until - p.copies) AS copies
+      FROM demand d JOIN supply p ON p.card = d.card
+       AND d.until - d.copies < p.until AND p.until - p.copies < d.until
+"""
+# An item may come back to a lot that it gave copies back to.
+_TAKE: Final = f"""
+    WITH stock AS MATERIALIZED (SELECT * FROM ({LEFT}) l WHERE l.copies > 0), {TAKES},
+    taken AS (
+        INSERT INTO lot_use AS u (seller_id, item_id, lot_id, taken, given_back, cost)
+        SELECT CAST(:seller AS bigint), t.item_id, t.lot_id, t.copies, 0, t.cost
+          FROM ({TAKEN}) t
+        ON CONFLICT (seller_id, item_id, lot_id) DO UPDATE
+           SET taken = u.taken + greatest(0, excluded.taken - u.given_back),
+               given_back = greatest(0, u.given_back - excluded.taken), cost = excluded.cost
+        RETURNING u.item_id
+    )
+    INSERT INTO settled SELECT item_id FROM taken
+"""
+_BY_LOT: Final = "l.cost"
+# Copies of unknown cost stay unknown; a known one costs what those bought by then cost on average.
+_ON_AVERAGE: Final = """
+    CASE WHEN l.cost IS NOT NULL THEN (
+        SELECT round(sum(k.cost * k.quantity) / sum(k.quantity), 4) FROM lot k
+         WHERE k.seller_id = :seller AND k.marketplace_id = i.card
+           AND k.bought_on <= i.day AND k.cost IS NOT NULL) END
+"""
+_COST: Final = """
+    WITH own AS (
+        SELECT u.item_id, u.lot_id, {cost} AS cost
+          FROM settling_item i
+          JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
+          JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+    ), priced AS (
+        UPDATE lot_use u SET cost = own.cost FROM own
+         WHERE u.seller_id = :seller AND u.item_id = own.item_id AND u.lot_id = own.lot_id
+           AND u.cost IS DISTINCT FROM own.cost
+        RETURNING u.item_id
+    )
+    INSERT INTO settled SELECT item_id FROM priced
+"""
+_REMAINING: Final = f"""
+    UPDATE lot SET remaining = found.copies FROM ({LEFT}) found
+     WHERE lot.seller_id = :seller AND lot.id = found.id AND lot.remaining <> found.copies
+"""
+_GONE: Final = """
+    DELETE FROM card_cost c WHERE c.seller_id = :seller
+       AND c.marketplace_id IN (SELECT card FROM settling)
+       AND NOT EXISTS (SELECT FROM lot l
+                        WHERE l.seller_id = :seller AND l.marketplace_id = c.marketplace_id
+                          AND l.remaining > 0)
+"""
+_KEEP: Final = """
+    INSERT INTO card_cost AS kept (seller_id, marketplace_id, copies, known, cost, oldest)
+    SELECT CAST(:seller AS bigint), l.marketplace_id, sum(l.remaining),
+           coalesce(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0),
+           round(sum(l.cost * l.remaining)
+                 / nullif(sum(l.remaining) FILTER (WHERE l.cost IS NOT NULL), 0), 4),
+           min(l.bought_on)
+      FROM settling s
+      JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
+     WHERE l.remaining > 0 GROUP BY l.marketplace_id
+    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
+       SET copies = excluded.copies, known = excluded.known, cost = excluded.cost,
+           oldest = excluded.oldest
+     WHERE (kept.copies, kept.known, kept.cost, kept.oldest)
+           IS DISTINCT FROM (excluded.copies, excluded.known, excluded.cost, excluded.oldest)
+"""
+_DATES: Final = """
+    SELECT DISTINCT o.order_date FROM (SELECT DISTINCT item_id FROM settled) s
+      JOIN order_item i ON i.seller_id = :seller AND i.id = s.item_id
+      JOIN orders o ON o.seller_id = :seller AND o.id = i.order_id
+"""
+_DONE: Final = """
+    DELETE FROM lot_stale WHERE seller_id = :seller
+       AND id IN (SELECT unnest(ids) FROM settling)
+"""
+_ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :seller"
+
+
+async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
+    values: dict[str, Any] = {"seller": asked.seller_id, "most": CARDS_AT_ONCE}
+    await session.execute(text(planned_each_time()))
+    zone, costing = (await session.execute(text(_ACCOUNT), values)).one()
+    values["zone"] = zone
+    cards = await run(session, _STALE, values)
+    if not cards:
+        return True
+    await session.execute(text("ANALYZE settling"))
+    await session.execute(text(_LOCK), values)
+    await run(session, _ITEMS, values)
+    await session.execute(text("ANALYZE settling_item"))
+    await session.execute(text(_CHANGED))
+    await settle(session, values, costing)
+    for statement in (_REMAINING, _GONE, _KEEP, _DONE):
+        await run(session, statement, values)
+    if await session.scalar(text("SELECT EXISTS (SELECT FROM settled)")):
+        await mark_changed(session, _DATES, values)
+        await mark(session, asked.seller_id, Figure.SALES_SUMS)
+    return cards < CARDS_AT_ONCE
+
+
+async def settle(session: AsyncSession, values: dict[str, Any], costing: str) -> None:
+    """Give back, take, and write what each taken copy cost; `settled` gets the items."""
+    for statement in (_GIVE_BACK, _TAKE):
+        await run(session, statement, values)
+    cost = _ON_AVERAGE if costing == "average" else _BY_LOT
+    await run(session, _COST.format(cost=cost), values)
+
+
+LOTS = Kept[None](
+    Figure.LOTS,
+    tables=("lot_use", "card_cost"),
+    source="lots, the items of orders with their refunds, and the account's costing",
+    marked_by="lots that are added or corrected, an upload that changes orders, which name their"
+    " cards in `lot_stale`, and another costing",
+    meanwhile="profit has the cost of the last refresh; items that wait for one count as unknown",
+    refresh=_refresh,
+)
