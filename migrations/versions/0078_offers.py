@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from cardsync.database.migrate import tenant_table
 
 revision = "0078"
-down_revision = "0075"
+down_revision = "0077"
 
 TABLES = (
     "buying_customer",

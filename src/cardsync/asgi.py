@@ -34,6 +34,7 @@ from cardsync.assistant import protocol
 from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import routes as oauth
+from cardsync.buying.offers import routes as offers
 from cardsync.buying.store_credit import routes as store_credit
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
@@ -210,6 +211,7 @@ def _for_any() -> Router:
         rollbacks.router,
         quick_add.router,
         store_credit.router,
+        offers.router,
         printing.router,
         today.router,
         discovery.router,
@@ -304,6 +306,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             phones.router,
             unsubscribe_pages.router,
             dashboard.phones,
+            dashboard.offers,
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,

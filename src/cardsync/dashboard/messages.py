@@ -66,6 +66,8 @@ MESSAGES: Final[dict[str, str]] = {
     "list_had": "# of the selected [was|were] already on it.",
     "list_full": "It is full now: not all of the # fit.",
     "list_removed": "# [card|cards] removed from the list.",
+    # offers
+    "offer_accepted": "You accepted the offer. Bring the cards to the shop.",
     # operator
     "plan_saved": "Plan saved.",
     "suspended_on": "Account suspended.",

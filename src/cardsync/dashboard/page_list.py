@@ -6,6 +6,8 @@ from litestar import Router
 
 from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
+from cardsync.buying.offers.customer_link import admitting_customers
+from cardsync.buying.offers.offer_links import PATH as OFFERS
 from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.frame import framing
 from cardsync.dashboard.pages import (
@@ -18,6 +20,7 @@ from cardsync.dashboard.pages import (
     counts,
     credential_pages,
     customer,
+    customer_offer,
     customers,
     cycles,
     exports,
@@ -144,5 +147,13 @@ phones = Router(
     exception_handlers={errors.Problem: phone_pull.refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
+)
+offers = Router(
+    path=OFFERS,
+    route_handlers=[customer_offer.offer_page, customer_offer.answer_by_form],
+    middleware=[admitting_customers],
+    exception_handlers={errors.Problem: customer_offer.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.PAGE_FORM_BYTES,
 )
 files = static_file

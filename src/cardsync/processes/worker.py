@@ -27,11 +27,11 @@ from cardsync.derived.kept_figures import TASKS, Kept
 from cardsync.derived.stock import STOCK
 from cardsync.discovery.offers import OFFERS
 from cardsync.inventory.drain import drain_inventory
+from cardsync.lots.settle_uses import LOTS
 from cardsync.market.network_cells import CELLS
 from cardsync.notices import look, send_mail, send_webhooks
 from cardsync.notices.record_notices import MAIL, WEBHOOKS
 from cardsync.orders.ingest import drain_orders
-from cardsync.lots.settle_uses import LOTS
 from cardsync.orders.sales_sums import SALES_SUMS
 from cardsync.pictures import ask
 from cardsync.pictures.fetch_pictures import fetch_pictures

@@ -60,7 +60,9 @@ async def draft(
     when it is drafted, since the owner publishes it. Raises InvalidPayload.
     """
     async with database.tenant(caller.seller_id) as session:
-        known = await known_products(session, caller, [w.product_id for w in wanted if w.product_id])
+        known = await known_products(
+            session, caller, [w.product_id for w in wanted if w.product_id]
+        )
         theirs = await _contributed(session, caller, [w.contribution_id for w in wanted])
     texts = await _described(database, caller, wanted)
     rows = []

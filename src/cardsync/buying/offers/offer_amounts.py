@@ -130,4 +130,6 @@ def need_next(state: State, to: State) -> None:
     """Raises OfferStateWrong."""
     if to not in NEXT[state]:
         words = state.replace("_", " ")
-        raise errors.OfferStateWrong(f"the offer is {words}, so it can't become {to.replace('_', ' ')}")
+        raise errors.OfferStateWrong(
+            f"the offer is {words}, so it can't become {to.replace('_', ' ')}"
+        )

@@ -153,9 +153,7 @@ async def change_draft(
     return await in_full(session, caller, offer)
 
 
-async def delete_draft(
-    session: AsyncSession, caller: Caller, offer_id: int, now: datetime
-) -> None:
+async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now: datetime) -> None:
     """Raises NotFound, OfferStateWrong."""
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
     need_draft(offer)
@@ -177,9 +175,7 @@ async def undelete(
     """
     was = undo["offer"]
     offer_id = was["id"]
-    otherwise = await _OFFER.swap(
-        session, caller.seller_id, {offer_id: None}, {offer_id: was}, now
-    )
+    otherwise = await _OFFER.swap(session, caller.seller_id, {offer_id: None}, {offer_id: was}, now)
     if otherwise is not None:
         raise errors.ChangedSince(f"offer {offer_id} is there again")
     offer = await offer_row(session, caller.seller_id, offer_id)

@@ -272,4 +272,3 @@ def _count(line: BuyingOfferLine, came: CountedLine) -> None:
 def _differs(line: BuyingOfferLine) -> bool:
     came = (line.received_copies, line.received_condition)
     return came != (line.copies, line.condition)
-

@@ -110,9 +110,7 @@ async def lines_of(
     session: AsyncSession, seller_id: int, offer_id: int
 ) -> Sequence[BuyingOfferLine]:
     rows = await session.scalars(
-        select(LINE)
-        .where(LINE.seller_id == seller_id, LINE.offer_id == offer_id)
-        .order_by(LINE.id)
+        select(LINE).where(LINE.seller_id == seller_id, LINE.offer_id == offer_id).order_by(LINE.id)
     )
     return rows.all()
 

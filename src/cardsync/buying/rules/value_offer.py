@@ -27,7 +27,9 @@ async def value(
     named = {"seller": caller.seller_id, "ids": [line.product_id for line in lines]}
     market = {row[0]: row[1] for row in await session.execute(text(_M), named)}
     facts = [
-        LineFacts(1, market=None if market.get(x.product_id) is None else to_units(market[x.product_id]))
+        LineFacts(
+            1, market=None if market.get(x.product_id) is None else to_units(market[x.product_id])
+        )
         for x in lines
     ]
     return value_lines(list(zip(lines, facts, strict=True)), [rule], {})
