@@ -34,6 +34,7 @@ from cardsync.assistant import protocol
 from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import routes as oauth
+from cardsync.buying.buylist import routes as buylist
 from cardsync.buying.offers import routes as offers
 from cardsync.buying.store_credit import routes as store_credit
 from cardsync.cards import kept_routes as kept
@@ -212,6 +213,7 @@ def _for_any() -> Router:
         quick_add.router,
         store_credit.router,
         offers.router,
+        buylist.router,
         printing.router,
         today.router,
         discovery.router,
@@ -307,6 +309,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             unsubscribe_pages.router,
             dashboard.phones,
             dashboard.offers,
+            dashboard.visitors,
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,

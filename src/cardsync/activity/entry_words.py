@@ -29,6 +29,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "assistant.revoked": "Assistant disconnected",
     "buying_customer.added": "Buying customer added",
     "buying_customer.changed": "Buying customer changed",
+    "buylist.changed": "Public buylist changed",
     "card.match_settled": "Card matched to a product",
     "cards.columns": "Card table columns changed",
     "contribution.added": "Card contributed",
@@ -177,6 +178,7 @@ AREAS: Final[Mapping[str, str]] = {
     "assistant": "Assistants",
     "key": "API keys",
     "buying_customer": "Buying: customers",
+    "buylist": "Buying: public buylist",
     "card": "Cards: product chosen",
     "cards": "Cards: table columns",
     "contribution": "Contributed cards",
@@ -211,6 +213,7 @@ AREAS: Final[Mapping[str, str]] = {
 }
 _OTHERS: Final[Mapping[str, str]] = {
     "customer": "The customer",
+    "visitor": "A visitor of the buylist",
     "operator": "The operator",
     "agent": "The agent",
     "sync": "A sync",

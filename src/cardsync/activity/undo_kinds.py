@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings as account
+from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_drafts
 from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.cards import chosen_match as cards
@@ -53,6 +54,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.ADDED: lists.take_off,
     lists.REMOVED: lists.put_on,
     orders.DISMISSED: orders.undo_dismissal,
+    buylist_settings.KIND: buylist_settings.put_back,
     offer_drafts.DELETED: offer_drafts.undelete,
     buying_customers.KIND: buying_customers.put_back,
     credit_entries.KIND: credit_entries.take_back,

@@ -6,6 +6,8 @@ from litestar import Router
 
 from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
+from cardsync.buying.buylist.buylist_settings import PATH as BUYLIST
+from cardsync.buying.buylist.visitors import admitting_visitors
 from cardsync.buying.offers.customer_link import admitting_customers
 from cardsync.buying.offers.offer_links import PATH as OFFERS
 from cardsync.dashboard.assets import static_file
@@ -43,6 +45,7 @@ from cardsync.dashboard.pages import (
     pricing_settings,
     pricing_tests,
     printing,
+    public_buylist,
     pulls,
     recommendations,
     returns,
@@ -153,6 +156,14 @@ offers = Router(
     route_handlers=[customer_offer.offer_page, customer_offer.answer_by_form],
     middleware=[admitting_customers],
     exception_handlers={errors.Problem: customer_offer.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.PAGE_FORM_BYTES,
+)
+visitors = Router(
+    path=BUYLIST,
+    route_handlers=[public_buylist.buylist_page, public_buylist.send_by_form],
+    middleware=[admitting_visitors],
+    exception_handlers={errors.Problem: public_buylist.refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,
 )

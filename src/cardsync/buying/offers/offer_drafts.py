@@ -102,7 +102,7 @@ async def new_offer(
     """Raises InvalidPayload, NotFound."""
     if customer_id is not None:
         await customer_row(session, caller, customer_id)
-    lines = await priced(session, caller, wants)
+    lines = await priced(session, caller, wants, now)
     offer = BuyingOffer(
         seller_id=caller.seller_id,
         revision=1,
@@ -146,7 +146,7 @@ async def change_draft(
     if note_text is not UNSET:
         offer.note = _readable(note_text)
     if wants is not UNSET:
-        lines = await priced(session, caller, wants)
+        lines = await priced(session, caller, wants, now)
         await _drop_lines(session, offer)
         await _put_lines(session, offer, lines)
     note(session, caller, "offer.changed", f"offer {offer.id} changed", now)

@@ -1,35 +1,26 @@
-"""Stand-in until the buy rules of a shop are read: the preset by market prices of the inventory."""
+"""Stand-in until buy rules are read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any, NamedTuple
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync.access.caller import Caller
-from cardsync.buying.engine.buy_rules import BUY_PRESETS
+from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.value_lines import value_lines
-from cardsync.buying.engine.wanted_lines import LineFacts, ValuedLine, WantedLine
-from cardsync.money import to_units
-
-_M = """
-    SELECT product_id, max(market) FROM card
-     WHERE seller_id = :seller AND product_id = ANY (CAST(:ids AS bigint[])) GROUP BY 1
-"""
+from cardsync.buying.engine.wanted_lines import LineFacts, ValuedLine
+from cardsync.buying.rules.line_facts import key_of, read_facts
 
 
-async def value(
-    session: AsyncSession, caller: Caller, lines: Sequence[WantedLine]
-) -> list[ValuedLine]:
-    rule = replace(BUY_PRESETS["standard"], id=1)
-    named = {"seller": caller.seller_id, "ids": [line.product_id for line in lines]}
-    market = {row[0]: row[1] for row in await session.execute(text(_M), named)}
-    facts = [
-        LineFacts(
-            1, market=None if market.get(x.product_id) is None else to_units(market[x.product_id])
-        )
-        for x in lines
-    ]
-    return value_lines(list(zip(lines, facts, strict=True)), [rule], {})
+class Valued(NamedTuple):
+    lines: list[ValuedLine]
+    facts: list[LineFacts]
+    texts: dict[int, Any]
+
+
+async def buy_rules_of(session: Any, seller_id: int) -> list[BuyRule]:
+    return []
+
+
+async def value(session: Any, caller: Any, lines: Any, now: Any, spent: Any = None) -> Valued:
+    known = await read_facts(session, caller.seller_id, lines, [], now)
+    facts = [known.of_cards[key_of(line)] for line in lines]
+    return Valued(value_lines(list(zip(lines, facts, strict=True)), known.rules, {}), facts, {})
