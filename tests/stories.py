@@ -17,6 +17,7 @@ STORIES = {
     "activity": "test_undo",
     "agentwork": "test_claims",
     "assistant": "test_protocol",
+    "buying": "test_collections",
     "cards": "test_history",
     "catalog": "test_catalog_import",
     "contributions": "test_contributions",

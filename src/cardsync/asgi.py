@@ -35,7 +35,9 @@ from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import routes as oauth
 from cardsync.buying.buylist import routes as buylist
+from cardsync.buying.collections import routes as collections
 from cardsync.buying.offers import routes as offers
+from cardsync.buying.rules import routes as buy_rules
 from cardsync.buying.store_credit import routes as store_credit
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
@@ -214,6 +216,8 @@ def _for_any() -> Router:
         store_credit.router,
         offers.router,
         buylist.router,
+        collections.router,
+        buy_rules.router,
         printing.router,
         today.router,
         discovery.router,

@@ -15,7 +15,9 @@ from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
 from cardsync.buying.buylist import models as buylist
+from cardsync.buying.collections import models as collections
 from cardsync.buying.offers import models as offers
+from cardsync.buying.rules import models as buy_rules
 from cardsync.buying.store_credit import models as store_credit
 from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
@@ -95,9 +97,11 @@ __all__ = [
     "accounts",
     "activity",
     "agentwork",
+    "buy_rules",
     "buylist",
     "cards",
     "catalog",
+    "collections",
     "contributions",
     "credits",
     "discovery",

@@ -21,6 +21,7 @@ from sqlalchemy import or_, select, text
 
 from cardsync import clock
 from cardsync.accounts import deletion, left_objects
+from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.derived.kept_figures import TASKS, Kept
@@ -62,6 +63,7 @@ log = structlog.get_logger(__name__)
 # The task that works off each stream of work_due.
 STREAMS: dict[str, Task[Any, Any, Any]] = {
     "inventory": drain_inventory,
+    COLLECTIONS: drain_collections,
     ORDERS: drain_orders,
     "screenshots": drop_screenshots,
     "repairs": drop_heals,

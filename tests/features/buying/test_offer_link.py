@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from builders import a_csv, a_row
-from buying_builder import a_customer, done, drafted, refusal, step, want
 from cardsync import clock
+from offers_builder import a_customer, buys, done, drafted, refusal, step, want
 
 
 @pytest.fixture
@@ -15,6 +15,7 @@ async def seller(a_seller):
     seller = await a_seller()
     rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
     await seller.import_csv(a_csv(*rows))
+    await buys(seller)
     return seller
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
-from buying_builder import done, refusal
 from cardsync import limits
 from cardsync.database.urls import libpq_url
+from offers_builder import buys, done, refusal
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ async def seller(a_seller, owner_url, word):
     seller = await a_seller()
     rows = [a_row(id, name=f"{word} Bolt {id}", market=f"{id}.00") for id in (10, 20)]
     await seller.import_csv(a_csv(*rows))
+    await buys(seller)
     with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as connection:
         connection.execute(
             "UPDATE product SET provisional = false WHERE product_name LIKE %s", (f"{word}%",)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
+from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.money import MAX_UNITS
 from cardsync.pricing.engine.rules import DAYS_MAX, WHOLE_BP, InvalidRule, RuleState
 
@@ -214,7 +215,7 @@ def _bulk(common: int, better: int) -> tuple[BulkPrice, ...]:
 _PRESET = BuyRule(
     id=0,
     name="Standard",
-    priority=DAYS_MAX,
+    priority=DEFAULT_PRIORITY,
     state="published",
     bands=(
         Band(0, 3_500, 4_500),

@@ -25,7 +25,7 @@ from cardsync.buying.engine.wanted_lines import (
 from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
 
 # The key of the budget that holds for all rules together.
-WHOLE_SHOP: Final = 0
+WHOLE_SHOP: Final = -1
 NOTHING_SPENT: Final = Spent()
 Facted = tuple[WantedLine, LineFacts]
 

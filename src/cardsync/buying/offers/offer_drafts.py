@@ -15,6 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.buying.collections.value_collection import lines_of as lines_of_file
+from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
@@ -63,15 +65,19 @@ _PLAIN: Final[Mapping[str, Any]] = {
 async def draft_offer(
     session: AsyncSession,
     caller: Caller,
-    wants: Sequence[OfferWant],
+    wants: Sequence[OfferWant] | None,
     now: datetime,
     *,
     customer_id: int | None = None,
     note_text: str = "",
-    source: Source = "hand",
     collection_id: int | None = None,
 ) -> OfferInFull:
-    """Make a draft, its lines priced by the rules of now. Raises InvalidPayload, NotFound."""
+    """Make a draft of these cards or of a collection's matched rows, its lines priced by the rules
+    of now. Raises InvalidPayload, NotFound.
+    """
+    if collection_id is not None:
+        wants = [_want(line) for line in await lines_of_file(session, caller, collection_id)]
+    wants = wants or []
     offer = await new_offer(
         session,
         caller,
@@ -80,11 +86,15 @@ async def draft_offer(
         by=caller.actor,
         customer_id=customer_id,
         note_text=note_text,
-        source=source,
+        source="hand" if collection_id is None else "collection",
         collection_id=collection_id,
     )
     note(session, caller, "offer.drafted", f"offer {offer.id}: {len(wants)} cards", now)
     return await in_full(session, caller, offer)
+
+
+def _want(line: WantedLine) -> OfferWant:
+    return OfferWant(line.product_id, line.condition, line.copies, line.finish, line.language)
 
 
 async def new_offer(

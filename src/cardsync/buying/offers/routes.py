@@ -42,7 +42,10 @@ _STEP = problems(
 
 
 class NewOffer(msgspec.Struct):
-    lines: Lines
+    """Either `lines`, or the matched rows of a collection."""
+
+    lines: Lines | None = None
+    collection_id: Id | None = None
     customer_id: Id | None = None
     note: str = ""
 
@@ -106,11 +109,14 @@ async def draft_offer(caller: Caller, session: AsyncSession, data: NewOffer) -> 
     """Draft an offer: its lines are priced by the buy rules, or by hand. It binds nobody before the
     owner offers it.
     """
+    if (data.lines is None) == (data.collection_id is None):
+        raise errors.InvalidPayload("lines: give either lines or a collection_id")
     return await offer_drafts.draft_offer(
         session,
         caller,
         data.lines,
         clock.now(),
+        collection_id=data.collection_id,
         customer_id=data.customer_id,
         note_text=data.note,
     )

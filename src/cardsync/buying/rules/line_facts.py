@@ -1,40 +1,269 @@
-"""Stand-in until buy rules are read."""
+"""Reads what a shop knows of the cards that a customer brings: prices, copies, days to sell, lists,
+and the first buy rule that selects each.
+
+All cards of an offer are read by one statement, over the shop's cards once. Where the shop has no
+Near Mint copy itself, the market's newest prices of the product are taken.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
+import polars as pl
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.buying.engine.buy_rules import BUY_PRESETS, BuyRule
-from cardsync.buying.engine.wanted_lines import LineFacts
-from cardsync.money import to_units
+from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
+from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.pricing.inputs.cards_to_price import first_of
+from cardsync.pricing.inputs.rule_queries import Selection, selections
+from cardsync.pricing.rules.file_queries import CARDS, NOBODY, fill_rows
 
-_M = """
-    SELECT product_id, max(market) FROM card
-     WHERE seller_id = :seller AND product_id = ANY (CAST(:ids AS bigint[])) GROUP BY 1
+Key = tuple[int, str, str]
+# Sales of so many days say how long a card takes to sell.
+SOLD_DAYS: Final = 365
+_WANTED: Final = """
+    CREATE TEMP TABLE wanted_card (product_id bigint, finish text, language text) ON COMMIT DROP
 """
+_UNITS: Final = "(max({0}) FILTER (WHERE c.condition = 'NM') * 10000)::bigint AS {1}"
+_PRICES: Final = ", ".join(
+    _UNITS.format(*pair)
+    for pair in (
+        ("coalesce(c.target_price, c.price)", "target"),
+        ("c.market", "market"),
+        ("c.low", "low"),
+    )
+)
+_SHOP: Final = f"""
+    shop AS MATERIALIZED (
+        SELECT c.product_id, c.printing, c.language, sum(c.quantity)::bigint AS copies, {_PRICES}
+          FROM card c
+         WHERE c.seller_id = :seller AND NOT c.gone AND c.contribution IS NULL
+           AND c.product_id IN (SELECT product_id FROM wanted_card)
+         GROUP BY c.product_id, c.printing, c.language
+    ),
+    stock AS (
+        SELECT product_id, printing, sum(copies) AS copies FROM shop GROUP BY product_id, printing
+    ),
+    coming AS (
+        SELECT q.product_id, q.printing, sum(q.quantity) AS copies FROM quick_add q
+         WHERE q.seller_id = :seller AND q.status IN ('draft', 'published', 'pending')
+           AND q.product_id IN (SELECT product_id FROM wanted_card)
+         GROUP BY q.product_id, q.printing
+    ),
+    listed AS (
+        SELECT c.product_id, c.printing, string_agg(DISTINCT e.list_id::text, ' ') AS lists
+          FROM card_list_entry e
+          JOIN card c ON c.seller_id = :seller AND c.id = e.card_id
+         WHERE e.seller_id = :seller AND c.product_id IN (SELECT product_id FROM wanted_card)
+         GROUP BY c.product_id, c.printing
+    ),
+    sold AS (
+        SELECT c.product_id, c.printing,
+               percentile_cont(0.5) WITHIN GROUP (
+                   ORDER BY date_part('epoch', {PLACED_AT} - c.created_at) / 86400
+               ) AS days
+          FROM card c
+          JOIN order_item i ON i.seller_id = :seller AND i.sku_id = c.listing_id
+          JOIN orders ON orders.seller_id = :seller AND orders.id = i.order_id
+         WHERE c.seller_id = :seller AND c.product_id IN (SELECT product_id FROM wanted_card)
+           AND {PLACED_AT} BETWEEN greatest(c.created_at, :since) AND :now
+         GROUP BY c.product_id, c.printing
+    )
+"""
+# The market's own figures: of each source the newest, and of the newest look at listings.
+_MARKET: Final = """
+    named AS (
+        SELECT DISTINCT p.marketplace_product_id AS id FROM product p
+         WHERE p.id IN (SELECT product_id FROM wanted_card)
+           AND p.marketplace_product_id IS NOT NULL
+    ),
+    quoted AS (
+        SELECT DISTINCT ON (m.product_id, m.printing) m.product_id, m.printing, m.market, m.low
+          FROM market_price m JOIN named n ON n.id = m.product_id
+         WHERE m.observed_at <= :now
+         ORDER BY m.product_id, m.printing, m.observed_at DESC
+    ),
+    seen AS (
+        SELECT m.product_id, e.printing, e.language, m.low, m.median
+          FROM market_newest m JOIN named n ON n.id = m.product_id
+          JOIN market_cell e ON e.id = m.cell AND e.condition = 'NM'
+    )
+"""
+_FACTS: Final = f"""
+    WITH {_SHOP}, {_MARKET}
+    SELECT w.product_id, w.finish, w.language, p.game, p.set_name, p.product_name,
+           coalesce(p.number, '') AS number, coalesce(p.rarity, '') AS rarity, s.target,
+           coalesce(s.market, m.market, n.median) AS market, coalesce(s.low, n.low, m.low) AS low,
+           coalesce(t.copies, 0)::bigint AS in_stock, coalesce(q.copies, 0)::bigint AS on_order,
+           ceil(d.days)::bigint AS days_to_sell, coalesce(l.lists, '') AS lists
+      FROM wanted_card w
+      JOIN product p ON p.id = w.product_id
+      LEFT JOIN shop s ON s.product_id = w.product_id AND s.printing = w.finish
+            AND s.language = w.language
+      LEFT JOIN stock t ON t.product_id = w.product_id AND t.printing = w.finish
+      LEFT JOIN coming q ON q.product_id = w.product_id AND q.printing = w.finish
+      LEFT JOIN listed l ON l.product_id = w.product_id AND l.printing = w.finish
+      LEFT JOIN sold d ON d.product_id = w.product_id AND d.printing = w.finish
+      LEFT JOIN quoted m ON m.product_id = p.marketplace_product_id AND m.printing = w.finish
+      LEFT JOIN seen n ON n.product_id = p.marketplace_product_id AND n.printing = w.finish
+            AND n.language = w.language
+"""
+_SCHEMA: Final[dict[str, Any]] = {
+    "product_id": pl.Int64,
+    "finish": pl.String,
+    "language": pl.String,
+    "game": pl.String,
+    "set_name": pl.String,
+    "product_name": pl.String,
+    "number": pl.String,
+    "rarity": pl.String,
+    "target": pl.Int64,
+    "market": pl.Int64,
+    "low": pl.Int64,
+    "in_stock": pl.Int64,
+    "on_order": pl.Int64,
+    "days_to_sell": pl.Int64,
+    "lists": pl.String,
+}
+
+
+class CardTexts(NamedTuple):
+    """What a card is called, for its row on a page."""
+
+    product_name: str
+    set_name: str
+    number: str
+    rarity: str
+    game: str
 
 
 class Facts(NamedTuple):
-    of_cards: dict[Any, LineFacts]
-    texts: dict[int, Any]
+    """Facts by product, finish and language; the texts of each product; and the rules, of which
+    those whose query can no longer be read are marked.
+    """
+
+    of_cards: dict[Key, LineFacts]
+    texts: dict[int, CardTexts]
     rules: list[BuyRule]
 
 
-def key_of(line: Any) -> Any:
+def key_of(line: WantedLine) -> Key:
     return (line.product_id, line.finish, line.language)
 
 
-async def read_facts(session: Any, seller_id: int, lines: Any, rules: Any, now: Any) -> Facts:
-    rule = replace(BUY_PRESETS["standard"], id=1)
-    named = {"seller": seller_id, "ids": [line.product_id for line in lines]}
-    market = {row[0]: row[1] for row in await session.execute(text(_M), named)}
-    facts = {
-        key_of(x): LineFacts(
-            1, market=None if market.get(x.product_id) is None else to_units(market[x.product_id])
+async def read_facts(
+    session: AsyncSession,
+    seller_id: int,
+    lines: Iterable[WantedLine],
+    rules: Sequence[BuyRule],
+    now: datetime,
+) -> Facts:
+    """Return what the shop knows of the lines' cards; `rules` are live, in their order."""
+    keys = sorted({key_of(line) for line in lines})
+    if not keys:
+        return Facts({}, {}, list(rules))
+    wanted = pl.DataFrame(keys, schema=["product_id", "finish", "language"], orient="row")
+    await session.execute(text("DROP TABLE IF EXISTS wanted_card"))
+    await session.execute(text(_WANTED))
+    await copy_in(session, "wanted_card", wanted.columns, await asyncio.to_thread(encode, wanted))
+    await session.execute(text("ANALYZE wanted_card"))
+    values = {"seller": seller_id, "now": now, "since": _year_before(now)}
+    data = await copy_chunks(session, await with_values(session, _FACTS, values))
+    frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    judged, chosen = await _governing(session, rules, frame, now)
+    return Facts(*_facts(frame, chosen), judged)
+
+
+def _year_before(now: datetime) -> datetime:
+    return now.replace(year=now.year - 1, day=min(now.day, 28))
+
+
+def _facts(
+    frame: pl.DataFrame,
+    chosen: Sequence[int | None],
+) -> tuple[dict[Key, LineFacts], dict[int, CardTexts]]:
+    of_cards: dict[Key, LineFacts] = {}
+    texts: dict[int, CardTexts] = {}
+    for row, rule_id in zip(frame.iter_rows(), chosen, strict=True):
+        product, finish, language, game, set_name, name, number, rarity, *known = row
+        target, market, low, in_stock, on_order, days, lists = known
+        texts[product] = CardTexts(name, set_name, number, rarity, game)
+        of_cards[product, finish, language] = LineFacts(
+            rule_id,
+            target,
+            market,
+            low,
+            in_stock,
+            on_order,
+            days,
+            frozenset(map(int, lists.split())) if lists else frozenset(),
+            game,
+            rarity,
         )
-        for x in lines
-    }
-    return Facts(facts, {}, [rule])
+    return of_cards, texts
+
+
+async def _governing(
+    session: AsyncSession,
+    rules: Sequence[BuyRule],
+    frame: pl.DataFrame,
+    now: datetime,
+) -> tuple[list[BuyRule], list[int | None]]:
+    """Return the rules, and the first of them that selects each card."""
+    found = await selections(session, NOBODY, [rule.query for rule in rules])
+    judged = [
+        replace(rule, broken=selection.where is None)
+        for rule, selection in zip(rules, found, strict=True)
+    ]
+    if not any(rule.query for rule in rules):
+        first = judged[0].id if judged else None
+        return judged, [first] * frame.height
+    pairs = [(rule.id, selection) for rule, selection in zip(judged, found, strict=True)]
+    return judged, await _selected(session, pairs, frame, now)
+
+
+async def _selected(
+    session: AsyncSession,
+    pairs: list[tuple[int, Selection]],
+    frame: pl.DataFrame,
+    now: datetime,
+) -> list[int | None]:
+    await session.execute(text("DROP TABLE IF EXISTS rows_of_file"))
+    await fill_rows(session, await asyncio.to_thread(_as_cards, frame))
+    bound: dict[str, Any] = {"seller": NOBODY, "now": now}
+    sql = f"SELECT {first_of(pairs, bound, 'b')} FROM ({CARDS}) c ORDER BY c.id"
+    data = await copy_chunks(session, await with_values(session, sql, bound))
+    found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64})
+    return found["rule_id"].to_list()
+
+
+def _as_cards(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the products as searches see cards: Near Mint copies that nobody lists yet."""
+    nothing = pl.lit(None, pl.Int64)
+    return frame.select(
+        "product_name",
+        "set_name",
+        "number",
+        "rarity",
+        "language",
+        "market",
+        "low",
+        listing_id=pl.lit(0, pl.Int64),
+        quantity="in_stock",
+        custom=pl.lit(False),
+        price=nothing,
+        low_with_shipping=nothing,
+        direct_low=nothing,
+        product_line="game",
+        title=pl.lit(""),
+        photo_url=pl.lit(""),
+        condition=pl.lit("NM"),
+        printing="finish",
+    )

@@ -1,26 +1,86 @@
-"""Stand-in until buy rules are read."""
+"""Values what a customer brings by the shop's live buy rules."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from cardsync.buying.engine.buy_rules import BuyRule
-from cardsync.buying.engine.value_lines import value_lines
-from cardsync.buying.engine.wanted_lines import LineFacts, ValuedLine
-from cardsync.buying.rules.line_facts import key_of, read_facts
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import BuyRule, live_buy_rules
+from cardsync.buying.engine.value_lines import NOTHING_SPENT, left_of, value_lines
+from cardsync.buying.engine.wanted_lines import (
+    Left,
+    LineFacts,
+    Spent,
+    ValuedLine,
+    WantedLine,
+)
+from cardsync.buying.rules.buy_rule_json import buy_rule_of
+from cardsync.buying.rules.line_facts import CardTexts, Facts, key_of, read_facts
+from cardsync.buying.rules.models import StoredBuyRule
+
+UNKNOWN: Final = LineFacts(None)
 
 
 class Valued(NamedTuple):
+    """The lines in their order, with the facts by which they were valued and each product's
+    texts.
+    """
+
     lines: list[ValuedLine]
     facts: list[LineFacts]
-    texts: dict[int, Any]
+    texts: dict[int, CardTexts]
 
 
-async def buy_rules_of(session: Any, seller_id: int) -> list[BuyRule]:
-    return []
+async def buy_rules_of(session: AsyncSession, seller_id: int) -> list[BuyRule]:
+    """Return all buy rules of a shop, by priority."""
+    mine = select(StoredBuyRule).where(StoredBuyRule.seller_id == seller_id)
+    ordered = mine.order_by(StoredBuyRule.priority, StoredBuyRule.id)
+    return [buy_rule_of(row) for row in await session.scalars(ordered)]
 
 
-async def value(session: Any, caller: Any, lines: Any, now: Any, spent: Any = None) -> Valued:
-    known = await read_facts(session, caller.seller_id, lines, [], now)
-    facts = [known.of_cards[key_of(line)] for line in lines]
-    return Valued(value_lines(list(zip(lines, facts, strict=True)), known.rules, {}), facts, {})
+async def value(
+    session: AsyncSession,
+    caller: Caller,
+    lines: Sequence[WantedLine],
+    now: datetime,
+    spent: Mapping[int, Spent] | None = None,
+) -> Valued:
+    """Value the lines by the live rules. `spent` is what was paid today, by rule."""
+    rules = await buy_rules_of(session, caller.seller_id)
+    return await value_by(session, caller, lines, rules, now, spent)
+
+
+async def value_by(
+    session: AsyncSession,
+    caller: Caller,
+    lines: Sequence[WantedLine],
+    rules: Sequence[BuyRule],
+    now: datetime,
+    spent: Mapping[int, Spent] | None = None,
+) -> Valued:
+    """Value the lines by other rules, as drafts are shown with their effect."""
+    live = live_buy_rules(rules)
+    known = await read_facts(session, caller.seller_id, lines, live, now)
+    budgets = budgets_of(known.rules, spent or {})
+    return await asyncio.to_thread(_valued, lines, known, budgets)
+
+
+def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, Left]:
+    """Return what is left of each rule's budget."""
+    return {rule.id: left_of(rule.budget, spent.get(rule.id, NOTHING_SPENT)) for rule in rules}
+
+
+def _valued(
+    lines: Sequence[WantedLine],
+    known: Facts,
+    budgets: Mapping[int, Left],
+) -> Valued:
+    facts = [known.of_cards.get(key_of(line), UNKNOWN) for line in lines]
+    pairs = list(zip(lines, facts, strict=True))
+    return Valued(value_lines(pairs, known.rules, budgets), facts, known.texts)

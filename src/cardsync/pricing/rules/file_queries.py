@@ -58,7 +58,7 @@ _TYPES: Final = {
     "search_text": 'text COLLATE "C"',
     "number_leading": "integer",
 }
-_CARDS: Final = """
+CARDS: Final = """
     SELECT i.*, :seller AS seller_id, i.listing_id AS marketplace_id,
            NULL::bigint AS product_id, '' AS match, i.quantity = 0 AS gone,
            CAST(:now AS timestamptz) AS observed_at, NULL::timestamptz AS created_at,
@@ -116,7 +116,7 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         things: list[Rule | Sale] = [*run.live, *run.active_sales]
         for thing in things:
             await _need_readable(session, thing)
-        await _fill(session, rows)
+        await fill_rows(session, rows)
         chosen = await choices(session, NOBODY, run)
         bound = {"seller": NOBODY, "now": run.now}
         rule, sale = first_of(chosen.rules, bound, "r"), first_of(chosen.sales, bound, "s")
@@ -129,7 +129,7 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         games = f"bool_or({' OR '.join(conditions) or 'false'}) OVER (PARTITION BY c.product_line)"
         sql = f"""
             SELECT {rule}, {sale}, {losing_of(chosen, bound)}, ({games})::integer
-              FROM ({_CARDS}) c ORDER BY c.id
+              FROM ({CARDS}) c ORDER BY c.id
         """
         data = await copy_chunks(session, await with_values(session, sql, bound))
     schema: dict[str, Any] = {
@@ -150,7 +150,8 @@ async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:
         raise errors.InvalidQuery(f"{kind} “{thing.name}”: {e}") from e
 
 
-async def _fill(session: AsyncSession, rows: pl.DataFrame) -> None:
+async def fill_rows(session: AsyncSession, rows: pl.DataFrame) -> None:
+    """Copy the rows into the table that `CARDS` reads; their places are its ids."""
     columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
     await session.execute(text(f"CREATE TEMP TABLE rows_of_file ({columns}) ON COMMIT DROP"))
     outside = (

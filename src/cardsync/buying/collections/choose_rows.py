@@ -1,0 +1,153 @@
+"""Settles what a collection leaves open: which product a row is, which rows are left out, and which
+column of an unknown file is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
+from cardsync.buying.collections.file_formats import FIELDS, header_key, plain_name
+from cardsync.buying.collections.models import Collection, CollectionColumns
+from cardsync.buying.collections.read_collections import ALIKE, counts_of, one_collection
+from cardsync.buying.collections.shown import Choice, Chosen, Counts
+from cardsync.catalog.models import Product
+from cardsync.database.session import run
+from cardsync.work.jobs import enqueue, mark_due
+
+# A row that was settled before may be settled anew; rows like it follow while they wait.
+_CHOOSE: Final = f"""
+    UPDATE collection_row o
+       SET product_id = CAST(:product AS bigint), left_out = :left_out, certainty = :certainty,
+           how = :how, chosen_by = :actor, chosen_at = :now
+      FROM collection_row r
+     WHERE r.seller_id = :seller AND r.collection_id = :collection AND r.row = :row
+       AND o.seller_id = :seller AND o.collection_id = :collection
+       AND (o.row = r.row OR o.product_id IS NULL AND NOT o.left_out AND {ALIKE})
+"""
+
+
+async def choose_rows(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    choices: list[Choice],
+    now: datetime,
+) -> Chosen:
+    """Settle rows, each with those that are like it; all choices or none. Raises NotFound,
+    InvalidPayload.
+    """
+    await one_collection(session, caller, collection_id, lock=True)
+    await _need_products(session, caller, choices)
+    settled = 0
+    for place, choice in enumerate(choices):
+        chosen = choice.product_id is not None
+        changed = await run(
+            session,
+            _CHOOSE,
+            {
+                "seller": caller.seller_id,
+                "collection": collection_id,
+                "row": choice.row,
+                "product": choice.product_id,
+                "left_out": not chosen,
+                "certainty": "certain" if chosen else None,
+                "how": "chosen" if chosen else None,
+                "actor": caller.actor,
+                "now": now,
+            },
+        )
+        if not changed:
+            raise errors.InvalidPayload(
+                f"choices[{place}].row: the collection has no row {choice.row}"
+            )
+        settled += changed
+    said = f"collection {collection_id}: {settled} rows settled"
+    note(session, caller, "buying.rows_chosen", said, now)
+    counts = await counts_of(session, caller.seller_id, [collection_id])
+    return Chosen(settled, counts.get(collection_id, Counts()).waiting)
+
+
+async def _need_products(session: AsyncSession, caller: Caller, choices: list[Choice]) -> None:
+    ids = [choice.product_id for choice in choices if choice.product_id is not None]
+    known = select(Product.id).where(
+        Product.id.in_(ids),
+        Product.game.in_(caller.account.product_lines),
+        ~Product.provisional,
+    )
+    found = set(await session.scalars(known))
+    for place, choice in enumerate(choices):
+        if choice.product_id is not None and choice.product_id not in found:
+            raise errors.InvalidPayload(
+                f"choices[{place}].product_id: the catalog has no product {choice.product_id}"
+                " of this account's product lines"
+            )
+
+
+async def name_columns(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    columns: Mapping[str, str],
+    now: datetime,
+) -> Collection:
+    """Say which column is which, for this file and for later ones with the same header. Raises
+    NotFound, InvalidPayload.
+    """
+    row = await one_collection(session, caller, collection_id, lock=True)
+    if row.state != "needs_columns":
+        raise errors.InvalidPayload("columns: the file's columns are known already")
+    places = {plain_name(name): at for at, name in reversed(list(enumerate(row.header)))}
+    for field, name in columns.items():
+        if field not in FIELDS:
+            known = ", ".join(FIELDS)
+            raise errors.InvalidPayload(f"columns.{field[:60]}: must be one of {known}")
+        if plain_name(name) not in places:
+            raise errors.InvalidPayload(f"columns.{field}: the file has no column {name[:60]!r}")
+    if "name" not in columns:
+        raise errors.InvalidPayload("columns.name: is missing")
+    named = {field: plain_name(name) for field, name in columns.items()}
+    row.columns = {field: places[name] for field, name in named.items()}
+    row.state = "queued"
+    kept = {
+        "seller_id": caller.seller_id,
+        "header": header_key(row.header),
+        "columns": named,
+        "updated_at": now,
+    }
+    known = insert(CollectionColumns).values(kept)
+    await session.execute(
+        known.on_conflict_do_update(
+            index_elements=["seller_id", "header"],
+            set_={"columns": known.excluded.columns, "updated_at": known.excluded.updated_at},
+        )
+    )
+    said = f"collection {collection_id} “{row.name}”: columns named"
+    note(session, caller, "buying.columns_named", said, now)
+    await mark_due(session, caller.seller_id, COLLECTIONS)
+    await enqueue(session, drain_collections, seller_id=caller.seller_id)
+    return row
+
+
+async def delete_collection(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    now: datetime,
+) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    row = await one_collection(session, caller, collection_id, lock=True)
+    said = f"collection {collection_id} “{row.name}” deleted"
+    own = (Collection.seller_id == caller.seller_id) & (Collection.id == collection_id)
+    await session.execute(delete(Collection).where(own))
+    note(session, caller, "buying.collection_deleted", said, now)

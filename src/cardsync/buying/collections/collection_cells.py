@@ -1,0 +1,290 @@
+"""Reads the cells of a collection's rows into one frame, and reports each row that cannot be read
+with its line, column and reason. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import polars as pl
+
+from cardsync.buying.collections.collection_text import Cells
+from cardsync.buying.collections.file_formats import Recognized
+from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS, read_condition
+from cardsync.catalog.product_lines import LINES, NAMES
+
+MOST_COPIES: Final = 100_000
+_TEXT_CHARACTERS: Final = 300
+_SHOWN: Final = 60
+
+
+class RejectedRow(msgspec.Struct):
+    """`column` is the file's own name of it; it is empty where the whole row cannot be read."""
+
+    line: int
+    column: str
+    reason: str
+
+
+class ReadRows(NamedTuple):
+    """`frame` has a row for each card: `row` (its line in the file) and ROW_TEXTS. `empty` counts
+    rows of no copies.
+    """
+
+    frame: pl.DataFrame
+    rejected: list[RejectedRow]
+    empty: int
+
+
+SCHEMA: Final[dict[str, Any]] = {
+    "row": pl.Int64,
+    "copies": pl.Int64,
+    "name": pl.String,
+    "set_name": pl.String,
+    "set_code": pl.String,
+    "number": pl.String,
+    "finish": pl.String,
+    "condition": pl.String,
+    "language": pl.String,
+    "game": pl.String,
+    "sku": pl.Int64,
+    "listing_id": pl.Int64,
+    "scryfall_id": pl.String,
+}
+
+
+class _Unreadable(Exception):
+    """The cell's reason."""
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+# Conditions as apps write them. The European grades between Near Mint and Played follow what shops
+# in the United States take them for; the counter corrects a grade when the cards are counted.
+_CONDITIONS: Final = {_squeezed(label): code for label, code in CODES.items() if code != "U"} | {
+    "": "NM",
+    "nm": "NM",
+    "m": "NM",
+    "mint": "NM",
+    "nmm": "NM",
+    "ex": "LP",
+    "excellent": "LP",
+    "lp": "LP",
+    "sp": "LP",
+    "lightplayed": "LP",
+    "slightlyplayed": "LP",
+    "goodlightlyplayed": "LP",
+    "good": "MP",
+    "gd": "MP",
+    "mp": "MP",
+    "moderateplayed": "MP",
+    "mediumplayed": "MP",
+    "played": "HP",
+    "pl": "HP",
+    "hp": "HP",
+    "heavyplayed": "HP",
+    "poor": "DMG",
+    "po": "DMG",
+    "dm": "DMG",
+    "d": "DMG",
+    "dmg": "DMG",
+}
+_FINISHES: Final = {_squeezed(name): name for name in PRINTINGS} | {
+    **dict.fromkeys(("", "no", "false", "0", "n", "nonfoil", "regular", "nofoil"), "Normal"),
+    **dict.fromkeys(("yes", "true", "1", "y", "x", "etched", "foiletched", "etchedfoil"), "Foil"),
+    "glossy": "Foil",
+    "coldfoil": "Foil",
+    "holo": "Holofoil",
+    "reverseholo": "Reverse Holofoil",
+}
+_LANGUAGES: Final = (
+    {_squeezed(name): name for name in LANGUAGES}
+    | {code: name for name, code in reversed(LANGUAGES.items())}
+    | {
+        "": "English",
+        "jp": "Japanese",
+        "kr": "Korean",
+        "cn": "Simplified Chinese",
+        "cs": "Simplified Chinese",
+        "ct": "Traditional Chinese",
+        "tw": "Traditional Chinese",
+        "zhcn": "Simplified Chinese",
+        "zhtw": "Traditional Chinese",
+        "sp": "Spanish",
+        "ge": "German",
+        "portuguesebrazil": "Portuguese",
+    }
+)
+_GAMES: Final = (
+    {_squeezed(line.label): line.name for line in LINES}
+    | {_squeezed(name): name for name in NAMES}
+    | {
+        "": "",
+        "magicthegathering": "magic",
+        "mtg": "magic",
+        "onepiece": "one_piece",
+        "fleshandblood": "flesh_and_blood",
+        "digimon": "digimon",
+        "starwarsunlimited": "star_wars_unlimited",
+        "dragonballfusionworld": "dragon_ball_fusion_world",
+        "gundam": "gundam",
+        "riftbound": "riftbound",
+        "pokemonjapanese": "pokemon_japan",
+    }
+)
+
+
+def _known(table: dict[str, str], needed: str) -> Callable[[str], str]:
+    def read(cell: str) -> str:
+        found = table.get(_squeezed(cell))
+        if found is None:
+            raise _Unreadable(f"{cell[:_SHOWN]!r} is no {needed} that is known")
+        return found
+
+    return read
+
+
+def _copies(cell: str) -> int:
+    plain = cell.strip().lower().removesuffix("x").removeprefix("x").replace(",", "").strip()
+    whole, _, part = plain.partition(".")
+    if not whole.isascii() or not whole.isdecimal() or part.strip("0"):
+        raise _Unreadable(f"must be a whole number, not {cell[:_SHOWN]!r}")
+    count = int(whole[:12])
+    if count > MOST_COPIES:
+        raise _Unreadable(f"must be at most {MOST_COPIES:,}")
+    return count
+
+
+def _text(cell: str) -> str:
+    plain = " ".join(cell.split())
+    if len(plain) > _TEXT_CHARACTERS:
+        raise _Unreadable(f"has more than {_TEXT_CHARACTERS} characters")
+    return plain
+
+
+def _name(cell: str) -> str:
+    if not cell.strip():
+        raise _Unreadable("is empty")
+    return _text(cell)
+
+
+def _id(cell: str) -> int | None:
+    """An id helps to find a card; one that cannot be read leaves the other columns to find it."""
+    plain = cell.strip().removesuffix(".0")
+    return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 19 else None
+
+
+def _scryfall_id(cell: str) -> str:
+    return cell.strip().lower()
+
+
+def _grade(cell: str) -> str:
+    if _squeezed(cell) not in ("", "ungraded", "raw", "none"):
+        raise _Unreadable(f"{cell[:_SHOWN]!r} is a graded card, which no buy rule values")
+    return ""
+
+
+_READ: Final[dict[str, Callable[[str], Any]]] = {
+    "copies": _copies,
+    "name": _name,
+    "set_name": _text,
+    "set_code": _text,
+    "number": _text,
+    "finish": _known(_FINISHES, "finish"),
+    "condition": _known(_CONDITIONS, "condition"),
+    "language": _known(_LANGUAGES, "language"),
+    "game": _known(_GAMES, "game"),
+    "grade": _grade,
+    "sku": _id,
+    "listing_id": _id,
+    "scryfall_id": _scryfall_id,
+}
+# A file that lacks these columns means the commonest card.
+_ABSENT: Final[dict[str, Any]] = {
+    "copies": 1,
+    "finish": "Normal",
+    "condition": "NM",
+    "language": "English",
+    "sku": None,
+    "listing_id": None,
+}
+
+
+def read_rows(rows: Iterable[Cells], found: Recognized, header: Sequence[str]) -> ReadRows:
+    """Read the rows of a file whose columns are known. A row with a cell that cannot be read is
+    rejected whole.
+    """
+    reading = _Reading(found, header)
+    for cells in rows:
+        reading.take(cells)
+    return reading.done()
+
+
+class _Reading:
+    """Reads each distinct cell of a column once: a file has few conditions and sets."""
+
+    def __init__(self, found: Recognized, header: Sequence[str]) -> None:
+        self.header = header
+        self.columns = {field: at for field, at in found.columns.items() if field in _READ}
+        self.labels = found.key == "pricing_export"
+        self.seen: dict[str, dict[str, Any]] = {field: {} for field in self.columns}
+        self.kept: dict[str, list[Any]] = {field: [] for field in self.columns}
+        self.lines: list[int] = []
+        self.rejected: list[RejectedRow] = []
+        self.empty = 0
+        self.game = found.game
+        if self.labels:
+            # The marketplace writes condition, finish and language as one text.
+            self.kept |= {"finish": [], "language": []}
+
+    def take(self, cells: Cells) -> None:
+        if cells.fault:
+            self.rejected.append(RejectedRow(cells.line, "", cells.fault))
+            return
+        values: dict[str, Any] = {}
+        for field, at in self.columns.items():
+            try:
+                values[field] = self._value(field, cells.cells[at])
+            except _Unreadable as e:
+                name = self.header[at] if at < len(self.header) else field
+                self.rejected.append(RejectedRow(cells.line, name, str(e)))
+                return
+        if values.get("copies") == 0:
+            self.empty += 1
+            return
+        if self.labels:
+            values |= values["condition"]
+        self.lines.append(cells.line)
+        for field, column in self.kept.items():
+            column.append(values[field])
+
+    def _value(self, field: str, cell: str) -> Any:
+        seen = self.seen[field]
+        if cell not in seen:
+            label = self.labels and field == "condition"
+            seen[cell] = _of_label(cell) if label else _READ[field](cell)
+        return seen[cell]
+
+    def done(self) -> ReadRows:
+        columns: dict[str, Any] = {"row": self.lines}
+        for field in SCHEMA:
+            if field in self.kept:
+                columns[field] = self.kept[field]
+            elif field != "row":
+                columns[field] = [_ABSENT.get(field, "")] * len(self.lines)
+        frame = pl.DataFrame(columns, schema=SCHEMA)
+        if self.game:
+            frame = frame.with_columns(game=pl.lit(self.game))
+        return ReadRows(frame, self.rejected, self.empty)
+
+
+def _of_label(cell: str) -> dict[str, str]:
+    label = read_condition(cell)
+    if label.code is None or label.code == "U":
+        raise _Unreadable(f"{cell[:_SHOWN]!r} is no condition of a single card")
+    return {"condition": label.code, "finish": label.printing, "language": label.language}

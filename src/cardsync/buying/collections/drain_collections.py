@@ -1,0 +1,243 @@
+"""The stream of a shop's collections, one per job, as `work/runner.py` runs it: the file is read,
+and its rows are matched and stored in slabs.
+
+A writer holds the collection's own row in each transaction. A collection that a killed worker left
+goes on behind its last slab: rows that are stored already stay as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Final, NamedTuple
+
+import msgspec
+import polars as pl
+import procrastinate
+import structlog
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, limits
+from cardsync.access.models import Account
+from cardsync.buying.collections.collection_cells import ReadRows, read_rows
+from cardsync.buying.collections.collection_text import (
+    TEXT_HEADER,
+    CollectionText,
+    read_text,
+)
+from cardsync.buying.collections.file_formats import (
+    MAPPED,
+    PLAIN_TEXT,
+    Recognized,
+    header_key,
+    plain_name,
+    propose,
+    recognize,
+)
+from cardsync.buying.collections.match_collection import match_rows
+from cardsync.buying.collections.models import Collection, CollectionColumns
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.work import runner
+from cardsync.work.jobs import Work, jobs
+from cardsync.work.piece import LeaseLost, Piece
+
+log = structlog.get_logger(__name__)
+
+COLLECTIONS: Final = "collections"
+SLAB: Final = 10_000
+SAMPLES: Final = 5
+# A report lists so many rejected rows, and counts all.
+_LISTED: Final = 1_000
+_STORED: Final = (
+    "row",
+    "copies",
+    "name",
+    "set_name",
+    "set_code",
+    "number",
+    "finish",
+    "condition",
+    "language",
+    "game",
+    "sku",
+    "product_id",
+    "certainty",
+    "how",
+)
+_TYPES: Final = {"row": "bigint", "copies": "integer", "sku": "bigint", "product_id": "bigint"}
+_INCOMING: Final = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in _STORED)
+_STORE: Final = f"""
+    INSERT INTO collection_row (seller_id, collection_id, {", ".join(_STORED)})
+    SELECT :seller, :collection, {", ".join(_STORED)} FROM incoming_row
+    ON CONFLICT (seller_id, collection_id, row) DO NOTHING
+"""
+
+
+@jobs.task(name="buying.collections", queue="imports", pass_context=True)
+async def drain_collections(context: procrastinate.JobContext, seller_id: int) -> None:
+    await runner.take_turn(STREAM, drain_collections, context, seller_id)
+
+
+class _ByItsRow:
+    """How `work/runner.py` holds a collection: its row, which each transaction locks again."""
+
+    async def take(
+        self, session: AsyncSession, piece: Collection, settings: Settings
+    ) -> Piece | None:
+        return await _mine(session, piece, wait=False)
+
+    async def release(self, session: AsyncSession, hold: Piece) -> None:
+        """The row was let go with the transaction that locked it."""
+
+    def kept(self, database: Database, hold: Piece) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+
+async def _mine(session: AsyncSession, piece: Piece, *, wait: bool = True) -> Collection | None:
+    """Return the collection with its row locked; None if it is no longer open, or another holds
+    it and `wait` is false.
+    """
+    statement = (
+        select(Collection)
+        .where(
+            Collection.seller_id == piece.seller_id,
+            Collection.id == piece.id,
+            Collection.state == "queued",
+        )
+        .with_for_update(skip_locked=not wait)
+    )
+    fresh = statement.execution_options(populate_existing=True)
+    return (await session.execute(fresh)).scalar_one_or_none()
+
+
+async def _oldest(session: AsyncSession, seller_id: int) -> Collection | None:
+    mine = select(Collection).where(
+        Collection.seller_id == seller_id,
+        Collection.state == "queued",
+    )
+    first = mine.order_by(Collection.id).limit(1)
+    fresh = first.execution_options(populate_existing=True)
+    return (await session.execute(fresh)).scalar_one_or_none()
+
+
+class _Known(NamedTuple):
+    """How the file's columns are read; None where its owner has to say it."""
+
+    text: CollectionText
+    found: Recognized | None
+
+
+async def _read(work: Work, hold: Piece, collection: Collection) -> None:
+    """Read the file and store its rows, or leave it to its owner to name the columns."""
+    data = await work.store.read(collection.storage_key)
+    known = await _recognized(work, collection, data)
+    if known.found is None:
+        await _ask_for_columns(work, collection, known.text)
+        return
+    header = known.text.header or list(TEXT_HEADER)
+    read = await asyncio.to_thread(read_rows, known.text.rows, known.found, header)
+    rows = read.frame.with_columns(pl.col("row").cast(pl.Int64))
+    begun = await _begin(work, collection, known.found.key, read)
+    async with work.database.tenant(collection.seller_id) as session:
+        account = await session.get_one(Account, collection.seller_id)
+        games = list(account.product_lines)
+    for at in range(begun, rows.height, SLAB):
+        slab = rows.slice(at, SLAB)
+        matched = await match_rows(work.database, collection.seller_id, games, slab)
+        await _store(work, collection, matched, min(at + SLAB, rows.height))
+    await _finish(work, collection)
+
+
+async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known:
+    text_ = await asyncio.to_thread(read_text, data)
+    if not text_.header:
+        columns = {name: at for at, name in enumerate(TEXT_HEADER)}
+        return _Known(text_, Recognized(PLAIN_TEXT, columns, ""))
+    if collection.columns is not None:
+        return _Known(text_, Recognized(MAPPED, collection.columns))
+    found = recognize(text_.header)
+    if found is not None:
+        return _Known(text_, found)
+    async with work.database.tenant(collection.seller_id) as session:
+        kept = await session.get(
+            CollectionColumns, (collection.seller_id, header_key(text_.header))
+        )
+    return _Known(text_, None if kept is None else _of_kept(text_.header, kept.columns))
+
+
+def _of_kept(header: list[str], columns: Mapping[str, str]) -> Recognized:
+    places = {plain_name(name): at for at, name in reversed(list(enumerate(header)))}
+    return Recognized(MAPPED, {field: places[name] for field, name in columns.items()})
+
+
+async def _locked(session: AsyncSession, collection: Collection) -> Collection:
+    mine = await _mine(session, collection)
+    if mine is None:
+        raise LeaseLost
+    return mine
+
+
+async def _ask_for_columns(work: Work, collection: Collection, read: CollectionText) -> None:
+    samples = [row.cells for row in read.rows[:SAMPLES]]
+    async with work.database.tenant(collection.seller_id) as session:
+        mine = await _locked(session, collection)
+        mine.state = "needs_columns"
+        mine.header, mine.samples = read.header, samples
+        mine.columns = propose(read.header, samples)
+        mine.rows = len(read.rows)
+
+
+async def _begin(work: Work, collection: Collection, key: str, read: ReadRows) -> int:
+    """Write what the file is, and return how many of its rows are stored already."""
+    async with work.database.tenant(collection.seller_id) as session:
+        mine = await _locked(session, collection)
+        mine.format, mine.rows, mine.empty = key, read.frame.height, read.empty
+        mine.rejected = msgspec.to_builtins(read.rejected[:_LISTED])
+        mine.rejected_count = len(read.rejected)
+        return mine.read
+
+
+async def _store(work: Work, collection: Collection, rows: pl.DataFrame, done: int) -> None:
+    named = rows.select(_STORED)
+    data = await asyncio.to_thread(encode, named)
+    async with work.database.tenant(collection.seller_id) as session:
+        mine = await _locked(session, collection)
+        await session.execute(text(f"CREATE TEMP TABLE incoming_row ({_INCOMING}) ON COMMIT DROP"))
+        await copy_in(session, "incoming_row", named.columns, data)
+        values = {"seller": collection.seller_id, "collection": collection.id}
+        await session.execute(text(_STORE), values)
+        mine.read = max(mine.read, done)
+
+
+async def _finish(work: Work, collection: Collection) -> None:
+    async with work.database.tenant(collection.seller_id) as session:
+        mine = await _locked(session, collection)
+        mine.state, mine.finished_at = "done", clock.now()
+    log.info("collection_read", seller_id=collection.seller_id, collection_id=collection.id)
+
+
+async def _fail(
+    work: Work,
+    hold: Piece,
+    collection: Collection,
+    code: str | None,
+    why: str,
+) -> None:
+    """The collection is given up: the stream goes on behind it."""
+    async with work.database.tenant(collection.seller_id) as session:
+        mine = await _locked(session, collection)
+        mine.state, mine.finished_at = "failed", clock.now()
+        mine.error = why[: limits.STEP_ERROR_CHARACTERS] or "the file could not be read"
+
+
+STREAM = runner.Stream[Collection, Piece](
+    COLLECTIONS,
+    _ByItsRow(),
+    oldest=_oldest,
+    work=_read,
+    fail=_fail,
+)

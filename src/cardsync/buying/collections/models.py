@@ -1,0 +1,107 @@
+"""Tables of collections: `collection` (a file that a customer brought), `collection_row` (its cards)
+and `collection_columns` (what a shop said of a header that no format has).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import NOW, Base, Moment
+from cardsync.work.piece import Piece
+
+CollectionState = Literal["queued", "needs_columns", "done", "failed"]
+How = Literal["sku", "product_id", "scryfall_id", "set_and_number", "name", "chosen"]
+
+
+class Collection(Piece, Base):
+    """`sha256` is that of the file's bytes: the same file twice is one collection.
+
+    `read` counts the rows that are matched and stored so far, of `rows`.
+    """
+
+    __tablename__ = "collection"
+    __table_args__ = (
+        Index("uq_collection_file", "seller_id", "sha256", unique=True),
+        Index(
+            "ix_collection_open",
+            "seller_id",
+            "id",
+            postgresql_where=text("state = 'queued'"),
+        ),
+    )
+    name: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(Text)
+    storage_key: Mapped[str] = mapped_column(Text)
+    state: Mapped[CollectionState] = mapped_column(Text, server_default="queued")
+    # A key of collections/file_formats.py, once the file was read.
+    format: Mapped[str] = mapped_column(Text, server_default="")
+    header: Mapped[list[str]] = mapped_column(JSONB, server_default="[]")
+    samples: Mapped[list[list[str]]] = mapped_column(JSONB, server_default="[]")
+    # Which column is which, where no format says it.
+    columns: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True))
+    rows: Mapped[int] = mapped_column(server_default="0")
+    read: Mapped[int] = mapped_column(server_default="0")
+    # Rows of no copies, which are no cards.
+    empty: Mapped[int] = mapped_column(server_default="0")
+    rejected: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    rejected_count: Mapped[int] = mapped_column(server_default="0")
+    error: Mapped[str | None] = mapped_column(Text)
+    created_by: Mapped[str] = mapped_column(Text)
+    received_at: Mapped[datetime] = mapped_column(Moment)
+    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class CollectionRow(Base):
+    """A row of the file, by its line. Without `product_id` it waits for a choice."""
+
+    __tablename__ = "collection_row"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "collection_id"],
+            ["collection.seller_id", "collection.id"],
+            ondelete="CASCADE",
+        ),
+        Index(
+            "ix_collection_row_waiting",
+            "seller_id",
+            "collection_id",
+            "row",
+            postgresql_where=text("product_id IS NULL AND NOT left_out"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    collection_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    row: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    copies: Mapped[int]
+    name: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    set_code: Mapped[str] = mapped_column(Text)
+    number: Mapped[str] = mapped_column(Text)
+    finish: Mapped[str] = mapped_column(Text)
+    condition: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    game: Mapped[str] = mapped_column(Text)
+    sku: Mapped[int | None] = mapped_column(BigInteger)
+    product_id: Mapped[int | None] = mapped_column(BigInteger)
+    # certain, probable or possible; none where the catalog has no such card.
+    certainty: Mapped[str | None] = mapped_column(Text)
+    how: Mapped[How | None] = mapped_column(Text)
+    left_out: Mapped[bool] = mapped_column(server_default=text("false"))
+    chosen_by: Mapped[str | None] = mapped_column(Text)
+    chosen_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class CollectionColumns(Base):
+    """`header` is the key of a header (collections/file_formats.py)."""
+
+    __tablename__ = "collection_columns"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    header: Mapped[str] = mapped_column(Text, primary_key=True)
+    # The file's own names, by ours.
+    columns: Mapped[dict[str, str]] = mapped_column(JSONB)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

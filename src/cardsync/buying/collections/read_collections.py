@@ -1,0 +1,235 @@
+"""Reads a shop's collections: the list, one with its counts, its rows, and the rows that wait for a
+choice with what they could be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.buying.collections.collection_cells import SCHEMA
+from cardsync.buying.collections.match_collection import keyed_lines
+from cardsync.buying.collections.models import Collection
+from cardsync.buying.collections.shown import (
+    CandidateShown,
+    CollectionDetail,
+    CollectionList,
+    Counts,
+    RowPage,
+    RowShown,
+    WaitingRow,
+    WaitingRows,
+    WhichRows,
+    collection_body,
+    collection_detail,
+)
+from cardsync.quick_add.type_ahead import products_like
+
+PER_PAGE: Final = 50
+ROWS_PER_PAGE: Final = 100
+# A page has one key for each of them.
+CANDIDATES: Final = 9
+WAITING_AT_ONCE: Final = 10
+_COUNTS: Final = """
+    SELECT collection_id, coalesce(sum(copies), 0)::bigint AS copies,
+           count(*) FILTER (WHERE product_id IS NOT NULL AND NOT left_out) AS matched,
+           count(*) FILTER (WHERE product_id IS NULL AND NOT left_out) AS waiting,
+           count(*) FILTER (WHERE left_out) AS left_out
+      FROM collection_row
+     WHERE seller_id = :seller AND collection_id = ANY (CAST(:ids AS bigint[]))
+     GROUP BY collection_id
+"""
+_COLUMNS: Final = """
+    r.row, r.copies, r.name, r.set_name, r.set_code, r.number, r.finish, r.condition, r.language,
+    r.product_id, p.product_name, p.set_name, r.certainty, r.how, r.left_out
+"""
+_WHERE: Final[Mapping[WhichRows, str]] = {
+    "all": "true",
+    "waiting": "r.product_id IS NULL AND NOT r.left_out",
+    "left_out": "r.left_out",
+}
+_ROWS: Final = f"""
+    SELECT {_COLUMNS}, r.game
+      FROM collection_row r LEFT JOIN product p ON p.id = r.product_id
+     WHERE r.seller_id = :seller AND r.collection_id = :collection AND {{where}}
+     ORDER BY r.row LIMIT :most OFFSET :skipped
+"""
+# Rows that one choice settles: the file says the same of their card.
+ALIKE: Final = """
+    o.name = r.name AND o.set_name = r.set_name AND o.set_code = r.set_code
+    AND o.number = r.number AND o.finish = r.finish AND o.language = r.language
+"""
+_ALIKE_COUNT: Final = f"""
+    SELECT r.row, count(*) FROM collection_row r
+      JOIN collection_row o ON o.seller_id = :seller AND o.collection_id = :collection
+           AND o.product_id IS NULL AND NOT o.left_out AND {ALIKE}
+     WHERE r.seller_id = :seller AND r.collection_id = :collection
+       AND r.row = ANY (CAST(:rows AS bigint[]))
+     GROUP BY r.row
+"""
+_NEAR: Final = f"""
+    SELECT id, product_name, set_name, number, rarity, finish, language FROM product
+     WHERE game = ANY (CAST(:games AS text[])) AND name_key = :name AND NOT provisional
+     ORDER BY coalesce(set_key = :set OR lower(set_code) = CAST(:code AS text), false) DESC,
+              number_key = :number DESC,
+              (finish_key IS NULL OR finish_key IS NOT DISTINCT FROM :finish) DESC,
+              (language_key IS NULL OR language_key IS NOT DISTINCT FROM :language) DESC,
+              set_name, number_key, finish_key, id
+     LIMIT {CANDIDATES}
+"""
+
+
+async def one_collection(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    *,
+    lock: bool = False,
+) -> Collection:
+    """Raises NotFound."""
+    mine = select(Collection).where(
+        Collection.seller_id == caller.seller_id,
+        Collection.id == collection_id,
+    )
+    row = await session.scalar(mine.with_for_update() if lock else mine)
+    if row is None:
+        raise errors.NotFound(f"there is no collection {collection_id}")
+    return row
+
+
+async def counts_of(
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+) -> dict[int, Counts]:
+    found = await session.execute(text(_COUNTS), {"seller": seller_id, "ids": list(ids)})
+    return {row[0]: Counts(*row[1:]) for row in found}
+
+
+async def list_collections(
+    session: AsyncSession,
+    caller: Caller,
+    page: int = 1,
+) -> CollectionList:
+    """Return the collections, the newest first."""
+    mine = Collection.seller_id == caller.seller_id
+    total = await session.scalar(select(func.count()).select_from(Collection).where(mine))
+    newest = select(Collection).where(mine).order_by(Collection.id.desc())
+    rows = list(await session.scalars(newest.limit(PER_PAGE).offset((page - 1) * PER_PAGE)))
+    counts = await counts_of(session, caller.seller_id, [row.id for row in rows])
+    shown = [collection_body(row, counts.get(row.id, Counts())) for row in rows]
+    return CollectionList(shown, total or 0, page, PER_PAGE)
+
+
+async def read_collection(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+) -> CollectionDetail:
+    """Raises NotFound."""
+    row = await one_collection(session, caller, collection_id)
+    counts = await counts_of(session, caller.seller_id, [row.id])
+    return collection_detail(row, counts.get(row.id, Counts()))
+
+
+async def rows_of(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    which: WhichRows,
+    page: int,
+) -> RowPage:
+    """Raises NotFound."""
+    row = await one_collection(session, caller, collection_id)
+    counts = (await counts_of(session, caller.seller_id, [row.id])).get(row.id, Counts())
+    everything = counts.matched + counts.waiting + counts.left_out
+    total = {"all": everything, "waiting": counts.waiting, "left_out": counts.left_out}[which]
+    found = await _rows(session, caller, row.id, which, ROWS_PER_PAGE, (page - 1) * ROWS_PER_PAGE)
+    return RowPage([RowShown(*one[:-1]) for one in found], total, page, ROWS_PER_PAGE)
+
+
+async def _rows(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    which: WhichRows,
+    most: int,
+    skipped: int,
+) -> Sequence[Any]:
+    values = {
+        "seller": caller.seller_id,
+        "collection": collection_id,
+        "most": most,
+        "skipped": skipped,
+    }
+    return (await session.execute(text(_ROWS.format(where=_WHERE[which])), values)).all()
+
+
+async def waiting_rows(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    most: int = WAITING_AT_ONCE,
+) -> WaitingRows:
+    """Return the first rows that wait, each with the printings that it could be. Raises NotFound."""
+    await one_collection(session, caller, collection_id)
+    found = await _rows(session, caller, collection_id, "waiting", most, 0)
+    values = {"seller": caller.seller_id, "collection": collection_id}
+    rows = [one[0] for one in found]
+    alike = await session.execute(text(_ALIKE_COUNT), values | {"rows": rows})
+    of_row: dict[int, int] = {row: count for row, count in alike}  # noqa: C416
+    shown = []
+    for one in found:
+        near = await _candidates(session, caller, one)
+        shown.append(WaitingRow(*one[:-1], near, of_row.get(one[0], 1)))
+    counts = (await counts_of(session, caller.seller_id, [collection_id])).get(collection_id)
+    return WaitingRows(shown, counts.waiting if counts else 0)
+
+
+async def _candidates(session: AsyncSession, caller: Caller, row: Any) -> list[CandidateShown]:
+    """Return the printings of the row's name, or of names that are written nearly so."""
+    games = [row.game] if row.game else list(caller.account.product_lines)
+    keys = await asyncio.to_thread(_keys, row, games)
+    if keys is not None:
+        found = await session.execute(text(_NEAR), keys | {"games": games})
+        near = [CandidateShown(*one) for one in found]
+        if near:
+            return near
+    game = row.game if row.game in caller.account.product_lines else None
+    alike = await products_like(session, caller, row.name[:100], game, CANDIDATES)
+    return [
+        CandidateShown(
+            one.product_id,
+            one.product_name,
+            one.set_name,
+            one.number,
+            one.rarity,
+            one.finish,
+            one.language,
+        )
+        for one in alike
+    ]
+
+
+def _keys(row: Any, games: list[str]) -> dict[str, Any] | None:
+    values = {name: getattr(row, name, None) for name in SCHEMA}
+    values |= {"set_name": row[3], "listing_id": None, "scryfall_id": "", "sku": None}
+    keyed = keyed_lines(pl.DataFrame([values], schema=SCHEMA), games)
+    if keyed.is_empty():
+        return None
+    found = keyed.row(0, named=True)
+    return {
+        "name": found["name_key"],
+        "set": found["set_key"],
+        "code": found["code"],
+        "number": found["number_key"],
+        "finish": found["finish_key"],
+        "language": found["language_key"],
+    }

@@ -1,0 +1,206 @@
+"""HTTP routes of collections: bring a file, read what was found, choose, and see what it brings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from litestar import Router, delete, get, post, put
+from litestar.openapi.spec import (
+    OpenAPIMediaType,
+    OpenAPIType,
+    Operation,
+    RequestBody,
+    Schema,
+)
+from litestar.params import QueryParameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import UPLOADS, WRITES
+from cardsync.buying.collections import choose_rows, read_collections, value_collection
+from cardsync.buying.collections.accept_collection import accept_collection
+from cardsync.buying.collections.shown import (
+    Choices,
+    Chosen,
+    CollectionDetail,
+    CollectionList,
+    NamedColumns,
+    RowPage,
+    ValuedCollection,
+    WaitingRows,
+    WhichRows,
+)
+from cardsync.database.session import Database
+from cardsync.storage import Store
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_EITHER,
+    FOR_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+)
+
+PageNumber = Annotated[int, QueryParameter(ge=1, le=limits.PAGE_MOST)]
+READING = problems(*BEHIND_A_KEY, errors.InvalidPayload)
+READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload)
+WRITING_ONE = problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound)
+BRINGING = problems(
+    *FOR_EITHER,
+    errors.InvalidCsv,
+    errors.InvalidGzip,
+    errors.InvalidPayload,
+    errors.PayloadTooLarge,
+    errors.DecompressedTooLarge,
+    errors.TooManyRows,
+)
+
+
+@dataclass
+class _File(Operation):
+    """The body is the file itself, which the framework does not see."""
+
+    def __post_init__(self) -> None:
+        whole = Schema(type=OpenAPIType.STRING)
+        self.request_body = RequestBody(
+            required=True,
+            description="The file, plain or gzipped, at most 10 MB on the wire and 50 MB inflated.",
+            content={"text/csv": OpenAPIMediaType(schema=whole)},
+        )
+
+
+@get("/collections", responses=READING)
+async def list_collections(
+    caller: Caller,
+    session: AsyncSession,
+    page: PageNumber = 1,
+) -> CollectionList:
+    """The collections that customers brought, the newest first."""
+    return await read_collections.list_collections(session, caller, page)
+
+
+@post(
+    "/collections",
+    status_code=202,
+    opt=UPLOADS,
+    request_max_body_size=limits.BODY_WIRE_BYTES,
+    responses=BRINGING,
+    operation_class=_File,
+)
+async def bring_collection(
+    caller: Caller,
+    database: Database,
+    store: Store,
+    body: bytes,
+    name: Annotated[str, QueryParameter(max_length=200)] = "",
+) -> CollectionDetail:
+    """Bring a file of any known format. The same file twice is one collection."""
+    made = await accept_collection(database, caller, store, name, body, clock.now())
+    async with database.tenant(caller.seller_id) as session:
+        return await read_collections.read_collection(session, caller, made.id)
+
+
+@get("/collections/{collection_id:int}", responses=READING_ONE)
+async def read_collection(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+) -> CollectionDetail:
+    """One collection with its counts, its progress and the rows that could not be read."""
+    return await read_collections.read_collection(session, caller, collection_id)
+
+
+@get("/collections/{collection_id:int}/rows", responses=READING_ONE)
+async def list_rows(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+    which: WhichRows = "all",
+    page: PageNumber = 1,
+) -> RowPage:
+    """The rows in the order of the file."""
+    return await read_collections.rows_of(session, caller, collection_id, which, page)
+
+
+@get("/collections/{collection_id:int}/waiting", responses=READING_ONE)
+async def list_waiting_rows(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+) -> WaitingRows:
+    """The first rows that wait for a choice, each with the printings that it could be."""
+    return await read_collections.waiting_rows(session, caller, collection_id)
+
+
+@post(
+    "/collections/{collection_id:int}/choices",
+    status_code=200,
+    opt=WRITES,
+    responses=WRITING_ONE,
+)
+async def choose_products(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+    data: Choices,
+) -> Chosen:
+    """Choose the product of rows, or leave rows out; rows of the same text follow."""
+    return await choose_rows.choose_rows(session, caller, collection_id, data.choices, clock.now())
+
+
+@put("/collections/{collection_id:int}/columns", opt=WRITES, responses=WRITING_ONE)
+async def name_columns(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+    data: NamedColumns,
+) -> CollectionDetail:
+    """Say which column is which; the shop's later files with this header are read the same way."""
+    now = clock.now()
+    await choose_rows.name_columns(session, caller, collection_id, data.columns, now)
+    await session.flush()
+    return await read_collections.read_collection(session, caller, collection_id)
+
+
+@get("/collections/{collection_id:int}/value", responses=READING_ONE)
+async def value_rows(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+    page: PageNumber = 1,
+) -> ValuedCollection:
+    """What the matched rows bring by the live buy rules, line by line with the reasons."""
+    return await value_collection.value_collection(
+        session, caller, collection_id, clock.now(), page
+    )
+
+
+@delete(
+    "/collections/{collection_id:int}",
+    status_code=200,
+    responses=problems(*FOR_OWNERS, errors.NotFound),
+)
+async def delete_collection(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+) -> Deleted:
+    """Delete a collection with its rows."""
+    await choose_rows.delete_collection(session, caller, collection_id, clock.now())
+    return Deleted(True)
+
+
+HANDLERS: list[Any] = [
+    list_collections,
+    bring_collection,
+    read_collection,
+    list_rows,
+    list_waiting_rows,
+    choose_products,
+    name_columns,
+    value_rows,
+    delete_collection,
+]
+router = Router(path="/buying", route_handlers=HANDLERS, tags=["buying"])

@@ -1,0 +1,220 @@
+"""The JSON structs of collections: a file, its rows, what they could be, and what they bring."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from cardsync.buying.collections.collection_cells import RejectedRow
+from cardsync.buying.collections.file_formats import LABELS
+from cardsync.buying.collections.models import Collection, CollectionState
+from cardsync.buying.engine.wanted_lines import Reason
+from cardsync.clock import rfc3339, rfc3339_or_none
+
+WhichRows = Literal["all", "waiting", "left_out"]
+MOST_CHOICES = 200
+
+
+class CollectionShown(msgspec.Struct):
+    """`rows` are the file's cards, of which `read` are matched so far; `waiting` wait for a choice.
+
+    In the state `needs_columns` no format has the file's header: `header` holds its columns,
+    `samples` some rows, and `columns` a proposal of which is which.
+    """
+
+    id: int
+    name: str
+    state: CollectionState
+    format: str
+    format_label: str
+    rows: int
+    read: int
+    copies: int
+    matched: int
+    waiting: int
+    left_out: int
+    empty: int
+    rejected_count: int
+    error: str | None
+    received_at: str
+    finished_at: str | None
+    created_by: str
+
+
+class CollectionDetail(CollectionShown):
+    header: list[str]
+    samples: list[list[str]]
+    columns: dict[str, str]
+    rejected: list[RejectedRow]
+
+
+class CollectionList(msgspec.Struct):
+    collections: list[CollectionShown]
+    total: int
+    page: int
+    per_page: int
+
+
+class CandidateShown(msgspec.Struct):
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str | None
+    rarity: str | None
+    finish: str | None
+    language: str
+
+
+class RowShown(msgspec.Struct):
+    """`row` is the line of the file. `name`, `set_name`, `set_code` and `number` are the file's own;
+    the others are the product's, if one was found.
+    """
+
+    row: int
+    copies: int
+    name: str
+    set_name: str
+    set_code: str
+    number: str
+    finish: str
+    condition: str
+    language: str
+    product_id: int | None
+    product_name: str | None
+    product_set: str | None
+    certainty: str | None
+    how: str | None
+    left_out: bool
+
+
+class RowPage(msgspec.Struct):
+    rows: list[RowShown]
+    total: int
+    page: int
+    per_page: int
+
+
+class WaitingRow(RowShown):
+    """A row that waits for a choice, and what it could be, the nearest first."""
+
+    candidates: list[CandidateShown]
+    # Rows that the same choice settles, this one included.
+    alike: int
+
+
+class WaitingRows(msgspec.Struct):
+    rows: list[WaitingRow]
+    waiting: int
+
+
+class Choice(msgspec.Struct, forbid_unknown_fields=True):
+    """Without a product the row is left out."""
+
+    row: Annotated[int, msgspec.Meta(ge=1)]
+    product_id: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class Choices(msgspec.Struct, forbid_unknown_fields=True):
+    choices: Annotated[list[Choice], msgspec.Meta(min_length=1, max_length=MOST_CHOICES)]
+
+
+class Chosen(msgspec.Struct):
+    """`settled` counts the rows that the choices settled; `waiting` those that still wait."""
+
+    settled: int
+    waiting: int
+
+
+class NamedColumns(msgspec.Struct, forbid_unknown_fields=True):
+    """The file's own columns, by ours: at least `name`."""
+
+    columns: dict[str, str]
+
+
+class BoughtShown(msgspec.Struct):
+    """Copies that bring the same. `cash` or `credit` is null where no budget is left for it."""
+
+    copies: int
+    cash: str | None
+    credit: str | None
+
+
+class ValuedRow(msgspec.Struct):
+    row: int
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str
+    finish: str
+    language: str
+    copies: int
+    bought: list[BoughtShown]
+    left: int
+    reason: Reason | None
+    reason_text: str | None
+    cash: str
+    credit: str
+    rule_id: int | None
+    rule_name: str | None
+    explanation: list[str]
+
+
+class ValuedCollection(msgspec.Struct):
+    """What the matched rows of a collection bring by the live buy rules."""
+
+    copies: int
+    bought: int
+    cash: str
+    credit: str
+    rows: list[ValuedRow]
+    total: int
+    page: int
+    per_page: int
+
+
+class Counts(msgspec.Struct):
+    """Counts of a collection's rows."""
+
+    copies: int = 0
+    matched: int = 0
+    waiting: int = 0
+    left_out: int = 0
+
+
+def collection_body(row: Collection, counts: Counts) -> CollectionShown:
+    return CollectionShown(**_common(row, counts))  # type: ignore[arg-type]
+
+
+def collection_detail(row: Collection, counts: Counts) -> CollectionDetail:
+    columns = {field: row.header[at] for field, at in (row.columns or {}).items() if row.header}
+    return CollectionDetail(
+        **_common(row, counts),  # type: ignore[arg-type]
+        header=row.header,
+        samples=row.samples,
+        columns=columns,
+        rejected=msgspec.convert(row.rejected, list[RejectedRow]),
+    )
+
+
+def _common(row: Collection, counts: Counts) -> dict[str, object]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "state": row.state,
+        "format": row.format,
+        "format_label": LABELS.get(row.format, ""),
+        "rows": row.rows,
+        "read": row.read,
+        "copies": counts.copies,
+        "matched": counts.matched,
+        "waiting": counts.waiting,
+        "left_out": counts.left_out,
+        "empty": row.empty,
+        "rejected_count": row.rejected_count,
+        "error": row.error,
+        "received_at": rfc3339(row.received_at),
+        "finished_at": rfc3339_or_none(row.finished_at),
+        "created_by": row.created_by,
+    }

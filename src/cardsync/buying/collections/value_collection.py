@@ -1,0 +1,128 @@
+"""Values a collection's matched rows by the shop's buy rules, or by a draft beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.buying.collections.read_collections import one_collection
+from cardsync.buying.collections.shown import BoughtShown, ValuedCollection, ValuedRow
+from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.buy_sentences import sentences
+from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
+from cardsync.buying.rules.line_facts import CardTexts
+from cardsync.buying.rules.value_offer import Valued, value, value_by
+from cardsync.money import dollars, dollars_or_none
+
+ROWS_PER_PAGE: Final = 100
+_LINES: Final = """
+    SELECT row, product_id, condition, finish, language, copies, sku FROM collection_row
+     WHERE seller_id = :seller AND collection_id = :collection
+       AND product_id IS NOT NULL AND NOT left_out
+     ORDER BY row
+"""
+
+
+async def lines_of(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+) -> list[WantedLine]:
+    """Return the matched rows as lines of an offer. Raises NotFound."""
+    await one_collection(session, caller, collection_id)
+    values = {"seller": caller.seller_id, "collection": collection_id}
+    return [WantedLine(*row) for row in await session.execute(text(_LINES), values)]
+
+
+async def value_collection(
+    session: AsyncSession,
+    caller: Caller,
+    collection_id: int,
+    now: datetime,
+    page: int = 1,
+) -> ValuedCollection:
+    """Return what the matched rows bring, and one page of them with their explanations. Raises
+    NotFound.
+    """
+    lines = await lines_of(session, caller, collection_id)
+    valued = await value(session, caller, lines, now)
+    first = (page - 1) * ROWS_PER_PAGE
+    shown = [
+        _row(line, one, valued.texts)
+        for line, one in list(zip(lines, valued.lines, strict=True))[first : first + ROWS_PER_PAGE]
+    ]
+    sums = sums_of(lines, valued)
+    return ValuedCollection(
+        sums.copies,
+        sums.bought,
+        dollars(sums.cash),
+        dollars(sums.credit),
+        shown,
+        len(lines),
+        page,
+        ROWS_PER_PAGE,
+    )
+
+
+class Sums(NamedTuple):
+    copies: int
+    bought: int
+    cash: int
+    credit: int
+
+
+def sums_of(lines: Sequence[WantedLine], valued: Valued) -> Sums:
+    return Sums(
+        sum(line.copies for line in lines),
+        sum(one.copies for one in valued.lines),
+        sum(one.cash for one in valued.lines),
+        sum(one.credit for one in valued.lines),
+    )
+
+
+async def effect_of(
+    session: AsyncSession,
+    caller: Caller,
+    lines: Sequence[WantedLine],
+    rules: Sequence[BuyRule],
+    now: datetime,
+) -> Sums:
+    """Return what the lines would bring by other rules."""
+    return sums_of(lines, await value_by(session, caller, lines, rules, now))
+
+
+def _row(
+    line: WantedLine,
+    valued: ValuedLine,
+    texts: dict[int, CardTexts],
+) -> ValuedRow:
+    card = texts.get(line.product_id, CardTexts("", "", "", "", ""))
+    rule: Any = valued.rule
+    return ValuedRow(
+        line.line,
+        line.product_id,
+        card.product_name,
+        card.set_name,
+        card.number,
+        line.condition,
+        line.finish,
+        line.language,
+        line.copies,
+        [
+            BoughtShown(part.copies, dollars_or_none(part.cash), dollars_or_none(part.credit))
+            for part in valued.bought
+        ],
+        valued.left,
+        valued.reason,
+        None if valued.reason is None else REASONS[valued.reason],
+        dollars(valued.cash),
+        dollars(valued.credit),
+        rule and rule.id,
+        rule and rule.name,
+        sentences(valued),
+    )

@@ -1,0 +1,207 @@
+"""Writes a shop's buy rules. Writes go one at a time, under the lock of the seller's state row, so
+that no two rules share a priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import BuyRule, buy_preset
+from cardsync.buying.rules.buy_rule_json import (
+    BuyRuleShown,
+    buy_rule_body,
+    buy_rule_of,
+    columns_of,
+    read_buy_rule,
+)
+from cardsync.buying.rules.models import StoredBuyRule
+from cardsync.limits import DEFAULT_PRIORITY, RULES
+from cardsync.lists.models import CardList
+from cardsync.pricing.engine.rules import InvalidRule
+from cardsync.pricing.inputs.rule_queries import need_readable, selections
+from cardsync.pricing.rules.file_queries import NOBODY, unanswerable
+from cardsync.seller_state import state as sync_state
+
+_STEP: Final = 10
+
+
+async def all_buy_rules(session: AsyncSession, seller_id: int) -> list[StoredBuyRule]:
+    mine = select(StoredBuyRule).where(StoredBuyRule.seller_id == seller_id)
+    ordered = mine.order_by(StoredBuyRule.priority, StoredBuyRule.id)
+    return list(await session.scalars(ordered))
+
+
+async def _one(session: AsyncSession, seller_id: int, rule_id: int) -> StoredBuyRule:
+    mine = select(StoredBuyRule).where(StoredBuyRule.seller_id == seller_id)
+    row = await session.scalar(mine.where(StoredBuyRule.id == rule_id))
+    if row is None:
+        raise errors.NotFound(f"there is no buy rule {rule_id}")
+    return row
+
+
+async def bodies(
+    session: AsyncSession,
+    rows: Sequence[StoredBuyRule],
+) -> list[BuyRuleShown]:
+    """Return the rules as they are answered, each with its warnings."""
+    found = await selections(session, NOBODY, [row.query for row in rows])
+    return [
+        buy_rule_body(row, selection.warnings) for row, selection in zip(rows, found, strict=True)
+    ]
+
+
+async def read_all(session: AsyncSession, caller: Caller) -> list[BuyRuleShown]:
+    """Return the buy rules by priority."""
+    caller.must_be_owner()
+    return await bodies(session, await all_buy_rules(session, caller.seller_id))
+
+
+async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> BuyRuleShown:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    return (await bodies(session, [await _one(session, caller.seller_id, rule_id)]))[0]
+
+
+async def create(
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> BuyRuleShown:
+    """Raises InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
+    if "name" not in body:
+        raise errors.InvalidRule("name: is missing")
+    await sync_state.locked(session, caller.seller_id)
+    rows = await all_buy_rules(session, caller.seller_id)
+    if len(rows) >= RULES:
+        raise errors.InvalidRule(f"there are already {RULES} buy rules, the most allowed")
+    rule = read_buy_rule(body, BuyRule(id=0, name="", priority=_before_default(rows)))
+    await _need_fit(session, caller, rule, rows)
+    row = StoredBuyRule(
+        seller_id=caller.seller_id,
+        created_at=now,
+        updated_at=now,
+        **columns_of(rule),
+    )
+    session.add(row)
+    await session.flush()
+    said = f"buy rule {row.id} “{row.name}” created"
+    note(session, caller, "buying.rule_created", said, now, after=columns_of(rule))
+    return (await bodies(session, [row]))[0]
+
+
+async def change(
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> BuyRuleShown:
+    """Raises NotFound, InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    rows = await all_buy_rules(session, caller.seller_id)
+    row = await _one(session, caller.seller_id, rule_id)
+    was = columns_of(buy_rule_of(row))
+    rule = read_buy_rule(body, buy_rule_of(row))
+    became = columns_of(rule)
+    if became != was:
+        await _need_fit(session, caller, rule, [one for one in rows if one.id != rule_id])
+        for name, changed in became.items():
+            setattr(row, name, changed)
+        row.updated_at = now
+        await session.flush()
+        said = f"buy rule {rule_id} “{row.name}” changed: {', '.join(sorted(body))}"
+        note(session, caller, "buying.rule_changed", said, now, before=was, after=became)
+    return (await bodies(session, [row]))[0]
+
+
+async def remove(
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    now: datetime,
+) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    row = await _one(session, caller.seller_id, rule_id)
+    was = columns_of(buy_rule_of(row))
+    await session.delete(row)
+    said = f"buy rule {rule_id} “{row.name}” deleted"
+    note(session, caller, "buying.rule_deleted", said, now, before=was)
+
+
+async def apply_preset(
+    session: AsyncSession,
+    caller: Caller,
+    preset: str,
+    now: datetime,
+) -> BuyRuleShown:
+    """Put the preset's rule in place of the earlier preset's. Raises NotFound."""
+    caller.must_be_owner()
+    try:
+        rule = buy_preset(preset)
+    except InvalidRule as e:
+        raise errors.NotFound(str(e)) from e
+    await sync_state.locked(session, caller.seller_id)
+    for row in await all_buy_rules(session, caller.seller_id):
+        if row.preset is not None or row.priority == DEFAULT_PRIORITY:
+            await session.delete(row)
+    await session.flush()
+    made = StoredBuyRule(
+        seller_id=caller.seller_id,
+        preset=preset,
+        created_at=now,
+        updated_at=now,
+        **columns_of(rule),
+    )
+    session.add(made)
+    await session.flush()
+    said = f"buying preset {preset}, buy rule {made.id}"
+    note(session, caller, "buying.preset_applied", said, now, after=columns_of(rule))
+    return (await bodies(session, [made]))[0]
+
+
+def _before_default(rows: Sequence[StoredBuyRule]) -> int:
+    """Return a priority behind the other rules and before the preset's."""
+    before = [row.priority for row in rows if row.priority < DEFAULT_PRIORITY]
+    return min(max(before, default=0) + _STEP, DEFAULT_PRIORITY - 1)
+
+
+async def _need_fit(
+    session: AsyncSession,
+    caller: Caller,
+    rule: BuyRule,
+    others: Sequence[StoredBuyRule],
+) -> None:
+    """Raises InvalidRule, InvalidQuery."""
+    taken = next((one for one in others if one.priority == rule.priority), None)
+    if taken is not None:
+        raise errors.InvalidRule(
+            f"priority: {rule.priority} is already used by buy rule {taken.id} “{taken.name}”"
+        )
+    asked = unanswerable(rule.query)
+    if asked:
+        raise errors.InvalidRule(
+            f"query: {', '.join(asked)} cannot be asked of a card that is not in the shop yet; "
+            "use the rule's own lists and steps"
+        )
+    await need_readable(session, NOBODY, rule.query)
+    ids = [step.list_id for step in rule.lists]
+    mine = select(CardList.id).where(CardList.seller_id == caller.seller_id)
+    known = set(
+        await session.scalars(mine.where(CardList.id.in_(ids), CardList.deleted_at.is_(None)))
+    )
+    for list_id in ids:
+        if list_id not in known:
+            raise errors.InvalidRule(f"lists: there is no list {list_id}")

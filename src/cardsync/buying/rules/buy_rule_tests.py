@@ -1,0 +1,227 @@
+"""Reads, writes and checks the rule tests of buying: a search over the shop's cards, and what it
+expects to pay in cash for a Near Mint copy of each.
+
+The expectations are those of pricing's rule tests that name an amount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+from msgspec import UNSET, UnsetType
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.buy_sentences import sentences
+from cardsync.buying.engine.wanted_lines import WantedLine
+from cardsync.buying.rules.models import BuyRuleTest
+from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
+from cardsync.clock import rfc3339
+from cardsync.money import dollars
+from cardsync.pricing.inputs.cards_to_price import ON_SALE, condition_of
+from cardsync.pricing.inputs.rule_json import Name, Query
+from cardsync.pricing.inputs.rule_queries import Selection, need_readable, selections
+from cardsync.pricing.rule_tests.expectations import read_expectation
+from cardsync.read_json import ReadBy, given_fields, read
+from cardsync.seller_state import state as sync_state
+
+FIRST: Final = 5
+# A test looks at so many cards, in the order of their ids.
+_CARDS_AT_MOST: Final = 20_000
+_SHOWN: Final = frozenset({"id", "created_at", "updated_at"})
+_WORTH: Final = ("never under", "never over", "lands at")
+_CARDS: Final = f"""
+    SELECT min(c.id), c.product_id, c.printing, c.language FROM card c
+     WHERE c.seller_id = :seller AND {ON_SALE} AND NOT c.custom AND ({{where}})
+     GROUP BY c.product_id, c.printing, c.language ORDER BY 1 LIMIT {_CARDS_AT_MOST}
+"""
+
+
+class BuyRuleTestShown(msgspec.Struct):
+    id: int
+    name: str
+    search: str
+    expectation: str
+    created_at: str
+    updated_at: str
+
+
+class BuyRuleTestList(msgspec.Struct):
+    rule_tests: list[BuyRuleTestShown]
+
+
+class CardThatBreaks(msgspec.Struct):
+    """A card that fails a test, what a copy of it brings in cash, and why."""
+
+    product_id: int
+    product_name: str
+    cash: str
+    explanation: list[str]
+
+
+class BuyRuleVerdict(msgspec.Struct):
+    """`unread` says why a test's search selects less than it says; such a test is red."""
+
+    id: int
+    name: str
+    search: str
+    expectation: str
+    red: bool
+    cards: int
+    failing: int
+    first: list[CardThatBreaks]
+    unread: str | None
+
+
+class BuyRuleVerdicts(msgspec.Struct):
+    red: int
+    rule_tests: list[BuyRuleVerdict]
+
+
+def _expectation(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a text")
+    found = read_expectation(value)
+    if found.kind not in _WORTH:
+        raise ValueError("must be one of: never under 2.00, never over 5.00, lands at 4.99")
+    return found.text
+
+
+class _Given(msgspec.Struct, forbid_unknown_fields=True):
+    name: Name | UnsetType = UNSET
+    search: Query | UnsetType = UNSET
+    expectation: ReadBy[str, _expectation] | UnsetType = UNSET
+
+
+async def _tests_of(session: AsyncSession, seller_id: int) -> list[BuyRuleTest]:
+    mine = select(BuyRuleTest).where(BuyRuleTest.seller_id == seller_id)
+    return list(await session.scalars(mine.order_by(BuyRuleTest.id)))
+
+
+def _body(row: BuyRuleTest) -> BuyRuleTestShown:
+    return BuyRuleTestShown(
+        row.id,
+        row.name,
+        row.search,
+        row.expectation,
+        rfc3339(row.created_at),
+        rfc3339(row.updated_at),
+    )
+
+
+async def read_all(session: AsyncSession, caller: Caller) -> BuyRuleTestList:
+    """Return the rule tests, oldest first."""
+    caller.must_be_owner()
+    return BuyRuleTestList([_body(row) for row in await _tests_of(session, caller.seller_id)])
+
+
+async def create(
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> BuyRuleTestShown:
+    """Raises InvalidPayload, InvalidQuery."""
+    caller.must_be_owner()
+    given = {name: value for name, value in body.items() if name not in _SHOWN}
+    values = given_fields(read(given, _Given))
+    for name in ("name", "expectation"):
+        if name not in values:
+            raise errors.InvalidPayload(f"{name}: is missing")
+    await sync_state.locked(session, caller.seller_id)
+    if len(await _tests_of(session, caller.seller_id)) >= limits.RULE_TESTS:
+        raise errors.InvalidPayload(
+            f"there are already {limits.RULE_TESTS} rule tests, the most allowed"
+        )
+    await need_readable(session, caller.seller_id, values.get("search", ""), "search")
+    row = BuyRuleTest(
+        seller_id=caller.seller_id,
+        created_at=now,
+        updated_at=now,
+        **{"search": "", **values},
+    )
+    session.add(row)
+    await session.flush()
+    said = f"buy rule test {row.id} “{row.name}” created"
+    note(session, caller, "buying.rule_test_created", said, now)
+    return _body(row)
+
+
+async def remove(
+    session: AsyncSession,
+    caller: Caller,
+    test_id: int,
+    now: datetime,
+) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    mine = select(BuyRuleTest).where(BuyRuleTest.seller_id == caller.seller_id)
+    row = await session.scalar(mine.where(BuyRuleTest.id == test_id))
+    if row is None:
+        raise errors.NotFound(f"there is no rule test {test_id}")
+    await session.delete(row)
+    said = f"buy rule test {test_id} “{row.name}” deleted"
+    note(session, caller, "buying.rule_test_deleted", said, now)
+
+
+async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRuleVerdicts:
+    """Judge every test on what the rules would pay if all drafts were published."""
+    caller.must_be_owner()
+    tests = await _tests_of(session, caller.seller_id)
+    rules = await buy_rules_of(session, caller.seller_id)
+    drafts = [replace(rule, state="published") for rule in rules]
+    found = await selections(session, caller.seller_id, [test.search for test in tests])
+    verdicts = [
+        await _judged(session, caller, test, selection, drafts, now)
+        for test, selection in zip(tests, found, strict=True)
+    ]
+    return BuyRuleVerdicts(sum(one.red for one in verdicts), verdicts)
+
+
+async def _judged(
+    session: AsyncSession,
+    caller: Caller,
+    test: BuyRuleTest,
+    selection: Selection,
+    rules: Sequence[BuyRule],
+    now: datetime,
+) -> BuyRuleVerdict:
+    verdict = BuyRuleVerdict(
+        test.id, test.name, test.search, test.expectation, False, 0, 0, [], None
+    )
+    if selection.where is None or selection.warnings:
+        verdict.red, verdict.unread = True, " ".join(selection.warnings)
+        return verdict
+    bound: dict[str, Any] = {"seller": caller.seller_id, "now": now}
+    sql = _CARDS.format(where=condition_of(selection, bound, "t"))
+    lines = [
+        WantedLine(card, product, "NM", finish, language, 1)
+        for card, product, finish, language in await session.execute(text(sql), bound)
+    ]
+    valued = await value_by(session, caller, lines, rules, now)
+    failing = _failing(test, valued)
+    verdict.cards, verdict.failing = len(lines), len(failing)
+    verdict.red = bool(failing)
+    for at in failing[:FIRST]:
+        product = lines[at].product_id
+        one = valued.lines[at]
+        name = valued.texts[product].product_name if product in valued.texts else ""
+        verdict.first.append(CardThatBreaks(product, name, dollars(one.cash), sentences(one)))
+    return verdict
+
+
+def _failing(test: BuyRuleTest, valued: Valued) -> list[int]:
+    """Return the places of the lines that fail; what is not bought brings nothing."""
+    prices = pl.DataFrame({"price": [one.cash for one in valued.lines]}, schema={"price": pl.Int64})
+    marked = prices.with_columns(current_price="price")
+    fails = marked.select(read_expectation(test.expectation).failing()).to_series()
+    return fails.arg_true().to_list()

@@ -1,0 +1,54 @@
+"""Tables of buy rules: `buy_rule` and `buy_rule_test`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Identity, Index, Integer, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import NOW, TRUE, Base, Moment
+from cardsync.pricing.engine.rules import RuleState
+
+
+class StoredBuyRule(Base):
+    """A buy rule; the fields that say what it pays are in `settings`."""
+
+    __tablename__ = "buy_rule"
+    __table_args__ = (
+        Index(
+            "uq_buy_rule_priority",
+            "seller_id",
+            "priority",
+            unique=True,
+            postgresql_where=text("state = 'published'"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    priority: Mapped[int] = mapped_column(Integer)
+    enabled: Mapped[bool] = mapped_column(server_default=TRUE)
+    state: Mapped[RuleState] = mapped_column(Text, server_default="draft")
+    preset: Mapped[str | None] = mapped_column(Text)
+    query: Mapped[str] = mapped_column(Text, server_default="")
+    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class BuyRuleTest(Base):
+    """A search over the cards of the shop, and what the seller expects to pay for a Near Mint copy
+    of each.
+    """
+
+    __tablename__ = "buy_rule_test"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    search: Mapped[str] = mapped_column(Text, server_default="")
+    expectation: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

@@ -1,0 +1,146 @@
+"""HTTP routes of buy rules: read, make, change and delete them, apply a preset, see the effect of a
+draft on a collection, and rule tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Router, delete, get, patch, post
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import A_READING_TOKEN, READS
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.buying.rules import buy_rule_sets, buy_rule_tests
+from cardsync.buying.rules.buy_rule_json import BuyRuleShown
+from cardsync.buying.rules.buy_rule_tests import (
+    BuyRuleTestList,
+    BuyRuleTestShown,
+    BuyRuleVerdicts,
+)
+from cardsync.web.request import (
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+)
+
+Body = dict[str, Any]
+
+
+class BuyRuleList(msgspec.Struct):
+    rules: list[BuyRuleShown]
+
+
+WRITING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
+TESTING = (*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidQuery)
+
+
+@get("/rules", responses=problems(*READ_BY_OWNERS))
+async def list_buy_rules(caller: Caller, session: AsyncSession) -> BuyRuleList:
+    """The buy rules, by priority; the first that is published and enabled and selects a card
+    governs what is paid for it.
+    """
+    return BuyRuleList(await buy_rule_sets.read_all(session, caller))
+
+
+@post("/rules", opt=WRITES, responses=problems(*WRITING))
+async def create_buy_rule(caller: Caller, session: AsyncSession, data: Body) -> BuyRuleShown:
+    """A new buy rule: a draft before the preset's, if the body does not say otherwise."""
+    return await buy_rule_sets.create(session, caller, data, clock.now())
+
+
+@get("/rules/{rule_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))
+async def read_buy_rule(caller: Caller, session: AsyncSession, rule_id: int) -> BuyRuleShown:
+    """One buy rule."""
+    return await buy_rule_sets.read_one(session, caller, rule_id)
+
+
+@patch("/rules/{rule_id:int}", opt=WRITES, responses=problems(*WRITING, errors.NotFound))
+async def change_buy_rule(
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    data: Body,
+) -> BuyRuleShown:
+    """Set the fields that the body names."""
+    return await buy_rule_sets.change(session, caller, rule_id, data, clock.now())
+
+
+@delete(
+    "/rules/{rule_id:int}",
+    status_code=200,
+    responses=problems(*FOR_OWNERS, errors.NotFound),
+)
+async def delete_buy_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Deleted:
+    """The rule is gone; offers that were made by it keep their prices."""
+    await buy_rule_sets.remove(session, caller, rule_id, clock.now())
+    return Deleted(True)
+
+
+@post(
+    "/presets/{preset:str}",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, errors.NotFound),
+)
+async def apply_buy_preset(caller: Caller, session: AsyncSession, preset: str) -> BuyRuleShown:
+    """conservative, standard or hungry: one ordinary rule, in place of the earlier preset's."""
+    return await buy_rule_sets.apply_preset(session, caller, preset, clock.now())
+
+
+@get("/rule_tests", responses=problems(*READ_BY_OWNERS))
+async def list_buy_rule_tests(caller: Caller, session: AsyncSession) -> BuyRuleTestList:
+    """The rule tests of buying, oldest first."""
+    return await buy_rule_tests.read_all(session, caller)
+
+
+@post("/rule_tests", opt=WRITES, responses=problems(*TESTING))
+async def create_buy_rule_test(
+    caller: Caller,
+    session: AsyncSession,
+    data: Body,
+) -> BuyRuleTestShown:
+    """A new rule test: `name`, `expectation`, and `search` unless it is for every card."""
+    return await buy_rule_tests.create(session, caller, data, clock.now())
+
+
+@delete(
+    "/rule_tests/{test_id:int}",
+    status_code=200,
+    responses=problems(*FOR_OWNERS, errors.NotFound),
+)
+async def delete_buy_rule_test(caller: Caller, session: AsyncSession, test_id: int) -> Deleted:
+    """The test is gone."""
+    await buy_rule_tests.remove(session, caller, test_id, clock.now())
+    return Deleted(True)
+
+
+@post(
+    "/rule_tests/check",
+    status_code=200,
+    opt=READS | A_READING_TOKEN,
+    responses=problems(*FOR_OWNERS),
+)
+async def check_buy_rule_tests(caller: Caller, session: AsyncSession) -> BuyRuleVerdicts:
+    """Judge every test on what the rules would pay if all drafts were published."""
+    return await buy_rule_tests.check(session, caller, clock.now())
+
+
+HANDLERS: list[Any] = [
+    list_buy_rules,
+    create_buy_rule,
+    read_buy_rule,
+    change_buy_rule,
+    delete_buy_rule,
+    apply_buy_preset,
+    list_buy_rule_tests,
+    create_buy_rule_test,
+    delete_buy_rule_test,
+    check_buy_rule_tests,
+]
+router = Router(path="/buying", route_handlers=HANDLERS, tags=["buying"])

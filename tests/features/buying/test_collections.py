@@ -1,0 +1,191 @@
+"""A collection that a customer brings: recognized, matched, chosen where it is unsure, and valued."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+from buying_builder import (
+    PICTURE,
+    a_catalog,
+    a_moxfield_file,
+    brought,
+    collection,
+    valued,
+)
+
+SCRYFALL = "a20c5a55-1e8b-4f92-b6f1-e7e1a8a1b4d3"
+
+
+@pytest.fixture
+async def products(service, tmp_path):
+    return await a_catalog(
+        service,
+        tmp_path,
+        {"product_name": "Alacrian Jaguar", "number": "152", "product_id": "990152"},
+        {
+            "product_name": "Air Response Unit",
+            "number": "7",
+            "picture_url": PICTURE.format(SCRYFALL),
+        },
+        {"product_name": "Twin Blade", "number": "8"},
+        {"product_name": "Twin Blade", "number": "9", "rarity": "Rare"},
+    )
+
+
+@pytest.fixture
+async def shop(a_seller, products):
+    """A shop that has a Jaguar for 12 dollars, market price 10."""
+    seller = await a_seller(lines=["magic"])
+    row = a_row(
+        77,
+        name="Alacrian Jaguar",
+        set=products.set_name,
+        number="152",
+        market="10.00",
+        low="8.00",
+        price="12.00",
+        quantity=3,
+    )
+    await seller.import_csv(a_csv(row))
+    return seller
+
+
+def a_file(products, *more):
+    code = products.set_code
+    return a_moxfield_file(
+        {"name": "Alacrian Jaguar", "set_code": code, "number": "152"},
+        {"name": "Air Response Unit", "set_code": code, "number": "7", "foil": "foil"},
+        {"name": "Twin Blade", "set_code": code, "number": "10", "copies": 2},
+        *more,
+    )
+
+
+async def test_a_file_is_recognized_matched_chosen_and_valued(shop, products):
+    found = await brought(shop, a_file(products), "Karl's box.csv")
+    assert (found["state"], found["format_label"], found["name"]) == (
+        "done",
+        "Moxfield",
+        "Karl's box.csv",
+    )
+    assert (found["rows"], found["matched"], found["waiting"], found["copies"]) == (3, 2, 1, 10)
+    path = f"/api/buying/collections/{found['id']}"
+    [row] = (await shop.get(f"{path}/waiting")).json()["rows"]
+    assert (row["row"], row["name"], row["certainty"]) == (4, "Twin Blade", None)
+    assert [one["number"] for one in row["candidates"]] == ["8", "9"]
+    rare = row["candidates"][1]["product_id"]
+    choice = {"choices": [{"row": 4, "product_id": rare}]}
+    answer = await shop.post(f"{path}/choices", json=choice)
+    assert answer.json() == {"settled": 1, "waiting": 0}
+    rows = (await shop.get(f"{path}/rows")).json()["rows"]
+    assert [(one["product_id"], one["certainty"], one["how"]) for one in rows] == [
+        (products.ids["Alacrian Jaguar 152"], "certain", "set_and_number"),
+        (products.ids["Air Response Unit 7"], "certain", "set_and_number"),
+        (rare, "certain", "chosen"),
+    ]
+    nothing = await valued(shop, found["id"])
+    assert (nothing["bought"], nothing["rows"][0]["reason"]) == (0, "no_rule")
+    owner = await signed_in(shop)
+    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
+    told = await valued(shop, found["id"])
+    jaguar, unit, _ = told["rows"]
+    # Three are in stock: one more is bought at the full half of 10.00, the others for 10 % less.
+    assert jaguar["bought"] == [
+        {"copies": 1, "cash": "5.00", "credit": "6.00"},
+        {"copies": 3, "cash": "4.50", "credit": "5.40"},
+    ]
+    assert (told["cash"], told["credit"], told["copies"]) == ("18.50", "22.20", 10)
+    assert unit["reason"] == "no_price"
+    assert "The market price of a Near Mint copy is $10.00." in jaguar["explanation"]
+
+
+async def test_the_same_file_is_one_collection_whoever_brings_it_at_once(shop, products):
+    data = a_file(products)
+    answers = await asyncio.gather(
+        *(shop.post("/api/buying/collections", content=data) for _ in range(4))
+    )
+    assert {answer.status_code for answer in answers} == {202}
+    [one] = {answer.json()["id"] for answer in answers}
+    await asyncio.gather(shop.service.run_jobs(), shop.service.run_jobs())
+    assert (await collection(shop, one))["state"] == "done"
+    again = await brought(shop, data, "another name.csv")
+    assert (again["id"], again["rows"]) == (one, 3)
+    listed = (await shop.get("/api/buying/collections")).json()
+    assert [row["id"] for row in listed["collections"]] == [one]
+
+
+async def test_ids_find_what_texts_do_not(shop, products):
+    head = "Name,Set code,Set name,Collector number,Foil,Quantity,ManaBox ID,Scryfall ID,Condition"
+    code = products.set_code
+    data = f"{head}\nAnother Name,{code},,99,normal,1,5,{SCRYFALL},near_mint\n".encode()
+    found = await brought(shop, data)
+    assert (found["format"], found["matched"]) == ("manabox", 1)
+    [row] = (await shop.get(f"/api/buying/collections/{found['id']}/rows")).json()["rows"]
+    assert (row["product_id"], row["how"]) == (products.ids["Air Response Unit 7"], "scryfall_id")
+    head = "Quantity,Name,Simple Name,Set,Card Number,Set Code,Printing,Condition,Product ID,SKU"
+    data = (
+        f"{head}\n1,X,X,{products.set_name},1,,Normal,Near Mint,990152,\n"
+        f"1,Y,Y,,,,Foil,Damaged,,77\n"
+    ).encode()
+    found = await brought(shop, data)
+    rows = (await shop.get(f"/api/buying/collections/{found['id']}/rows")).json()["rows"]
+    jaguar = products.ids["Alacrian Jaguar 152"]
+    # The SKU is exact: its condition and finish are those of the shop's card.
+    assert [(row["product_id"], row["how"], row["condition"]) for row in rows] == [
+        (jaguar, "product_id", "NM"),
+        (jaguar, "sku", "NM"),
+    ]
+
+
+async def test_plain_text_matches_by_name_and_leaves_ties(shop, products):
+    text = (
+        f"2 Alacrian Jaguar ({products.set_code}) 152\n1 Twin Blade ({products.set_code})\nwhat?\n"
+    )
+    found = await brought(shop, text.encode(), "list.txt")
+    assert (found["format"], found["matched"], found["waiting"]) == ("text", 1, 1)
+    assert found["rejected"] == [
+        {"line": 3, "column": "", "reason": "must be like “4 Name (SET) 123”"}
+    ]
+
+
+async def test_columns_of_an_unknown_file_are_proposed_and_kept(shop, products):
+    head = "Menge;Titel der Karte;Serie;Nr"
+    data = f"{head}\n2;Alacrian Jaguar;{products.set_name};152\n".encode()
+    found = await brought(shop, data)
+    assert (found["state"], found["columns"]) == (
+        "needs_columns",
+        {"copies": "Menge", "name": "Titel der Karte"},
+    )
+    named = found["columns"] | {"set_name": "serie", "number": "Nr"}
+    path = f"/api/buying/collections/{found['id']}/columns"
+    wrong = await shop.http.put(path, json={"columns": {"name": "Nobody"}})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_payload")
+    answer = await shop.http.put(path, json={"columns": named})
+    assert answer.status_code == 200, answer.text
+    await shop.service.run_jobs()
+    assert (await collection(shop, found["id"]))["matched"] == 1
+    other = f"Nr;{head.removesuffix(';Nr')}\n152;1;Alacrian Jaguar;{products.set_name}\n"
+    assert (await brought(shop, other.encode()))["matched"] == 1
+
+
+async def test_staff_choose_and_only_the_owner_deletes(shop, products):
+    found = await brought(shop, a_file(products))
+    bea = await joined(shop, f"bea-{shop.email}")
+    path = f"/api/buying/collections/{found['id']}"
+    answer = await bea.post(f"{path}/choices", json={"choices": [{"row": 4}]})
+    assert answer.json() == {"settled": 1, "waiting": 0}
+    assert (await bea.send("DELETE", path)).json()["code"] == "owner_required"
+    owner = await signed_in(shop)
+    assert (await owner.send("DELETE", path)).status_code == 200
+    assert (await shop.get(path)).status_code == 404
+
+
+async def test_another_shop_sees_nothing(shop, products, a_seller):
+    found = await brought(shop, a_file(products))
+    other = await a_seller(lines=["magic"])
+    for part in ("", "/rows", "/waiting", "/value"):
+        answer = await other.get(f"/api/buying/collections/{found['id']}{part}")
+        assert answer.status_code == 404
