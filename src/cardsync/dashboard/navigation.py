@@ -53,6 +53,8 @@ NAVIGATION: Final = (
             Place("/cards", "Cards", "layers", "c", everyday=True),
             Place("/shelves", "Shelves", "box", "h", everyday=True),
             Place("/add-cards", "Add cards", "plus", "n"),
+            Place("/buying/offers", "Offers", "hand", "x", also=("/buying/customers",
+                  "/buying/buylist", "/print/offers")),
             Place("/counts", "Counts", "clipboard-check", "y"),
             Place("/lists", "Lists", "list", "l"),
             Place("/print", "Labels", "printer", "i"),

@@ -18,6 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.collections.value_collection import lines_of as lines_of_file
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
+from cardsync.buying.offers.offer_amounts import USUAL_GRADES
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.offers.shown import OfferInFull
@@ -76,7 +77,8 @@ async def draft_offer(
     of now. Raises InvalidPayload, NotFound.
     """
     if collection_id is not None:
-        wants = [_want(line) for line in await lines_of_file(session, caller, collection_id)]
+        lines = await lines_of_file(session, caller, collection_id)
+        wants = [_want(line) for line in lines if line.condition in USUAL_GRADES]
     wants = wants or []
     offer = await new_offer(
         session,
@@ -190,6 +192,40 @@ async def undelete(
         raise errors.ChangedSince(f"offer {offer_id} is there again")
     offer = await offer_row(session, caller.seller_id, offer_id)
     await _put_lines(session, offer, undo["lines"])
+
+
+async def change_lines(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    more: Sequence[OfferWant],
+    without: Sequence[int],
+    now: datetime,
+) -> OfferInFull:
+    """Add cards to a draft, and take lines off it; all of it is priced anew. Raises what
+    `change_draft` raises.
+    """
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    kept: dict[Any, OfferWant] = {}
+    for line in lines:
+        if line.id in without:
+            continue
+        key = (line.product_id, line.condition, line.printing, line.language, line.by_hand)
+        key = (*key, line.cash_each, line.credit_each) if line.by_hand else key
+        if key in kept:
+            kept[key].copies += line.copies
+        else:
+            kept[key] = _again(line)
+    wants = [*kept.values(), *more]
+    return await change_draft(session, caller, offer_id, revision, now, wants=wants)
+
+
+def _again(line: BuyingOfferLine) -> OfferWant:
+    want = OfferWant(line.product_id, line.condition, line.copies, line.printing, line.language)
+    if line.by_hand:
+        want.cash_each, want.credit_each = line.cash_each, line.credit_each
+    return want
 
 
 def need_draft(offer: BuyingOffer) -> None:

@@ -31,7 +31,9 @@ from cardsync.web.request import (
 )
 
 Revision = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
-Lines = Annotated[list[OfferWant], msgspec.Meta(min_length=1, max_length=limits.OFFER_LINES)]
+Lines = Annotated[
+    list[OfferWant], msgspec.Meta(min_length=1, max_length=limits.OFFER_LINES_AT_ONCE)
+]
 _STEP = problems(
     *FOR_OWNERS,
     *WITH_JSON_BODY,
@@ -74,14 +76,14 @@ class Acceptance(msgspec.Struct):
     revision: Revision
     way: Way
     cash_part: Decimal | None = None
-    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES)] | None = None
+    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] | None = None
 
 
 class Came(msgspec.Struct):
     """What came otherwise than offered; the other accepted lines came as they were offered."""
 
     revision: Revision
-    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES)] = []
+    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] = []
 
 
 class ToPay(msgspec.Struct):
