@@ -6,7 +6,7 @@ from alembic import op
 from cardsync.database.migrate import tenant_table
 
 revision = "0077"
-down_revision = "0075"
+down_revision = "0076"
 
 TABLES = ("lot_file", "lot", "lot_use", "card_cost", "lot_stale", "order_payment", "profit_sum")
 SUMS = ("received", "fees", "postage", "cost", "profit")

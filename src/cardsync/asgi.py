@@ -34,8 +34,11 @@ from cardsync.assistant import protocol
 from cardsync.assistant.oauth import consent_pages as consents
 from cardsync.assistant.oauth import grant_routes as grants
 from cardsync.assistant.oauth import routes as oauth
+from cardsync.buying.buylist import routes as buylist
 from cardsync.buying.collections import routes as collections
+from cardsync.buying.offers import routes as offers
 from cardsync.buying.rules import routes as buy_rules
+from cardsync.buying.store_credit import routes as store_credit
 from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
@@ -212,6 +215,9 @@ def _for_any() -> Router:
         runs.router,
         rollbacks.router,
         quick_add.router,
+        store_credit.router,
+        offers.router,
+        buylist.router,
         collections.router,
         buy_rules.router,
         printing.router,
@@ -308,6 +314,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             phones.router,
             unsubscribe_pages.router,
             dashboard.phones,
+            dashboard.offers,
+            dashboard.visitors,
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,

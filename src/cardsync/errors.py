@@ -391,6 +391,24 @@ class PullLinkEnded(Problem):
     status, code = 410, "pull_link_ended"
 
 
+class StoreCreditTooLow(Problem):
+    """The customer has less store credit than this."""
+
+    status, code = 409, "store_credit_too_low"
+
+
+class OfferStateWrong(Problem):
+    """The offer is not in a state that allows this; read it again."""
+
+    status, code = 409, "offer_state_wrong"
+
+
+class OfferLinkEnded(Problem):
+    """This link opens no offer: the offer has ended, or the shop has made a new link; ask the shop."""
+
+    status, code = 410, "offer_link_ended"
+
+
 class NotADraft(Problem):
     """This quick-add entry is no draft: it is published, sent, or to be changed first."""
 

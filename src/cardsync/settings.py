@@ -490,6 +490,9 @@ class Settings(BaseSettings):
         "60/min:60",
         description=_limit("requests without a valid credential from an address (IPv6: a /64)"),
     )
+    rate_limit_buylist: RateLimit = Field(
+        "60/min:30", description=_limit("visits to public buylists from an address (IPv6: a /64)")
+    )
     rate_limit_exchange_seconds: float = Field(
         1,
         gt=0,

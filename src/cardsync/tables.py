@@ -14,8 +14,11 @@ from cardsync.access import member_models as members
 from cardsync.access import models as accounts
 from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
+from cardsync.buying.buylist import models as buylist
 from cardsync.buying.collections import models as collections
+from cardsync.buying.offers import models as offers
 from cardsync.buying.rules import models as buy_rules
+from cardsync.buying.store_credit import models as store_credit
 from cardsync.cards import models as cards
 from cardsync.catalog import models as catalog
 from cardsync.contributions import models as contributions
@@ -95,6 +98,7 @@ __all__ = [
     "activity",
     "agentwork",
     "buy_rules",
+    "buylist",
     "cards",
     "catalog",
     "collections",
@@ -111,6 +115,7 @@ __all__ = [
     "members",
     "metadata",
     "notices",
+    "offers",
     "operations",
     "orders",
     "pictures",
@@ -127,6 +132,7 @@ __all__ = [
     "seller_state",
     "seller_tables",
     "shelving",
+    "store_credit",
     "sync",
     "tenant_tables",
     "today",

@@ -15,6 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings as account
+from cardsync.buying.buylist import buylist_settings
+from cardsync.buying.offers import offer_drafts
+from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.cards import chosen_match as cards
 from cardsync.cards import saved_searches as searches
 from cardsync.lists import undo_lists as lists
@@ -54,6 +57,10 @@ KINDS: Final[Mapping[str, Undo]] = {
     lots_of_cards.KIND: lots_of_cards.put_back,
     lots_of_cards.FILE: lots_of_cards.remove_file,
     orders.DISMISSED: orders.undo_dismissal,
+    buylist_settings.KIND: buylist_settings.put_back,
+    offer_drafts.DELETED: offer_drafts.undelete,
+    buying_customers.KIND: buying_customers.put_back,
+    credit_entries.KIND: credit_entries.take_back,
     cycle_counts.SETTLED: cycle_counts.put_back,
     shelves.KIND: shelves.put_back,
     one_customer.KIND: one_customer.put_back,

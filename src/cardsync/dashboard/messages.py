@@ -77,6 +77,18 @@ MESSAGES: Final[dict[str, str]] = {
     "lots_made": "# [lot|lots] added.",
     "lots_known": "This file was here before. Its # [lot stays as it is|lots stay as they are].",
     "payments_kept": "The fees of # [order|orders] are new or changed.",
+    # offers
+    "credit_entered": f"Store credit changed. {_UNDO}",
+    "offer_answered": "Accepted. Now count the cards.",
+    "offer_declined": "Offer declined.",
+    "offer_deleted": f"Draft deleted. {_UNDO}",
+    "offer_drafted": "Offer drafted.",
+    "offer_offered": "Offered. Its prices hold now.",
+    "offer_paid": "Paid. Print the receipt, and take the cards into stock.",
+    "offer_priced": "Cards priced.",
+    "offer_received": "Cards counted.",
+    "offer_stocked": "In stock. Publish the drafts when they are right.",
+    "offer_accepted": "You accepted the offer. Bring the cards to the shop.",
     # operator
     "plan_saved": "Plan saved.",
     "suspended_on": "Account suspended.",

@@ -53,7 +53,7 @@ NAVIGATION: Final = (
             Place("/cards", "Cards", "layers", "c", everyday=True),
             Place("/shelves", "Shelves", "box", "h", everyday=True),
             Place("/add-cards", "Add cards", "plus", "n"),
-            Place("/buying", "Buying", "hand", "x"),
+            Place("/buying", "Buying", "hand", "x", also=("/print/offers",)),
             Place("/counts", "Counts", "clipboard-check", "y"),
             Place("/lists", "Lists", "list", "l"),
             Place("/print", "Labels", "printer", "i"),

@@ -6,6 +6,10 @@ from litestar import Router
 
 from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
+from cardsync.buying.buylist.buylist_settings import PATH as BUYLIST
+from cardsync.buying.buylist.visitors import admitting_visitors
+from cardsync.buying.offers.customer_link import admitting_customers
+from cardsync.buying.offers.offer_links import PATH as OFFERS
 from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.frame import framing
 from cardsync.dashboard.pages import (
@@ -20,7 +24,9 @@ from cardsync.dashboard.pages import (
     collections,
     counts,
     credential_pages,
+    credit_desk,
     customer,
+    customer_offer,
     customers,
     cycles,
     exports,
@@ -28,6 +34,8 @@ from cardsync.dashboard.pages import (
     lists,
     network,
     notice_pages,
+    offer_desk,
+    offer_list,
     one_list,
     operator,
     order,
@@ -44,6 +52,7 @@ from cardsync.dashboard.pages import (
     pricing_tests,
     printing,
     profit,
+    public_buylist,
     pulls,
     recommendations,
     returns,
@@ -101,6 +110,9 @@ pages = Router(
         *add_cards.ROUTES,
         *collections.ROUTES,
         *buy_rules.ROUTES,
+        *offer_list.ROUTES,
+        *offer_desk.ROUTES,
+        *credit_desk.ROUTES,
         activity_feed.activity_page,
         activity_feed.undo_entry,
         *pricing.ROUTES,
@@ -152,5 +164,21 @@ phones = Router(
     exception_handlers={errors.Problem: phone_pull.refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
+)
+offers = Router(
+    path=OFFERS,
+    route_handlers=[customer_offer.offer_page, customer_offer.answer_by_form],
+    middleware=[admitting_customers],
+    exception_handlers={errors.Problem: customer_offer.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.PAGE_FORM_BYTES,
+)
+visitors = Router(
+    path=BUYLIST,
+    route_handlers=[public_buylist.buylist_page, public_buylist.send_by_form],
+    middleware=[admitting_visitors],
+    exception_handlers={errors.Problem: public_buylist.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.PAGE_FORM_BYTES,
 )
 files = static_file

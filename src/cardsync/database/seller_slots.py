@@ -2,8 +2,9 @@
 while it holds a connection.
 
 A seller has few slots, so that its simultaneous requests leave connections for all others. Long
-reads, work that prices all cards, and parts of files have fewer still, each kind its own, so that a
-seller's many requests of one kind leave a slot for its others. The other requests of the seller
+reads, work that prices all cards, parts of files, and strangers who visit the seller's public
+buylist have fewer still, each kind its own, so that many requests of one kind leave a slot for the
+seller's others. The other requests of the seller
 wait in its own line, hold no connection meanwhile, and get 503 after ten seconds.
 """
 
@@ -32,6 +33,7 @@ class Work(IntEnum):
     LONG = 1
     PRICES_ALL = 2
     FILE = 3
+    VISIT = 4
 
 
 class _Request:
@@ -109,7 +111,7 @@ class Slots:
     def __init__(self, pool: int, read_pool: int) -> None:
         """Divide pools of that many connections: one seller leaves most of them to others."""
         most = max(2, pool // 4)
-        self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1)
+        self.most = (most, max(1, min(most - 1, read_pool - 2)), 1, 1, 1)
         self._of: WeakValueDictionary[int, _Line] = WeakValueDictionary()
 
     @asynccontextmanager

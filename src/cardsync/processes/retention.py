@@ -15,6 +15,7 @@ from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.accounts import challenges, deletion
 from cardsync.assistant.oauth import grants
+from cardsync.buying.offers import expired_offers, into_stock
 from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load_observations as market
@@ -61,6 +62,8 @@ async def tidy(work: Work) -> dict[str, int]:
         "plans": await expired_plans.drop_old(
             work.database, now - timedelta(days=settings.plan_retention_days)
         ),
+        "offers_expired": await expired_offers.expire(work.database, now),
+        "late_lots": await into_stock.give_late_lots(work.database, now),
         "automated_moves": await moves.drop_old(work.database, now),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "passkey_challenges": await challenges.drop_past(work.database, now),

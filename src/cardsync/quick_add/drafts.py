@@ -6,7 +6,7 @@ A rejected entry that is changed is a draft again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -60,7 +60,9 @@ async def draft(
     when it is drafted, since the owner publishes it. Raises InvalidPayload.
     """
     async with database.tenant(caller.seller_id) as session:
-        known = await _known(session, caller, [w.product_id for w in wanted if w.product_id])
+        known = await known_products(
+            session, caller, [w.product_id for w in wanted if w.product_id]
+        )
         theirs = await _contributed(session, caller, [w.contribution_id for w in wanted])
     texts = await _described(database, caller, wanted)
     rows = []
@@ -76,20 +78,28 @@ async def draft(
         async with database.tenant(caller.seller_id) as session:
             for contribution in theirs:
                 await share(session, caller, contribution, now)
-            made = [
-                QuickAdd(
-                    seller_id=caller.seller_id, created_by=caller.actor, status="draft", served=0,
-                    created_at=now, updated_at=now, **row,
-                )
-                for row in rows
-            ]  # fmt: skip
-            session.add_all(made)
-            note(session, caller, "quick_add.drafted", f"{len(made)} listings drafted", now)
-            await session.flush()
+            made = await keep_drafts(session, caller, rows, now)
     except IntegrityError as e:
         raise errors.InvalidPayload(
             "contribution_id: an entry for this contribution exists already"
         ) from e
+    return made
+
+
+async def keep_drafts(
+    session: AsyncSession, caller: Caller, rows: Sequence[Mapping[str, Any]], now: datetime
+) -> list[QuickAdd]:
+    """Store drafts whose columns are checked (`columns_of`), in the caller's transaction."""
+    made = [
+        QuickAdd(
+            seller_id=caller.seller_id, created_by=caller.actor, status="draft", served=0,
+            created_at=now, updated_at=now, **row,
+        )
+        for row in rows
+    ]  # fmt: skip
+    session.add_all(made)
+    note(session, caller, "quick_add.drafted", f"{len(made)} listings drafted", now)
+    await session.flush()
     return made
 
 
@@ -184,10 +194,13 @@ def _product_of(
     return described
 
 
-async def _known(session: AsyncSession, caller: Caller, ids: list[int]) -> dict[int, Described]:
+async def known_products(
+    session: AsyncSession, caller: Caller, ids: Sequence[int]
+) -> dict[int, Described]:
+    """Return the products of these ids that the caller may name."""
     if not ids:
         return {}
-    rows = await session.execute(text(_PRODUCTS), {"ids": ids, "seller": caller.seller_id})
+    rows = await session.execute(text(_PRODUCTS), {"ids": list(ids), "seller": caller.seller_id})
     return {row[0]: Described(*row) for row in rows}
 
 

@@ -66,9 +66,15 @@ class RateLimits:
         """
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups_of(opt)))
 
-    async def admit_link(self, scope: Scope, link_id: int, opt: Mapping[str, Any]) -> None:
-        """Admit one request of the phones that share a link."""
-        await self._admit(scope, self._of_bearer(scope, f"p{link_id}", opt))
+    async def admit_link(
+        self, scope: Scope, link_id: int, opt: Mapping[str, Any], kind: str = "p"
+    ) -> None:
+        """Admit one request of the phones that share a link; its ids are those of a kind."""
+        await self._admit(scope, self._of_bearer(scope, f"{kind}{link_id}", opt))
+
+    async def admit_visitor(self, scope: Scope) -> None:
+        """Admit one request of a stranger to a shop's public buylist, by address."""
+        await self._admit(scope, self._look_at(scope, self._client(scope), Group.BUYLIST))
 
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
         """Refuse a request if this key, valid a moment ago, has nothing left anyway. Raises

@@ -25,6 +25,7 @@ class Group(StrEnum):
     SIGN_IN_ACCOUNT = "sign_in_account"
     SIGN_IN_ADDRESS = "sign_in_address"
     ANONYMOUS = "anonymous"
+    BUYLIST = "buylist"
 
 
 _OPTION = "rate_limit"

@@ -1,0 +1,87 @@
+"""Reads and changes whether strangers see what the shop buys: off until the owner opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.buylist.models import PublicBuylist
+from cardsync.buying.buylist.shown import BuylistSettings
+
+PATH: Final = "/buylist"
+KIND: Final = "buylist.changed"
+
+
+async def read_settings(session: AsyncSession, caller: Caller) -> BuylistSettings:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    row = await session.get(PublicBuylist, caller.seller_id)
+    return _body(caller, row)
+
+
+async def change_settings(
+    session: AsyncSession,
+    caller: Caller,
+    is_open: bool | UnsetType,
+    terms: str | UnsetType,
+    now: datetime,
+) -> BuylistSettings:
+    """Raises OwnerRequired, InvalidPayload."""
+    caller.must_be_owner()
+    row = await _locked(session, caller, now)
+    was = [row.is_open, row.terms]
+    if is_open is not UNSET:
+        row.is_open = is_open
+    if terms is not UNSET:
+        row.terms = _readable(terms)
+    became = [row.is_open, row.terms]
+    if became != was:
+        row.updated_at = now
+        what = "open" if row.is_open else "closed"
+        undo = {"kind": KIND, "was": was, "became": became}
+        note(session, caller, KIND, f"public buylist {what}", now, undo=undo)
+    return _body(caller, row)
+
+
+async def put_back(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Raises ChangedSince."""
+    row = await _locked(session, caller, now)
+    if [row.is_open, row.terms] != undo["became"]:
+        raise errors.ChangedSince("the public buylist was changed in the meantime")
+    row.is_open, row.terms = undo["was"]
+    row.updated_at = now
+
+
+async def _locked(session: AsyncSession, caller: Caller, now: datetime) -> PublicBuylist:
+    await one_at_a_time(session, caller.seller_id)
+    row = await session.get(PublicBuylist, caller.seller_id, populate_existing=True)
+    if row is None:
+        row = PublicBuylist(seller_id=caller.seller_id, is_open=False, terms="", updated_at=now)
+        session.add(row)
+    return row
+
+
+def _readable(given: str) -> str:
+    kept = given.strip()
+    if len(kept) > limits.BUYLIST_TERMS_CHARACTERS:
+        raise errors.InvalidPayload(
+            f"terms: must have at most {limits.BUYLIST_TERMS_CHARACTERS} characters"
+        )
+    return kept
+
+
+def _body(caller: Caller, row: PublicBuylist | None) -> BuylistSettings:
+    path = f"{PATH}/{caller.seller_id}"
+    if row is None:
+        return BuylistSettings(is_open=False, terms="", path=path)
+    return BuylistSettings(row.is_open, row.terms, path)

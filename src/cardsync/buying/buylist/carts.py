@@ -1,0 +1,100 @@
+"""Reads a visitor's cart, which its page's address carries, and turns it into a draft offer.
+
+An entry is `product-condition-printing-copies`; the printing by its place in the marketplace's
+list. Nothing of a visitor is kept before the cart is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note_by
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import GRADES
+from cardsync.buying.offers.offer_drafts import new_offer
+from cardsync.buying.offers.price_lines import OfferWant
+from cardsync.buying.store_credit.buying_customers import new_customer
+from cardsync.catalog.condition import PRINTINGS
+
+# Who sends carts, in the activity feed and as the maker of what comes of them.
+VISITOR: Final = "visitor"
+_ENTRY: Final = re.compile(r"([0-9]{1,18})-([A-Z]{2,3})-([0-9]{1,2})-([0-9]{1,5})")
+_WAITING: Final = """
+    SELECT count(*) FROM buying_offer
+     WHERE seller_id = :seller AND state = 'draft' AND source = 'buylist'
+"""
+
+
+class CartLine(NamedTuple):
+    product_id: int
+    condition: str
+    printing: str
+    copies: int
+
+    @property
+    def entry(self) -> str:
+        at = PRINTINGS.index(self.printing)
+        return f"{self.product_id}-{self.condition}-{at}-{self.copies}"
+
+
+def read_cart(entries: Iterable[str]) -> list[CartLine]:
+    """Return the lines of a cart, those of one card together; what can't be read is left out, as an
+    address may be anybody's.
+    """
+    copies: dict[tuple[int, str, str], int] = {}
+    for entry in entries:
+        parts = _ENTRY.fullmatch(entry)
+        if parts is None or parts[2] not in GRADES or int(parts[3]) >= len(PRINTINGS):
+            continue
+        key = (int(parts[1]), parts[2], PRINTINGS[int(parts[3])])
+        if int(parts[4]) and (key in copies or len(copies) < limits.BUYLIST_CART_LINES):
+            copies[key] = min(copies.get(key, 0) + int(parts[4]), limits.OFFER_COPIES)
+    return [CartLine(*key, number) for key, number in copies.items()]
+
+
+def wants_of(cart: Sequence[CartLine]) -> list[OfferWant]:
+    return [OfferWant(x.product_id, x.condition, x.copies, x.printing) for x in cart]
+
+
+async def send_cart(
+    session: AsyncSession,
+    caller: Caller,
+    cart: Sequence[CartLine],
+    name: str,
+    contact: str,
+    words: str,
+    now: datetime,
+) -> int:
+    """Make a draft offer of a cart, priced by the rules of now, and return its id. Raises
+    InvalidPayload, ListFull.
+    """
+    if not cart:
+        raise errors.InvalidPayload("cart: put at least one card into it")
+    if not contact.strip():
+        raise errors.InvalidPayload("contact: say how the shop reaches you")
+    await one_at_a_time(session, caller.seller_id)
+    waiting = await session.scalar(text(_WAITING), {"seller": caller.seller_id})
+    if (waiting or 0) >= limits.BUYLIST_DRAFTS:
+        raise errors.ListFull("this shop has many carts to look at; try again tomorrow")
+    customer = await new_customer(session, caller.seller_id, VISITOR, name, contact, now)
+    offer = await new_offer(
+        session,
+        caller,
+        wants_of(cart),
+        now,
+        by=VISITOR,
+        customer_id=customer.id,
+        note_text=words,
+        source="buylist",
+    )
+    summary = f"offer {offer.id}: a cart of {len(cart)} cards from the public buylist"
+    note_by(session, caller.seller_id, VISITOR, "offer.drafted", summary, now)
+    return offer.id

@@ -1,0 +1,77 @@
+"""Searches what a shop buys: products of the catalog, with both prices in each condition.
+
+The prices of the few rows of a page are computed when it is asked for. Each is that of one copy
+alone: what the customer gets for many follows when the cart is priced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import limits
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import GRADES, BuyRule, live_buy_rules
+from cardsync.buying.engine.value_lines import value_lines
+from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
+from cardsync.buying.rules.line_facts import key_of, read_facts
+from cardsync.buying.rules.value_offer import buy_rules_of
+from cardsync.catalog.condition import PRINTINGS
+from cardsync.money import dollars_or_none
+from cardsync.quick_add.shown import Product
+from cardsync.quick_add.type_ahead import products_like
+
+
+class Price(NamedTuple):
+    """What a copy in a condition brings; None where it is not bought in that way."""
+
+    condition: str
+    cash: str | None
+    credit: str | None
+
+
+class BuylistRow(NamedTuple):
+    product: Product
+    printing: str
+    prices: list[Price]
+
+
+async def search_buylist(
+    session: AsyncSession, caller: Caller, typed: str, game: str | None, now: datetime
+) -> list[BuylistRow]:
+    found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)
+    if not found:
+        return []
+    lines = [
+        WantedLine(place, product.product_id, "NM", _printing(product), "English", 1)
+        for place, product in enumerate(found)
+    ]
+    rules = live_buy_rules(await buy_rules_of(session, caller.seller_id))
+    known = await read_facts(session, caller.seller_id, lines, rules, now)
+    return [
+        BuylistRow(
+            product,
+            line.finish,
+            _prices(line, known.of_cards.get(key_of(line), LineFacts(None)), known.rules),
+        )
+        for product, line in zip(found, lines, strict=True)
+    ]
+
+
+def _printing(product: Product) -> str:
+    return product.finish if product.finish in PRINTINGS else PRINTINGS[0]
+
+
+def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> list[Price]:
+    """Value a copy in each condition by itself: what one takes of a budget is not the other's."""
+    prices = []
+    for grade in GRADES:
+        [valued] = value_lines([(replace(line, condition=grade), facts)], rules, {})
+        for part in valued.bought:
+            cash, credit = dollars_or_none(part.cash), dollars_or_none(part.credit)
+            prices.append(Price(grade, cash, credit))
+    return prices

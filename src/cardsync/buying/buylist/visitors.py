@@ -1,0 +1,63 @@
+"""Admits strangers to a shop's public buylist, by their address, and puts a caller into the request
+that may do nothing of a member's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from cardsync import errors
+from cardsync.access.caller import Caller, Identity, caller_query, read_row
+from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.database import seller_slots
+from cardsync.database.session import Database
+from cardsync.limits import LARGEST_ID
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+_OPEN: Final = caller_query(
+    "buylist_caller",
+    "JOIN public_buylist b ON b.seller_id = a.seller_id AND b.is_open"
+    " JOIN seller n ON n.id = a.seller_id",
+    "b.terms",
+    "n.name",
+)
+
+
+class Shop(NamedTuple):
+    """What strangers are told of the shop."""
+
+    name: str
+    terms: str
+
+
+async def open_shop(database: Database, seller_id: int) -> tuple[Caller, Shop]:
+    """Raises NotFound, the same for a shop that is not there and one that is closed."""
+    row = await database.polled.first_row(seller_id, _OPEN) if seller_id <= LARGEST_ID else None
+    if row is None:
+        raise errors.NotFound("this shop has no public buylist")
+    account, state, (terms, name) = read_row(row)
+    if account.suspended:
+        raise errors.NotFound("this shop has no public buylist")
+    identity = Identity(seller_id, "link", 0, role="staff", sees_buyers=False)
+    return Caller(identity, account, state), Shop(name, terms)
+
+
+def admitting_visitors(app: ASGIApp) -> ASGIApp:
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope["litestar_app"].state
+        limited: RateLimits = state.rate_limits
+        await limited.admit_visitor(scope)
+        seller_id = int(scope["path_params"].get("shop", 0))
+        caller, shop = await open_shop(state.database, seller_id)
+        seller_slots.asked_by(caller.seller_id)
+        scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
+        scope["shop"] = shop  # type: ignore[typeddict-unknown-key]
+        await app(scope, receive, send)
+
+    return admitted
+
+
+def shop_of(scope: Any) -> Shop:
+    return cast(Shop, scope["shop"])

@@ -1,0 +1,152 @@
+"""Takes a paid offer into stock: a draft of quick-add for each line, with what it cost, and a lot of
+each card that the inventory has. Nothing is published: the owner does that with a click.
+
+All of it is one transaction with the offer's last step, so a process that dies leaves the offer
+paid, and the next click does it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller, as_owner
+from cardsync.access.models import Seller
+from cardsync.buying.offers.models import BuyingOfferLine
+from cardsync.buying.offers.offer_amounts import need_next
+from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
+from cardsync.buying.offers.shown import OfferInFull
+from cardsync.database.session import Database
+from cardsync.lots.add_lots import NewLot, add_lots
+from cardsync.quick_add.checked_entry import Described, Wanted, columns_of
+from cardsync.quick_add.drafts import keep_drafts
+from cardsync.quick_add.served_entries import SAME_CARD
+
+_CARDS: Final = f"""
+    SELECT DISTINCT ON (q.id) q.id AS entry, c.marketplace_id,
+           coalesce(c.target_price, c.price) AS price
+      FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
+     WHERE q.seller_id = :seller AND q.id = ANY (CAST(:entries AS bigint[]))
+     ORDER BY q.id, c.gone, c.id
+"""
+# Lines in stock whose card the inventory has seen since.
+_LATE: Final = """
+    SELECT l.id, c.marketplace_id
+      FROM buying_offer_line l
+      JOIN quick_add q ON q.seller_id = :seller AND q.id = l.quick_add_id
+      JOIN card c ON c.seller_id = :seller AND c.id = q.card_id
+     WHERE l.seller_id = :seller AND l.lot_id IS NULL AND q.card_id IS NOT NULL
+     ORDER BY l.id LIMIT :most
+"""
+AT_ONCE: Final = 1_000
+
+
+async def take_into_stock(
+    session: AsyncSession, caller: Caller, offer_id: int, revision: int, now: datetime
+) -> OfferInFull:
+    """Raises OwnerRequired, NotFound, RevisionConflict, OfferStateWrong."""
+    caller.must_be_owner()
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    need_next(offer.state, "in_stock")
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    came = [line for line in lines if line.accepted and line.received_copies]
+    if came:
+        entries = await keep_drafts(session, caller, [_draft(line) for line in came], now)
+        for line, entry in zip(came, entries, strict=True):
+            line.quick_add_id = entry.id
+        named = {"seller": caller.seller_id, "entries": [entry.id for entry in entries]}
+        listed = {row.entry: row for row in await session.execute(text(_CARDS), named)}
+        for entry in entries:
+            card = listed.get(entry.id)
+            entry.price = card.price if card else None
+        known = [
+            (line, listed[line.quick_add_id].marketplace_id)
+            for line in came
+            if line.quick_add_id in listed
+        ]
+        await _give_lots(session, caller, known, now)
+    offer.state, offer.stocked_at, offer.secret_hash = "in_stock", now, None
+    summary = f"offer {offer.id}: {len(came)} drafts of new listings"
+    note(session, caller, "offer.stocked", summary, now)
+    return await in_full(session, caller, offer)
+
+
+async def give_late_lots(database: Database, now: datetime) -> int:
+    """Add the lots of cards that had no listing when they came into stock, seller by seller; return
+    how many.
+    """
+    async with database.shared() as session:
+        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+    given = 0
+    for seller_id in sellers:
+        caller = await as_owner(database, seller_id)
+        if caller is None:
+            continue
+        async with database.tenant(seller_id) as session:
+            found = await session.execute(text(_LATE), {"seller": seller_id, "most": AT_ONCE})
+            cards = {row.id: row.marketplace_id for row in found}
+            if not cards:
+                continue
+            rows = await session.scalars(
+                select(BuyingOfferLine)
+                .where(
+                    BuyingOfferLine.seller_id == seller_id,
+                    BuyingOfferLine.id.in_(list(cards)),
+                    BuyingOfferLine.lot_id.is_(None),
+                )
+                .order_by(BuyingOfferLine.id)
+                .with_for_update(skip_locked=True)
+            )
+            known = [(line, cards[line.id]) for line in rows]
+            await _give_lots(session, caller, known, now)
+            given += len(known)
+    return given
+
+
+async def _give_lots(
+    session: AsyncSession,
+    caller: Caller,
+    cards: Sequence[tuple[BuyingOfferLine, int]],
+    now: datetime,
+) -> None:
+    lots = [
+        NewLot(
+            marketplace_id,
+            line.received_copies or 0,
+            line.cost_each,
+            now.date(),
+            "offer",
+            line.offer_id,
+            line.rule_id,
+        )
+        for line, marketplace_id in cards
+    ]
+    ids = await add_lots(session, caller, lots)
+    for (line, _), lot_id in zip(cards, ids, strict=True):
+        line.lot_id = lot_id
+
+
+def _draft(line: BuyingOfferLine) -> dict[str, Any]:
+    wanted = Wanted(
+        line.received_copies or 0,
+        line.received_condition,
+        line.printing,
+        line.language,
+        line.product_id,
+        cost=line.cost_each,
+        source=f"offer {line.offer_id}",
+    )
+    product = Described(
+        line.product_id,
+        line.product_line,
+        line.product_name,
+        line.set_name,
+        line.number,
+        line.rarity,
+    )
+    return columns_of(wanted, product, "")

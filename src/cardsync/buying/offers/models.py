@@ -1,0 +1,129 @@
+"""Tables of offers: `buying_offer`, what the shop offers a customer for cards, and
+`buying_offer_line`, one kind of card of it.
+
+What was offered is frozen: `received_…` columns hold what differed when the cards were counted.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    LargeBinary,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import NOW, Base, Moment, Money
+
+State = Literal[
+    "draft", "offered", "accepted", "received", "paid", "in_stock", "declined", "expired"
+]
+Source = Literal["hand", "collection", "buylist"]
+Way = Literal["cash", "credit", "split"]
+OPEN_STATES = "state IN ('draft', 'offered', 'accepted', 'received', 'paid')"
+
+
+class BuyingOffer(Base):
+    """`revision` counts the changes, so that nobody decides what they have not seen."""
+
+    __tablename__ = "buying_offer"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "customer_id"],
+            ["buying_customer.seller_id", "buying_customer.id"],
+        ),
+        Index("ix_buying_offer_open", "seller_id", "id", postgresql_where=text(OPEN_STATES)),
+        Index("ix_buying_offer_customer", "seller_id", "customer_id"),
+        CheckConstraint(
+            "state IN ('draft', 'offered', 'accepted', 'received', 'paid', 'in_stock',"
+            " 'declined', 'expired')",
+            name="state",
+        ),
+        CheckConstraint("source IN ('hand', 'collection', 'buylist')", name="source"),
+        CheckConstraint("way IN ('cash', 'credit', 'split')", name="way"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    revision: Mapped[int] = mapped_column(server_default="1")
+    state: Mapped[State] = mapped_column(Text, server_default="draft")
+    source: Mapped[Source] = mapped_column(Text, server_default="hand")
+    collection_id: Mapped[int | None] = mapped_column(BigInteger)
+    customer_id: Mapped[int | None] = mapped_column(BigInteger)
+    note: Mapped[str] = mapped_column(Text, server_default="")
+    # How it is paid; in a split, `cash_part` of it is paid in cash and the rest in credit.
+    way: Mapped[Way | None] = mapped_column(Text)
+    cash_part: Mapped[Decimal | None] = mapped_column(Money)
+    paid_cash: Mapped[Decimal | None] = mapped_column(Money)
+    paid_credit: Mapped[Decimal | None] = mapped_column(Money)
+    # The hash of the secret in the customer's link.
+    secret_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    created_by: Mapped[str] = mapped_column(Text)
+    # Who accepted or declined it: a member, or the customer by the link.
+    answered_by: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    offered_at: Mapped[datetime | None] = mapped_column(Moment)
+    expires_at: Mapped[datetime | None] = mapped_column(Moment)
+    answered_at: Mapped[datetime | None] = mapped_column(Moment)
+    received_at: Mapped[datetime | None] = mapped_column(Moment)
+    paid_at: Mapped[datetime | None] = mapped_column(Moment)
+    stocked_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class BuyingOfferLine(Base):
+    """Copies that bring the same each. A line without prices is not bought: `reason` says why. One
+    with one of them is bought in that way only.
+
+    The row holds the card's texts, so that an offer reads the same whatever the catalog says later.
+    """
+
+    __tablename__ = "buying_offer_line"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "offer_id"],
+            ["buying_offer.seller_id", "buying_offer.id"],
+            ondelete="CASCADE",
+        ),
+        Index("ix_buying_offer_line_offer", "seller_id", "offer_id"),
+        CheckConstraint("copies >= 1", name="copies"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    offer_id: Mapped[int] = mapped_column(BigInteger)
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    product_line: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    product_name: Mapped[str] = mapped_column(Text)
+    number: Mapped[str] = mapped_column(Text)
+    rarity: Mapped[str] = mapped_column(Text)
+    condition: Mapped[str] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    copies: Mapped[int]
+    cash_each: Mapped[Decimal | None] = mapped_column(Money)
+    credit_each: Mapped[Decimal | None] = mapped_column(Money)
+    reason: Mapped[str] = mapped_column(Text, server_default="")
+    # What each condition counts, in basis points, for cards that are not as they were said to be.
+    grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
+    rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    explanation: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
+    accepted: Mapped[bool | None]
+    received_copies: Mapped[int | None]
+    received_condition: Mapped[str | None] = mapped_column(Text)
+    received_cash_each: Mapped[Decimal | None] = mapped_column(Money)
+    received_credit_each: Mapped[Decimal | None] = mapped_column(Money)
+    cost_each: Mapped[Decimal | None] = mapped_column(Money)
+    # The lot and the draft that it became in stock.
+    lot_id: Mapped[int | None] = mapped_column(BigInteger)
+    quick_add_id: Mapped[int | None] = mapped_column(BigInteger)

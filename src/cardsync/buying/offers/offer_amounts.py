@@ -1,0 +1,135 @@
+"""Works out what an offer brings: in cash, in credit or split, for cards as they were counted. Pure.
+
+Amounts are dollars in whole cents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from typing import Final, NamedTuple
+
+from cardsync import errors
+from cardsync.buying.offers.models import State, Way
+
+CENT: Final = Decimal("0.01")
+ZERO: Final = Decimal(0)
+# What a condition counts where no rule has priced the line.
+USUAL_GRADES: Final[Mapping[str, int]] = {
+    "NM": 10_000,
+    "LP": 8_500,
+    "MP": 7_000,
+    "HP": 5_000,
+    "DMG": 3_000,
+}
+# The states that each may become.
+NEXT: Final[Mapping[State, tuple[State, ...]]] = {
+    "draft": ("offered",),
+    "offered": ("accepted", "declined", "expired"),
+    "accepted": ("received", "declined"),
+    "received": ("received", "paid", "declined"),
+    "paid": ("in_stock",),
+    "in_stock": (),
+    "declined": (),
+    "expired": (),
+}
+
+
+class Priced(NamedTuple):
+    """Copies of one price; None where they are not bought in that way."""
+
+    copies: int
+    cash: Decimal | None
+    credit: Decimal | None
+
+
+class Totals(NamedTuple):
+    """Copies that are bought at all, and what all of them bring in one way."""
+
+    copies: int
+    cash: Decimal
+    credit: Decimal
+
+
+class Payment(NamedTuple):
+    cash: Decimal
+    credit: Decimal
+
+
+def totals(lines: Iterable[Priced]) -> Totals:
+    copies, cash, credit = 0, ZERO, ZERO
+    for line in lines:
+        if line.cash is None and line.credit is None:
+            continue
+        copies += line.copies
+        cash += line.copies * (line.cash or ZERO)
+        credit += line.copies * (line.credit or ZERO)
+    return Totals(copies, cash, credit)
+
+
+def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Payment:
+    """Return what is paid. In a split, `cash_part` is paid in cash; what it does not pay for is
+    paid in credit. Raises InvalidPayload.
+    """
+    lines = list(lines)
+    whole = totals(lines)
+    if way != "split":
+        if cash_part is not None:
+            raise errors.InvalidPayload("cash_part: only a split has it")
+        return Payment(whole.cash, ZERO) if way == "cash" else Payment(ZERO, whole.credit)
+    least = sum((x.copies * x.cash for x in lines if x.cash and x.credit is None), ZERO)
+    if cash_part is None or not least <= cash_part <= whole.cash:
+        raise errors.InvalidPayload(
+            f"cash_part: in a split, {least:.2f} to {whole.cash:.2f} are paid in cash"
+        )
+    alone = sum((x.copies * x.credit for x in lines if x.credit and x.cash is None), ZERO)
+    both = whole.cash - least
+    left = (whole.cash - cash_part) / both if both else ZERO
+    credit = alone + (whole.credit - alone) * left
+    return Payment(cash_part, credit.quantize(CENT, ROUND_HALF_UP))
+
+
+def cost_each(line: Priced, way: Way, share: Decimal) -> Decimal | None:
+    """Return what a copy cost the shop; `share` of a split is paid in cash. None: it is not
+    bought in this way.
+    """
+    if way == "cash" or (way == "split" and line.credit is None):
+        return line.cash
+    if way == "credit" or line.cash is None or line.credit is None:
+        return line.credit
+    mixed = line.cash * share + line.credit * (1 - share)
+    return mixed.quantize(CENT, ROUND_HALF_UP)
+
+
+def cash_share(lines: Iterable[Priced], cash_part: Decimal | None) -> Decimal:
+    """Return the share in cash of the lines that can be paid in both ways."""
+    both = least = ZERO
+    for line in lines:
+        if line.cash and line.credit is not None:
+            both += line.copies * line.cash
+        elif line.cash:
+            least += line.copies * line.cash
+    return ((cash_part or ZERO) - least) / both if both else ZERO
+
+
+def regraded(each: Decimal | None, grades: Mapping[str, int], was: str, now: str) -> Decimal | None:
+    """Return the price of a copy in another condition than it was offered for, by what the
+    conditions count in the rule that priced it. A condition that the rule does not buy brings
+    nothing.
+    """
+    if each is None or was == now:
+        return each
+    of = grades or USUAL_GRADES
+    before, after = of.get(was), of.get(now, 0)
+    if not before:
+        return ZERO
+    return (each * after / before).quantize(CENT, ROUND_DOWN)
+
+
+def need_next(state: State, to: State) -> None:
+    """Raises OfferStateWrong."""
+    if to not in NEXT[state]:
+        words = state.replace("_", " ")
+        raise errors.OfferStateWrong(
+            f"the offer is {words}, so it can't become {to.replace('_', ' ')}"
+        )

@@ -1,0 +1,264 @@
+"""Makes draft offers, changes and prices their lines, and deletes them. Staff may do all of it: a
+draft binds nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
+from sqlalchemy import delete, insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.collections.value_collection import lines_of as lines_of_file
+from cardsync.buying.engine.wanted_lines import WantedLine
+from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, Source
+from cardsync.buying.offers.offer_amounts import USUAL_GRADES
+from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
+from cardsync.buying.offers.price_lines import OfferWant, priced
+from cardsync.buying.offers.shown import OfferInFull
+from cardsync.buying.store_credit.buying_customers import customer_row
+from cardsync.database.row_images import RowImages
+
+DELETED: Final = "offer.deleted"
+_OFFER: Final = RowImages(
+    BuyingOffer,
+    "state",
+    unseen=("revision", "source", "collection_id", "customer_id", "note", "created_by"),
+)
+_LINE_COLUMNS: Final = (
+    "offer_id",
+    "product_id",
+    "product_line",
+    "set_name",
+    "product_name",
+    "number",
+    "rarity",
+    "condition",
+    "printing",
+    "language",
+    "copies",
+    "cash_each",
+    "credit_each",
+    "reason",
+    "grades",
+    "by_hand",
+    "rule_id",
+    "explanation",
+)
+# A line that a rule has not priced has no grades, no reason and no rule.
+_PLAIN: Final[Mapping[str, Any]] = {
+    "cash_each": None,
+    "credit_each": None,
+    "reason": "",
+    "grades": {},
+    "by_hand": False,
+    "rule_id": None,
+    "explanation": [],
+}
+
+
+async def draft_offer(
+    session: AsyncSession,
+    caller: Caller,
+    wants: Sequence[OfferWant] | None,
+    now: datetime,
+    *,
+    customer_id: int | None = None,
+    note_text: str = "",
+    collection_id: int | None = None,
+) -> OfferInFull:
+    """Make a draft of these cards or of a collection's matched rows, its lines priced by the rules
+    of now. Raises InvalidPayload, NotFound.
+    """
+    if collection_id is not None:
+        lines = await lines_of_file(session, caller, collection_id)
+        wants = [_want(line) for line in lines if line.condition in USUAL_GRADES]
+    wants = wants or []
+    offer = await new_offer(
+        session,
+        caller,
+        wants,
+        now,
+        by=caller.actor,
+        customer_id=customer_id,
+        note_text=note_text,
+        source="hand" if collection_id is None else "collection",
+        collection_id=collection_id,
+    )
+    note(session, caller, "offer.drafted", f"offer {offer.id}: {len(wants)} cards", now)
+    return await in_full(session, caller, offer)
+
+
+def _want(line: WantedLine) -> OfferWant:
+    return OfferWant(line.product_id, line.condition, line.copies, line.finish, line.language)
+
+
+async def new_offer(
+    session: AsyncSession,
+    caller: Caller,
+    wants: Sequence[OfferWant],
+    now: datetime,
+    *,
+    by: str,
+    customer_id: int | None,
+    note_text: str,
+    source: Source,
+    collection_id: int | None = None,
+) -> BuyingOffer:
+    """Raises InvalidPayload, NotFound."""
+    if customer_id is not None:
+        await customer_row(session, caller, customer_id)
+    lines = await priced(session, caller, wants, now)
+    offer = BuyingOffer(
+        seller_id=caller.seller_id,
+        revision=1,
+        state="draft",
+        source=source,
+        collection_id=collection_id,
+        customer_id=customer_id,
+        note=_readable(note_text),
+        created_by=by,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(offer)
+    await session.flush()
+    await _put_lines(session, offer, lines)
+    return offer
+
+
+async def change_draft(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    now: datetime,
+    *,
+    wants: Sequence[OfferWant] | UnsetType = UNSET,
+    customer_id: int | UnsetType | None = UNSET,
+    note_text: str | UnsetType = UNSET,
+) -> OfferInFull:
+    """Change a draft; its lines are priced anew if they are given. Customer and note may also be
+    changed later, until it is paid. Raises NotFound, RevisionConflict, OfferStateWrong,
+    InvalidPayload.
+    """
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    if wants is not UNSET or offer.state not in ("offered", "accepted", "received"):
+        need_draft(offer)
+    if customer_id is not UNSET:
+        if customer_id is not None:
+            await customer_row(session, caller, customer_id)
+        offer.customer_id = customer_id
+    if note_text is not UNSET:
+        offer.note = _readable(note_text)
+    if wants is not UNSET:
+        lines = await priced(session, caller, wants, now)
+        await _drop_lines(session, offer)
+        await _put_lines(session, offer, lines)
+    note(session, caller, "offer.changed", f"offer {offer.id} changed", now)
+    return await in_full(session, caller, offer)
+
+
+async def delete_draft(session: AsyncSession, caller: Caller, offer_id: int, now: datetime) -> None:
+    """Raises NotFound, OfferStateWrong."""
+    offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
+    need_draft(offer)
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    undo = {
+        "kind": DELETED,
+        "offer": _OFFER.of(offer),
+        "lines": [_image(line) for line in lines],
+    }
+    await session.delete(offer)
+    note(session, caller, "offer.deleted", f"offer {offer_id} deleted", now, undo=undo)
+
+
+async def undelete(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Bring a deleted draft back with its lines, under a number of its own. Raises
+    ChangedSince.
+    """
+    was = undo["offer"]
+    offer_id = was["id"]
+    otherwise = await _OFFER.swap(session, caller.seller_id, {offer_id: None}, {offer_id: was}, now)
+    if otherwise is not None:
+        raise errors.ChangedSince(f"offer {offer_id} is there again")
+    offer = await offer_row(session, caller.seller_id, offer_id)
+    await _put_lines(session, offer, undo["lines"])
+
+
+async def change_lines(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    more: Sequence[OfferWant],
+    without: Sequence[int],
+    now: datetime,
+) -> OfferInFull:
+    """Add cards to a draft, and take lines off it; all of it is priced anew. Raises what
+    `change_draft` raises.
+    """
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    kept: dict[Any, OfferWant] = {}
+    for line in lines:
+        if line.id in without:
+            continue
+        key = (line.product_id, line.condition, line.printing, line.language, line.by_hand)
+        key = (*key, line.cash_each, line.credit_each) if line.by_hand else key
+        if key in kept:
+            kept[key].copies += line.copies
+        else:
+            kept[key] = _again(line)
+    wants = [*kept.values(), *more]
+    return await change_draft(session, caller, offer_id, revision, now, wants=wants)
+
+
+def _again(line: BuyingOfferLine) -> OfferWant:
+    want = OfferWant(line.product_id, line.condition, line.copies, line.printing, line.language)
+    if line.by_hand:
+        want.cash_each, want.credit_each = line.cash_each, line.credit_each
+    return want
+
+
+def need_draft(offer: BuyingOffer) -> None:
+    """Raises OfferStateWrong."""
+    if offer.state != "draft":
+        raise errors.OfferStateWrong(f"offer {offer.id} is no draft any more")
+
+
+async def _put_lines(
+    session: AsyncSession, offer: BuyingOffer, lines: Sequence[Mapping[str, Any]]
+) -> None:
+    own = {"seller_id": offer.seller_id, "offer_id": offer.id}
+    await session.execute(insert(BuyingOfferLine), [{**_PLAIN, **line, **own} for line in lines])
+
+
+async def _drop_lines(session: AsyncSession, offer: BuyingOffer) -> None:
+    await session.execute(
+        delete(BuyingOfferLine).where(
+            BuyingOfferLine.seller_id == offer.seller_id, BuyingOfferLine.offer_id == offer.id
+        )
+    )
+
+
+def _image(line: BuyingOfferLine) -> dict[str, Any]:
+    row = {name: getattr(line, name) for name in _LINE_COLUMNS}
+    prices = ("cash_each", "credit_each")
+    return row | {name: None if row[name] is None else str(row[name]) for name in prices}
+
+
+def _readable(given: str) -> str:
+    kept = given.strip()
+    if len(kept) > limits.OFFER_NOTE_CHARACTERS:
+        raise errors.InvalidPayload(
+            f"note: must have at most {limits.OFFER_NOTE_CHARACTERS} characters"
+        )
+    return kept

@@ -1,0 +1,274 @@
+"""Leads an offer through its life: offered, accepted or declined, received, paid. Every step locks
+the offer's row and needs the revision that its caller has seen.
+
+What was offered never changes: later steps write only what was answered, counted and paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note, note_by
+from cardsync.access.caller import Caller
+from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State, Way
+from cardsync.buying.offers.offer_amounts import (
+    cash_share,
+    cost_each,
+    need_next,
+    payment,
+    regraded,
+    totals,
+)
+from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
+from cardsync.buying.offers.shown import OfferInFull, counted
+from cardsync.buying.store_credit.credit_entries import cents, enter
+from cardsync.catalog.condition import CODES, SEALED
+from cardsync.money import dollars, to_units
+
+# Who answers by the link, in the activity feed.
+CUSTOMER = "customer"
+_CONDITIONS = frozenset(CODES.values()) - {SEALED}
+Count = Annotated[int, msgspec.Meta(ge=0, le=limits.OFFER_COPIES)]
+
+
+class CountedLine(msgspec.Struct):
+    """What came of a line; what is left out is as it was offered. A price by hand takes the place
+    of the one that follows from the condition.
+    """
+
+    id: int
+    copies: Count | None = None
+    condition: str | None = None
+    cash_each: Decimal | None = None
+    credit_each: Decimal | None = None
+
+
+async def offer_it(
+    session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
+) -> OfferInFull:
+    """Freeze the prices for so many days. Raises OwnerRequired, NotFound, RevisionConflict,
+    OfferStateWrong, InvalidPayload.
+    """
+    caller.must_be_owner()
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    need_next(offer.state, "offered")
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    if not totals(counted(line) for line in lines).copies:
+        raise errors.InvalidPayload("lines: the offer buys no card; price a line by hand first")
+    _enter_state(offer, "offered")
+    offer.offered_at, offer.expires_at = now, now + timedelta(days=days)
+    note(session, caller, "offer.offered", f"offer {offer.id}, for {days} days", now)
+    return await in_full(session, caller, offer)
+
+
+async def answer_yes(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    way: Way,
+    cash_part: Decimal | None,
+    chosen: Sequence[int] | None,
+    now: datetime,
+    *,
+    by_customer: bool = False,
+) -> OfferInFull:
+    """Accept the offer, or the chosen lines of it. Raises OwnerRequired, NotFound,
+    RevisionConflict, OfferStateWrong, InvalidPayload.
+    """
+    if not by_customer:
+        caller.must_be_owner()
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    need_live(offer, "accepted", now)
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    bought = {line.id for line in lines if _brings(line, way)}
+    taken = bought if chosen is None else set(chosen)
+    if taken - {line.id for line in lines}:
+        raise errors.InvalidPayload("lines: names a line that is not of this offer")
+    taken &= bought
+    if not taken:
+        raise errors.InvalidPayload("lines: accept at least one line that is bought in this way")
+    for line in lines:
+        line.accepted = line.id in taken
+    part = None if cash_part is None else cents(cash_part, "cash_part")
+    payment([counted(line) for line in lines], way, part)
+    _enter_state(offer, "accepted")
+    offer.way, offer.cash_part = way, part
+    _answered(session, caller, offer, "accepted", now, by_customer=by_customer)
+    return await in_full(session, caller, offer)
+
+
+async def answer_no(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    now: datetime,
+    *,
+    by_customer: bool = False,
+) -> OfferInFull:
+    """Decline the offer: the customer does not want it, or the cards are not as they were said to
+    be. Raises OwnerRequired, NotFound, RevisionConflict, OfferStateWrong.
+    """
+    if not by_customer:
+        caller.must_be_owner()
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    if by_customer:
+        need_live(offer, "declined", now)
+    else:
+        need_next(offer.state, "declined")
+    _enter_state(offer, "declined")
+    _answered(session, caller, offer, "declined", now, by_customer=by_customer)
+    return await in_full(session, caller, offer)
+
+
+async def receive(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    came: Sequence[CountedLine],
+    now: datetime,
+) -> OfferInFull:
+    """Note what came; the lines that are not named came as they were offered. It may be done again
+    until the offer is paid. Raises OwnerRequired, NotFound, RevisionConflict, OfferStateWrong,
+    InvalidPayload.
+    """
+    caller.must_be_owner()
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    need_next(offer.state, "received")
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    accepted = {line.id: line for line in lines if line.accepted}
+    by_id = {line.id: line for line in came}
+    if len(by_id) != len(came) or by_id.keys() - accepted.keys():
+        raise errors.InvalidPayload("lines: name each accepted line of this offer at most once")
+    for line_id, line in accepted.items():
+        _count(line, by_id.get(line_id) or CountedLine(line_id))
+    _enter_state(offer, "received")
+    offer.received_at = now
+    changed = sum(_differs(line) for line in accepted.values())
+    summary = f"offer {offer.id}: cards counted, {changed} lines differ"
+    note(session, caller, "offer.received", summary, now)
+    return await in_full(session, caller, offer)
+
+
+async def pay(
+    session: AsyncSession,
+    caller: Caller,
+    offer_id: int,
+    revision: int,
+    now: datetime,
+    *,
+    way: Way | None = None,
+    cash_part: Decimal | None = None,
+) -> OfferInFull:
+    """Pay what came, credit into the customer's ledger in the same transaction. `way` takes the
+    place of the one that was accepted. Raises OwnerRequired, NotFound, RevisionConflict,
+    OfferStateWrong, InvalidPayload.
+    """
+    caller.must_be_owner()
+    offer = await offer_to_change(session, caller, offer_id, revision, now)
+    need_next(offer.state, "paid")
+    if way is not None:
+        offer.way = way
+        offer.cash_part = None if cash_part is None else cents(cash_part, "cash_part")
+    chosen = offer.way or "cash"
+    lines = await lines_of(session, caller.seller_id, offer_id)
+    came = [counted(line) for line in lines]
+    due = payment(came, chosen, offer.cash_part)
+    if due.credit and offer.customer_id is None:
+        raise errors.InvalidPayload("customer_id: credit needs a customer; name one first")
+    share = cash_share(came, offer.cash_part)
+    for line, priced in zip(lines, came, strict=True):
+        line.cost_each = cost_each(priced, chosen, share) if priced.copies else None
+    _enter_state(offer, "paid")
+    offer.paid_cash, offer.paid_credit, offer.paid_at = due.cash, due.credit, now
+    if due.credit and offer.customer_id is not None:
+        await enter(
+            session,
+            caller,
+            offer.customer_id,
+            "offer",
+            due.credit,
+            now,
+            key=f"offer-{offer.id}",
+            offer_id=offer.id,
+            reason=f"offer {offer.id}",
+        )
+    cash, credit = (dollars(to_units(amount)) for amount in due)
+    summary = f"offer {offer.id}: {cash} in cash, {credit} in credit"
+    note(session, caller, "offer.paid", summary, now, after={"cash": cash, "credit": credit})
+    return await in_full(session, caller, offer)
+
+
+def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:
+    """Raises OfferStateWrong, also for an offer whose days are over and that no sweep has seen."""
+    need_next(offer.state, to)
+    if offer.expires_at is not None and offer.expires_at <= now:
+        raise errors.OfferStateWrong(f"offer {offer.id} has expired")
+
+
+def _enter_state(offer: BuyingOffer, state: State) -> None:
+    need_next(offer.state, state)
+    offer.state = state
+    if state in ("declined", "expired"):
+        offer.secret_hash = None
+
+
+def _answered(
+    session: AsyncSession,
+    caller: Caller,
+    offer: BuyingOffer,
+    state: str,
+    now: datetime,
+    *,
+    by_customer: bool,
+) -> None:
+    offer.answered_at = now
+    offer.answered_by = CUSTOMER if by_customer else caller.actor
+    summary = f"offer {offer.id} {state}"
+    if by_customer:
+        note_by(session, caller.seller_id, CUSTOMER, f"offer.{state}", summary, now)
+    else:
+        note(session, caller, f"offer.{state}", summary, now)
+
+
+def _brings(line: BuyingOfferLine, way: Way) -> bool:
+    """Whether a line is bought in this way."""
+    in_cash, in_credit = line.cash_each is not None, line.credit_each is not None
+    return {"cash": in_cash, "credit": in_credit, "split": in_cash or in_credit}[way]
+
+
+def _count(line: BuyingOfferLine, came: CountedLine) -> None:
+    """Raises InvalidPayload."""
+    condition = came.condition or line.condition
+    if condition not in _CONDITIONS:
+        raise errors.InvalidPayload(
+            f"lines: condition {condition[:20]!r} is not one of {', '.join(sorted(_CONDITIONS))}"
+        )
+    copies = line.copies if came.copies is None else came.copies
+    prices = {
+        "cash_each": regraded(line.cash_each, line.grades, line.condition, condition),
+        "credit_each": regraded(line.credit_each, line.grades, line.condition, condition),
+    }
+    for name in prices:
+        by_hand: Decimal | None = getattr(came, name)
+        if by_hand is not None:
+            prices[name] = cents(by_hand, f"lines.{name}")
+            if by_hand < 0:
+                raise errors.InvalidPayload(f"lines: {name} must not be negative")
+    line.received_copies, line.received_condition = copies, condition
+    line.received_cash_each = prices["cash_each"]
+    line.received_credit_each = prices["credit_each"]
+
+
+def _differs(line: BuyingOfferLine) -> bool:
+    came = (line.received_copies, line.received_condition)
+    return came != (line.copies, line.condition)

@@ -1,0 +1,153 @@
+"""Prices the cards that a customer brings by the shop's buy rules, or by hand, as lines of an offer.
+
+What the rules buy at different prices becomes one line each; what they don't buy is a line without
+prices, which says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_sentences import sentences
+from cardsync.buying.engine.wanted_lines import REASONS, Spent, ValuedLine, WantedLine
+from cardsync.buying.offers.offer_amounts import USUAL_GRADES
+from cardsync.buying.rules.value_offer import value
+from cardsync.buying.store_credit.credit_entries import cents
+from cardsync.money import from_units
+from cardsync.quick_add.checked_entry import Id, Text, Wanted, columns_of
+from cardsync.quick_add.drafts import known_products
+
+_CARD = (
+    "product_id",
+    "product_line",
+    "set_name",
+    "product_name",
+    "number",
+    "rarity",
+    "condition",
+    "printing",
+    "language",
+)
+
+
+# A split counts in both: a budget is not exceeded by what nobody knows yet.
+_SPENT = """
+    SELECT l.rule_id,
+           coalesce(sum(l.copies * l.cash_each) FILTER (WHERE o.way <> 'credit'), 0) * 10000
+             AS cash,
+           coalesce(sum(l.copies * l.credit_each) FILTER (WHERE o.way <> 'cash'), 0) * 10000
+             AS credit
+      FROM buying_offer o JOIN buying_offer_line l
+        ON l.seller_id = :seller AND l.offer_id = o.id AND l.accepted AND l.rule_id IS NOT NULL
+     WHERE o.seller_id = :seller AND o.answered_at >= :since
+       AND o.state IN ('accepted', 'received', 'paid', 'in_stock')
+     GROUP BY l.rule_id
+"""
+
+
+class OfferWant(msgspec.Struct):
+    """Cards that a customer brings. A price by hand takes the place of what the rules pay."""
+
+    product_id: Id
+    condition: Text
+    copies: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_COPIES)]
+    printing: Text = "Normal"
+    language: Text = "English"
+    cash_each: Decimal | None = None
+    credit_each: Decimal | None = None
+
+
+async def priced(
+    session: AsyncSession, caller: Caller, wants: Sequence[OfferWant], now: datetime
+) -> list[dict[str, Any]]:
+    """Return the columns of the lines, in the order of `wants`. Raises InvalidPayload."""
+    if not 1 <= len(wants) <= limits.OFFER_LINES:
+        raise errors.InvalidPayload(f"lines: an offer has 1 to {limits.OFFER_LINES} lines")
+    known = await known_products(session, caller, [want.product_id for want in wants])
+    cards = [_card(place, want, known) for place, want in enumerate(wants)]
+    asked = [
+        WantedLine(
+            place,
+            card["product_id"],
+            card["condition"],
+            card["printing"],
+            card["language"],
+            wants[place].copies,
+        )
+        for place, card in enumerate(cards)
+        if not _by_hand(wants[place])
+    ]
+    valued: dict[int, ValuedLine] = {}
+    if asked:
+        spent = await spent_today(session, caller, now)
+        found = await value(session, caller, asked, now, spent)
+        valued = {line.line: line for line in found.lines}
+    return [
+        card | part
+        for place, card in enumerate(cards)
+        for part in (_parts(valued[place]) if place in valued else [_hand(place, wants[place])])
+    ]
+
+
+async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> dict[int, Spent]:
+    """Return what the shop has agreed to pay today by each rule, as its customers chose."""
+    today = now.astimezone(ZoneInfo(caller.account.time_zone))
+    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = await session.execute(text(_SPENT), {"seller": caller.seller_id, "since": midnight})
+    return {row.rule_id: Spent(row.cash, row.credit) for row in rows}
+
+
+def _by_hand(want: OfferWant) -> bool:
+    return want.cash_each is not None or want.credit_each is not None
+
+
+def _card(place: int, want: OfferWant, known: Any) -> dict[str, Any]:
+    at = f"lines[{place}]."
+    product = known.get(want.product_id)
+    if product is None:
+        raise errors.InvalidPayload(f"{at}product_id: there is no product {want.product_id}")
+    entry = Wanted(1, want.condition, want.printing, want.language, want.product_id)
+    columns = columns_of(entry, product, at)
+    if columns["condition"] not in USUAL_GRADES:
+        raise errors.InvalidPayload(f"{at}condition: sealed products are not bought by condition")
+    return {name: columns[name] for name in _CARD}
+
+
+def _hand(place: int, want: OfferWant) -> dict[str, Any]:
+    prices = {
+        name: None if each is None else _price(f"lines[{place}].{name}", each)
+        for name, each in (("cash_each", want.cash_each), ("credit_each", want.credit_each))
+    }
+    said = ["The price was set by hand."]
+    return {"copies": want.copies, "by_hand": True, "explanation": said, **prices}
+
+
+def _price(field: str, each: Decimal) -> Decimal:
+    exact = cents(each, field)
+    if exact < 0:
+        raise errors.InvalidPayload(f"{field}: must not be negative")
+    return exact
+
+
+def _parts(valued: ValuedLine) -> Iterator[dict[str, Any]]:
+    common = {
+        "explanation": sentences(valued),
+        "rule_id": valued.rule.id if valued.rule else None,
+        "grades": dict(valued.rule.conditions) if valued.rule else {},
+    }
+    for part in valued.bought:
+        cash, credit = (None if x is None else from_units(x) for x in (part.cash, part.credit))
+        yield common | {"copies": part.copies, "cash_each": cash, "credit_each": credit}
+    if valued.left:
+        reason = REASONS[valued.reason] if valued.reason else ""
+        yield common | {"copies": valued.left, "reason": reason}

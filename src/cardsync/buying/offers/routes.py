@@ -1,0 +1,276 @@
+"""HTTP routes of offers: drafts, and the steps of an offer's life."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Router, delete, get, patch, post
+from litestar.datastructures import State as AppState
+from litestar.params import QueryParameter
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
+from cardsync.buying.offers.models import State, Way
+from cardsync.buying.offers.offer_life import CountedLine
+from cardsync.buying.offers.price_lines import OfferWant
+from cardsync.buying.offers.shown import OfferInFull, OfferLinkMade, Offers
+from cardsync.quick_add.checked_entry import Id
+from cardsync.settings import Settings
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_EITHER,
+    FOR_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+)
+
+Revision = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
+Lines = Annotated[
+    list[OfferWant], msgspec.Meta(min_length=1, max_length=limits.OFFER_LINES_AT_ONCE)
+]
+_STEP = problems(
+    *FOR_OWNERS,
+    *WITH_JSON_BODY,
+    errors.NotFound,
+    errors.RevisionConflict,
+    errors.OfferStateWrong,
+)
+
+
+class NewOffer(msgspec.Struct):
+    """Either `lines`, or the matched rows of a collection."""
+
+    lines: Lines | None = None
+    collection_id: Id | None = None
+    customer_id: Id | None = None
+    note: str = ""
+
+
+class OfferChanges(msgspec.Struct):
+    """`lines` take the place of all lines, and are priced anew."""
+
+    revision: Revision
+    lines: Lines | UnsetType = UNSET
+    customer_id: Id | UnsetType | None = UNSET
+    note: str | UnsetType = UNSET
+
+
+class Seen(msgspec.Struct):
+    revision: Revision
+
+
+class ToOffer(msgspec.Struct):
+    revision: Revision
+    days: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_DAYS)] = 7
+
+
+class Acceptance(msgspec.Struct):
+    """`lines` are the accepted ones by their ids, null for all. `cash_part` belongs to a split."""
+
+    revision: Revision
+    way: Way
+    cash_part: Decimal | None = None
+    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] | None = None
+
+
+class Came(msgspec.Struct):
+    """What came otherwise than offered; the other accepted lines came as they were offered."""
+
+    revision: Revision
+    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] = []
+
+
+class ToPay(msgspec.Struct):
+    """`way` takes the place of the one that was accepted."""
+
+    revision: Revision
+    way: Way | None = None
+    cash_part: Decimal | None = None
+
+
+@get("/buying/offers", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def list_offers(
+    caller: Caller,
+    session: AsyncSession,
+    status: State | None = None,
+    customer_id: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+    before: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+) -> Offers:
+    """Offers, newest first."""
+    return await offer_reads.find_offers(session, caller, status, customer_id, before)
+
+
+@post("/buying/offers", responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound))
+async def draft_offer(caller: Caller, session: AsyncSession, data: NewOffer) -> OfferInFull:
+    """Draft an offer: its lines are priced by the buy rules, or by hand. It binds nobody before the
+    owner offers it.
+    """
+    if (data.lines is None) == (data.collection_id is None):
+        raise errors.InvalidPayload("lines: give either lines or a collection_id")
+    return await offer_drafts.draft_offer(
+        session,
+        caller,
+        data.lines,
+        clock.now(),
+        collection_id=data.collection_id,
+        customer_id=data.customer_id,
+        note_text=data.note,
+    )
+
+
+@get("/buying/offers/{offer_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_offer(caller: Caller, session: AsyncSession, offer_id: int) -> OfferInFull:
+    """One offer with its lines, each with its explanation."""
+    return await offer_reads.one_offer(session, caller, offer_id)
+
+
+@patch(
+    "/buying/offers/{offer_id:int}",
+    responses=problems(
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.RevisionConflict,
+        errors.OfferStateWrong,
+    ),
+)
+async def change_offer(
+    caller: Caller, session: AsyncSession, offer_id: int, data: OfferChanges
+) -> OfferInFull:
+    """Change a draft; customer and note may be changed until the offer is paid."""
+    return await offer_drafts.change_draft(
+        session,
+        caller,
+        offer_id,
+        data.revision,
+        clock.now(),
+        wants=data.lines,
+        customer_id=data.customer_id,
+        note_text=data.note,
+    )
+
+
+@delete(
+    "/buying/offers/{offer_id:int}",
+    status_code=200,
+    responses=problems(*FOR_EITHER, errors.NotFound, errors.OfferStateWrong),
+)
+async def delete_offer(caller: Caller, session: AsyncSession, offer_id: int) -> Deleted:
+    """Delete a draft."""
+    await offer_drafts.delete_draft(session, caller, offer_id, clock.now())
+    return Deleted(deleted=True)
+
+
+@post("/buying/offers/{offer_id:int}/offer", status_code=200, responses=_STEP)
+async def offer_it(
+    caller: Caller, session: AsyncSession, offer_id: int, data: ToOffer
+) -> OfferInFull:
+    """Offer a draft to its customer: its prices hold for so many days, and never change."""
+    return await offer_life.offer_it(
+        session, caller, offer_id, data.revision, data.days, clock.now()
+    )
+
+
+@post(
+    "/buying/offers/{offer_id:int}/link",
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.OfferStateWrong),
+)
+async def make_link(
+    request: Request[Any, Any, AppState],
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    offer_id: int,
+) -> OfferLinkMade:
+    """Make the link by which the customer sees this offer, and nothing else. A new link ends the
+    one before.
+    """
+    origin = settings.origin_for(request.headers.get("host"))
+    return await offer_links.make_link(session, caller, offer_id, origin, clock.now())
+
+
+@post("/buying/offers/{offer_id:int}/accept", status_code=200, responses=_STEP)
+async def accept_offer(
+    caller: Caller, session: AsyncSession, offer_id: int, data: Acceptance
+) -> OfferInFull:
+    """Note that the customer accepts all lines or some, for cash, credit or both."""
+    return await offer_life.answer_yes(
+        session,
+        caller,
+        offer_id,
+        data.revision,
+        data.way,
+        data.cash_part,
+        data.lines,
+        clock.now(),
+    )
+
+
+@post("/buying/offers/{offer_id:int}/decline", status_code=200, responses=_STEP)
+async def decline_offer(
+    caller: Caller, session: AsyncSession, offer_id: int, data: Seen
+) -> OfferInFull:
+    """Note that the customer declines, or that the shop takes the cards no more."""
+    return await offer_life.answer_no(session, caller, offer_id, data.revision, clock.now())
+
+
+@post("/buying/offers/{offer_id:int}/receive", status_code=200, responses=_STEP)
+async def receive_offer(
+    caller: Caller, session: AsyncSession, offer_id: int, data: Came
+) -> OfferInFull:
+    """Note the cards as they were counted, with their conditions."""
+    return await offer_life.receive(
+        session, caller, offer_id, data.revision, data.lines, clock.now()
+    )
+
+
+@post("/buying/offers/{offer_id:int}/pay", status_code=200, responses=_STEP)
+async def pay_offer(
+    caller: Caller, session: AsyncSession, offer_id: int, data: ToPay
+) -> OfferInFull:
+    """Pay what came. Credit is in the customer's ledger at once."""
+    return await offer_life.pay(
+        session,
+        caller,
+        offer_id,
+        data.revision,
+        clock.now(),
+        way=data.way,
+        cash_part=data.cash_part,
+    )
+
+
+@post("/buying/offers/{offer_id:int}/stock", status_code=200, responses=_STEP)
+async def stock_offer(
+    caller: Caller, session: AsyncSession, offer_id: int, data: Seen
+) -> OfferInFull:
+    """Take the cards into stock: drafts of new listings with their cost, which the owner
+    publishes.
+    """
+    return await into_stock.take_into_stock(session, caller, offer_id, data.revision, clock.now())
+
+
+router = Router(
+    path="",
+    route_handlers=[
+        list_offers,
+        draft_offer,
+        read_offer,
+        change_offer,
+        delete_offer,
+        offer_it,
+        make_link,
+        accept_offer,
+        decline_offer,
+        receive_offer,
+        pay_offer,
+        stock_offer,
+    ],
+    tags=["buying"],
+)

@@ -1,0 +1,142 @@
+"""Keeps the customers who sell cards to the shop: names and contacts, found by any part of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
+from sqlalchemy import or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.store_credit.models import BuyingCustomer
+from cardsync.buying.store_credit.shown import Customer, Customers, customer_body
+from cardsync.search.known_names import seen_name
+
+KIND: Final = "buying_customer.changed"
+
+
+async def add_customer(
+    session: AsyncSession, caller: Caller, name: str, contact: str, now: datetime
+) -> Customer:
+    """Raises InvalidPayload."""
+    row = await new_customer(session, caller.seller_id, caller.actor, name, contact, now)
+    note(session, caller, "buying_customer.added", f"buying customer {row.id}", now)
+    return customer_body(caller, row)
+
+
+async def new_customer(
+    session: AsyncSession, seller_id: int, by: str, name: str, contact: str, now: datetime
+) -> BuyingCustomer:
+    """Raises InvalidPayload."""
+    row = BuyingCustomer(
+        seller_id=seller_id,
+        name=readable(name, "name", needed=True),
+        contact=readable(contact, "contact"),
+        credit_balance=Decimal(0),
+        created_by=by,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(row)
+    await session.flush()
+    return row
+
+
+async def change_customer(
+    session: AsyncSession,
+    caller: Caller,
+    customer_id: int,
+    name: str | UnsetType,
+    contact: str | UnsetType,
+    now: datetime,
+) -> Customer:
+    """Raises BuyersHidden, NotFound, InvalidPayload."""
+    caller.must_see_buyers()
+    row = await customer_row(session, caller, customer_id, locked=True)
+    was = (row.name, row.contact)
+    if name is not UNSET:
+        row.name = readable(name, "name", needed=True)
+    if contact is not UNSET:
+        row.contact = readable(contact, "contact")
+    became = (row.name, row.contact)
+    if became != was:
+        row.updated_at = now
+        note(
+            session,
+            caller,
+            "buying_customer.changed",
+            f"buying customer {row.id}",
+            now,
+            undo={"kind": KIND, "customer": row.id, "was": was, "became": became},
+        )
+    return customer_body(caller, row)
+
+
+async def put_back(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Give a customer the former name and contact. Raises ChangedSince."""
+    try:
+        row = await customer_row(session, caller, undo["customer"], locked=True)
+    except errors.NotFound as e:
+        raise errors.ChangedSince(str(e)) from e
+    if [row.name, row.contact] != undo["became"]:
+        raise errors.ChangedSince(f"buying customer {row.id} changed in the meantime")
+    row.name, row.contact = undo["was"]
+    row.updated_at = now
+
+
+async def find_customers(
+    session: AsyncSession, caller: Caller, typed: str, before: int | None
+) -> Customers:
+    """Return the customers with these letters in their name or contact, newest first."""
+    if typed.strip():
+        caller.must_see_buyers()
+    like = "%" + re.sub(r"([\\%_])", r"\\\1", typed.strip()) + "%"
+    query = select(BuyingCustomer).where(
+        BuyingCustomer.seller_id == caller.seller_id,
+        or_(BuyingCustomer.name.ilike(like), BuyingCustomer.contact.ilike(like)),
+    )
+    if before is not None:
+        query = query.where(BuyingCustomer.id < before)
+    most = limits.BUYING_CUSTOMERS_SHOWN
+    rows = (await session.scalars(query.order_by(BuyingCustomer.id.desc()).limit(most + 1))).all()
+    shown = [customer_body(caller, row) for row in rows[:most]]
+    return Customers(shown, shown[-1].id if len(rows) > most else None)
+
+
+async def one_customer(session: AsyncSession, caller: Caller, customer_id: int) -> Customer:
+    """Raises NotFound."""
+    return customer_body(caller, await customer_row(session, caller, customer_id))
+
+
+async def customer_row(
+    session: AsyncSession, caller: Caller, customer_id: int, *, locked: bool = False
+) -> BuyingCustomer:
+    """Raises NotFound."""
+    query = select(BuyingCustomer).where(
+        BuyingCustomer.seller_id == caller.seller_id, BuyingCustomer.id == customer_id
+    )
+    row = await session.scalar(query.with_for_update() if locked else query)
+    if row is None:
+        raise errors.NotFound(f"there is no buying customer {customer_id}")
+    return row
+
+
+def readable(given: str, field: str, *, needed: bool = False) -> str:
+    """Return a text in the form that is stored. Raises InvalidPayload."""
+    kept = seen_name(given)
+    if len(kept) > limits.BUYING_NAME_CHARACTERS:
+        raise errors.InvalidPayload(
+            f"{field}: must have at most {limits.BUYING_NAME_CHARACTERS} characters"
+        )
+    if needed and not kept:
+        raise errors.InvalidPayload(f"{field}: must not be empty")
+    return kept

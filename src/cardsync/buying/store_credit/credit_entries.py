@@ -1,0 +1,193 @@
+"""Appends every change of a customer's store credit to the ledger, and reads it.
+
+The customer's row is locked first, so that two counters take turns; the balance moves in the same
+statement as the entry is added, so that balance and sum can't differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
+from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_body
+from cardsync.money import dollars, from_units, to_units
+
+KIND: Final = "store_credit.entry"
+_LOCKED: Final = """
+    SELECT credit_balance FROM buying_customer
+     WHERE seller_id = :seller AND id = :customer FOR UPDATE
+"""
+_APPEND: Final = """
+    WITH moved AS (
+        UPDATE buying_customer SET credit_balance = credit_balance + :amount
+         WHERE seller_id = :seller AND id = :customer RETURNING credit_balance
+    )
+    INSERT INTO store_credit_entry
+           (seller_id, customer_id, kind, amount, balance_after, offer_id, takes_back, reason,
+            idempotency_key, created_by, created_at)
+    SELECT :seller, :customer, :kind, :amount, credit_balance, :offer, :takes_back, :reason, :key,
+           :by, :now
+      FROM moved
+    RETURNING id
+"""
+
+
+async def enter(
+    session: AsyncSession,
+    caller: Caller,
+    customer_id: int,
+    kind: Kind,
+    amount: Decimal,
+    now: datetime,
+    *,
+    reason: str = "",
+    key: str | None = None,
+    offer_id: int | None = None,
+    takes_back: int | None = None,
+) -> tuple[StoreCreditEntry, bool]:
+    """Add an entry, and say whether it is new: the same key adds one once. `amount` is negative
+    where credit is spent.
+
+    Raises NotFound, StoreCreditTooLow, InvalidPayload.
+    """
+    values = {"seller": caller.seller_id, "customer": customer_id}
+    balance: Decimal | None = await session.scalar(text(_LOCKED), values)
+    if balance is None:
+        raise errors.NotFound(f"there is no buying customer {customer_id}")
+    mine = StoreCreditEntry.seller_id == caller.seller_id
+    if key is not None:
+        by_key = select(StoreCreditEntry).where(mine, StoreCreditEntry.idempotency_key == key)
+        earlier = await session.scalar(by_key)
+        if earlier is not None:
+            if (earlier.customer_id, earlier.amount) != (customer_id, amount):
+                raise errors.InvalidPayload("key: another entry has this key")
+            return earlier, False
+    after = balance + amount
+    if after < 0:
+        raise errors.StoreCreditTooLow(
+            f"the customer has {dollars(to_units(balance))} of store credit"
+        )
+    if after > limits.STORE_CREDIT_MOST:
+        raise errors.InvalidPayload(
+            f"amount: a customer's store credit is at most {limits.STORE_CREDIT_MOST:,}"
+        )
+    row = values | {
+        "kind": kind,
+        "amount": amount,
+        "offer": offer_id,
+        "takes_back": takes_back,
+        "reason": reason,
+        "key": key,
+        "by": caller.actor,
+        "now": now,
+    }
+    entry_id = (await session.execute(text(_APPEND), row)).scalar_one()
+    by_id = select(StoreCreditEntry).where(mine, StoreCreditEntry.id == entry_id)
+    return (await session.scalars(by_id)).one(), True
+
+
+async def add_or_spend(
+    session: AsyncSession,
+    caller: Caller,
+    customer_id: int,
+    amount: Decimal,
+    reason: str,
+    key: str,
+    now: datetime,
+) -> CreditEntry:
+    """Add credit by hand, or spend it at the counter. Raises OwnerRequired and what `enter`
+    raises.
+    """
+    caller.must_be_owner()
+    exact = cents(amount, "amount")
+    if not exact:
+        raise errors.InvalidPayload("amount: must not be 0")
+    if exact > 0 and not reason.strip():
+        raise errors.InvalidPayload("reason: say why credit is added")
+    kind: Kind = "added" if exact > 0 else "spent"
+    entry, is_new = await enter(
+        session, caller, customer_id, kind, exact, now, reason=reason.strip(), key=key
+    )
+    if is_new:
+        what = f"{dollars(to_units(abs(exact)))} of store credit {kind}"
+        note(
+            session,
+            caller,
+            f"store_credit.{kind}",
+            f"{what}, customer {customer_id}",
+            now,
+            after={"balance": str(entry.balance_after)},
+            undo={"kind": KIND, "entry": entry.id},
+        )
+    return entry_body(entry)
+
+
+async def take_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Add the entry that takes one back: entries themselves never change. Raises ChangedSince."""
+    entry = await _entry(session, caller, undo["entry"])
+    try:
+        await enter(
+            session,
+            caller,
+            entry.customer_id,
+            "taken_back",
+            -entry.amount,
+            now,
+            reason=f"entry {entry.id} taken back",
+            takes_back=entry.id,
+        )
+    except errors.StoreCreditTooLow as e:
+        raise errors.ChangedSince("the customer has spent this credit since") from e
+
+
+async def credit_of(session: AsyncSession, caller: Caller, customer_id: int) -> CreditSheet:
+    """Return a customer's balance and newest entries. Raises NotFound."""
+    values = {"seller": caller.seller_id, "customer": customer_id}
+    balance = await session.scalar(text(_LOCKED.replace("FOR UPDATE", "")), values)
+    if balance is None:
+        raise errors.NotFound(f"there is no buying customer {customer_id}")
+    rows = await session.scalars(
+        select(StoreCreditEntry)
+        .where(
+            StoreCreditEntry.seller_id == caller.seller_id,
+            StoreCreditEntry.customer_id == customer_id,
+        )
+        .order_by(StoreCreditEntry.id.desc())
+        .limit(limits.STORE_CREDIT_ENTRIES)
+    )
+    return CreditSheet(customer_id, dollars(to_units(balance)), [entry_body(row) for row in rows])
+
+
+def cents(amount: Decimal, field: str) -> Decimal:
+    """Return an amount of whole cents. Raises InvalidPayload."""
+    if not amount.is_finite() or abs(amount) > limits.STORE_CREDIT_MOST:
+        raise errors.InvalidPayload(f"{field}: must be an amount like 12.50")
+    exact = from_units(to_units(amount))
+    if exact != amount or to_units(exact) % 100:
+        raise errors.InvalidPayload(f"{field}: must have at most two decimals")
+    return exact
+
+
+async def _entry(session: AsyncSession, caller: Caller, entry_id: int) -> StoreCreditEntry:
+    found = await session.scalar(
+        select(StoreCreditEntry).where(
+            StoreCreditEntry.seller_id == caller.seller_id, StoreCreditEntry.id == entry_id
+        )
+    )
+    if found is None:
+        raise errors.ChangedSince(f"there is no entry {entry_id} of store credit")
+    return found

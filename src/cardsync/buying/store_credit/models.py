@@ -1,0 +1,82 @@
+"""Tables of store credit: `buying_customer`, who sells cards to the shop, and `store_credit_entry`,
+the append-only ledger. `buying_customer.credit_balance` repeats the sum of the entries.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Text,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import NOW, Base, Moment, Money
+
+Kind = Literal["offer", "spent", "added", "taken_back"]
+
+
+class BuyingCustomer(Base):
+    """The ledger changes `credit_balance` in the transaction that adds an entry."""
+
+    __tablename__ = "buying_customer"
+    __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    contact: Mapped[str] = mapped_column(Text, server_default="")
+    credit_balance: Mapped[Decimal] = mapped_column(Money, server_default="0")
+    created_by: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class StoreCreditEntry(Base):
+    """`amount` is negative where credit is spent. The application's role may not change rows."""
+
+    __tablename__ = "store_credit_entry"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "customer_id"],
+            ["buying_customer.seller_id", "buying_customer.id"],
+        ),
+        Index("ix_store_credit_entry_customer", "seller_id", "customer_id", text("id DESC")),
+        Index(
+            "uq_store_credit_entry_key",
+            "seller_id",
+            "idempotency_key",
+            unique=True,
+            postgresql_where=text("idempotency_key IS NOT NULL"),
+        ),
+        Index(
+            "uq_store_credit_entry_takes_back",
+            "seller_id",
+            "takes_back",
+            unique=True,
+            postgresql_where=text("takes_back IS NOT NULL"),
+        ),
+        CheckConstraint("balance_after >= 0", name="balance_after"),
+        CheckConstraint("amount <> 0", name="amount"),
+        CheckConstraint("kind IN ('offer', 'spent', 'added', 'taken_back')", name="kind"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    customer_id: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[Kind] = mapped_column(Text)
+    amount: Mapped[Decimal] = mapped_column(Money)
+    balance_after: Mapped[Decimal] = mapped_column(Money)
+    offer_id: Mapped[int | None] = mapped_column(BigInteger)
+    # The entry that this one takes back.
+    takes_back: Mapped[int | None] = mapped_column(BigInteger)
+    reason: Mapped[str] = mapped_column(Text, server_default="")
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    created_by: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

@@ -1,0 +1,121 @@
+"""HTTP routes of buying customers and their store credit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+from litestar import Router, get, patch, post
+from litestar.params import QueryParameter
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.buying.store_credit import buying_customers, credit_entries
+from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, Customer, Customers
+from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, FOR_OWNERS, WITH_JSON_BODY, problems
+
+Key = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[\x21-\x7e]{1,255}$",
+        description="1 to 255 visible ASCII characters; the same key makes one entry",
+    ),
+]
+
+
+class NewCustomer(msgspec.Struct):
+    name: str
+    contact: str = ""
+
+
+class CustomerChanges(msgspec.Struct):
+    name: str | UnsetType = UNSET
+    contact: str | UnsetType = UNSET
+
+
+class CreditChange(msgspec.Struct):
+    """A positive amount is added, which needs a reason; a negative one is spent."""
+
+    amount: Decimal
+    key: Key
+    reason: Annotated[str, msgspec.Meta(max_length=limits.CUSTOMER_NOTE_CHARACTERS)] = ""
+
+
+@get(
+    "/buying/customers",
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload, errors.BuyersHidden),
+)
+async def list_customers(
+    caller: Caller,
+    session: AsyncSession,
+    typed: Annotated[str, QueryParameter(name="q", max_length=limits.SEARCHED_CHARACTERS)] = "",
+    before: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+) -> Customers:
+    """Customers who sell cards to the shop, newest first, found by letters of name or contact."""
+    return await buying_customers.find_customers(session, caller, typed, before)
+
+
+@post("/buying/customers", responses=problems(*FOR_EITHER, *WITH_JSON_BODY))
+async def add_customer(caller: Caller, session: AsyncSession, data: NewCustomer) -> Customer:
+    """Add a customer."""
+    return await buying_customers.add_customer(
+        session, caller, data.name, data.contact, clock.now()
+    )
+
+
+@get("/buying/customers/{customer_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_customer(caller: Caller, session: AsyncSession, customer_id: int) -> Customer:
+    """One customer with the balance of store credit."""
+    return await buying_customers.one_customer(session, caller, customer_id)
+
+
+@patch(
+    "/buying/customers/{customer_id:int}",
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.BuyersHidden),
+)
+async def change_customer(
+    caller: Caller, session: AsyncSession, customer_id: int, data: CustomerChanges
+) -> Customer:
+    """Change a customer's name or contact."""
+    return await buying_customers.change_customer(
+        session, caller, customer_id, data.name, data.contact, clock.now()
+    )
+
+
+@get(
+    "/buying/customers/{customer_id:int}/credit",
+    responses=problems(*BEHIND_A_KEY, errors.NotFound),
+)
+async def read_credit(caller: Caller, session: AsyncSession, customer_id: int) -> CreditSheet:
+    """A customer's store credit: the balance, and the newest entries that make it."""
+    return await credit_entries.credit_of(session, caller, customer_id)
+
+
+@post(
+    "/buying/customers/{customer_id:int}/credit",
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.StoreCreditTooLow),
+)
+async def change_credit(
+    caller: Caller, session: AsyncSession, customer_id: int, data: CreditChange
+) -> CreditEntry:
+    """Add store credit by hand, or spend it. Entries never change; the balance is their sum."""
+    return await credit_entries.add_or_spend(
+        session, caller, customer_id, data.amount, data.reason, data.key, clock.now()
+    )
+
+
+router = Router(
+    path="",
+    route_handlers=[
+        list_customers,
+        add_customer,
+        read_customer,
+        change_customer,
+        read_credit,
+        change_credit,
+    ],
+    tags=["buying"],
+)

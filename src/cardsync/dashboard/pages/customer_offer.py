@@ -1,0 +1,142 @@
+"""The page behind a customer's link: one offer of the shop, and the form that accepts or declines
+it. It works without scripts, and shows nothing else of the shop.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any, get_args
+
+from litestar import MediaType, Request, Response, get, post
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.buying.offers import offer_life, offer_reads
+from cardsync.buying.offers.customer_link import link_of
+from cardsync.buying.offers.models import Way
+from cardsync.buying.offers.offer_links import PATH
+from cardsync.cards.bulk_selection import read_id
+from cardsync.dashboard.assets import asset_url
+from cardsync.dashboard.form_handlers import Form, unchecked
+from cardsync.dashboard.messages import message, sentences
+from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, sentence, url
+from cardsync.web.pages import page
+
+# No address of the page leaves it, no cache keeps it, and no search engine shows it.
+CUSTOMER_HEADERS = HEADERS | {
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+WAYS = [("cash", "Cash"), ("credit", "Store credit"), ("split", "Some of both")]
+
+
+@get("/{token:str}")
+async def offer_page(
+    request: PageRequest, caller: Caller, session: AsyncSession, token: str
+) -> Template:
+    return await _shown(request, caller, session, token)
+
+
+@post("/{token:str}")
+async def answer_by_form(
+    request: PageRequest, caller: Caller, session: AsyncSession, token: str
+) -> Response[str] | Template:
+    """Accept or decline. The form has no token of its own, because no cookie authorizes it."""
+    form = await unchecked(request)
+    link = link_of(request.scope)
+    now = clock.now()
+    revision = read_id(form["revision"]) or 0
+    try:
+        if form["answer"] == "no":
+            await offer_life.answer_no(
+                session, caller, link.offer_id, revision, now, by_customer=True
+            )
+            return _ended("You declined the offer. Thank you for asking.", 200)
+        await _accept(session, caller, link.offer_id, revision, form)
+    except (errors.InvalidPayload, errors.RevisionConflict, errors.OfferStateWrong) as e:
+        await session.rollback()
+        return _ended(sentence(e), e.status, again=f"{PATH}/{token}")
+    where = url(f"{PATH}/{token}", done=message("offer_accepted"))
+    headers = CUSTOMER_HEADERS | {"Location": where}
+    return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
+
+
+async def _accept(
+    session: AsyncSession, caller: Caller, offer_id: int, revision: int, form: Form
+) -> None:
+    """Raises what `answer_yes` raises."""
+    way = form["way"]
+    if way not in get_args(Way):
+        raise errors.InvalidPayload("way: choose cash, store credit or some of both")
+    part = _amount(form["cash_part"]) if way == "split" else None
+    chosen = [id for text in form.all("line") if (id := read_id(text)) is not None]
+    await offer_life.answer_yes(
+        session,
+        caller,
+        offer_id,
+        revision,
+        way,  # type: ignore[arg-type]
+        part,
+        chosen,
+        clock.now(),
+        by_customer=True,
+    )
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return Decimal(text.replace(",", "."))
+    except InvalidOperation as e:
+        raise errors.InvalidPayload("cash_part: an amount like 12.50") from e
+
+
+async def _shown(
+    request: PageRequest, caller: Caller, session: AsyncSession, token: str
+) -> Template:
+    link = link_of(request.scope)
+    offer = await offer_reads.one_offer(session, caller, link.offer_id)
+    context = {
+        "reader": reader_of(request, caller),
+        "asset": asset_url,
+        "url": url,
+        "token": token,
+        "shop": link.shop,
+        "offer": offer,
+        "ways": WAYS,
+        "done": sentences(str(request.query_params.get("done", ""))),
+        "csrf_token": "",
+    }
+    return Template(
+        "customer_offer.html",
+        context=context,
+        media_type=MediaType.HTML,
+        headers=CUSTOMER_HEADERS,
+    )
+
+
+def _ended(said: str, status: int, again: str = "") -> Template:
+    return Template(
+        "customer_offer_ended.html",
+        context={"asset": asset_url, "message": said, "again": again},
+        status_code=status,
+        media_type=MediaType.HTML,
+        headers=CUSTOMER_HEADERS,
+    )
+
+
+def refused(
+    request: Request[Any, Any, Any],
+    problem: errors.Problem,
+) -> Response[Any] | Template:
+    """Say in a page why the link opens nothing, without a sign-in."""
+    if isinstance(problem, errors.OfferLinkEnded):
+        return _ended(sentence(problem), problem.status)
+    return page(
+        "message.html",
+        problem.status,
+        problem.headers,
+        heading="That did not work",
+        message=sentence(problem),
+    )

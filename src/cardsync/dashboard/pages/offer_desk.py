@@ -1,0 +1,264 @@
+"""The page of one offer through its life: its cards with their explanations, the customer, and the
+one next step; and the forms of the steps.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final, get_args
+
+from litestar import Response, get
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits, read_json
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
+from cardsync.buying.offers.models import Way
+from cardsync.buying.offers.offer_life import CountedLine
+from cardsync.buying.offers.price_lines import OfferWant
+from cardsync.buying.store_credit import buying_customers
+from cardsync.cards.bulk_selection import read_id
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.customer_offer import WAYS
+from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
+from cardsync.dashboard.pages.printing import code_of
+from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.settings import Settings
+
+LINES_SHOWN: Final = 200
+DAYS: Final = 7
+
+
+@get("/buying/offers/{offer_id:int}", opt=BY_FORM)
+async def offer_page(
+    request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
+) -> Template:
+    return await _shown(request, caller, session, offer_id)
+
+
+async def _shown(
+    request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int, link: str = ""
+) -> Template:
+    offer = await offer_reads.one_offer(session, caller, offer_id)
+    pages = -(-len(offer.lines) // LINES_SHOWN)
+    page = min(read_id(request.query_params.get("lines", "")) or 1, max(pages, 1))
+    first = (page - 1) * LINES_SHOWN
+    customers = await buying_customers.find_customers(session, caller, "", None)
+    return show(
+        request,
+        caller,
+        "offer_desk.html",
+        offer=offer,
+        lines=offer.lines[first : first + LINES_SHOWN],
+        page=page,
+        pages=pages,
+        state_words=words_of(offer.state),
+        chips=CHIPS,
+        ways=WAYS,
+        days=DAYS,
+        most_days=limits.OFFER_DAYS,
+        customers=[("", "Choose"), *((each.id, each.name) for each in customers.customers)],
+        link=link,
+        code=code_of(link),
+        **await found_cards(request, caller, session),
+    )
+
+
+@post_form("/buying/offers/{offer_id:int}/add")
+async def add_to_offer(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    await offer_drafts.change_lines(
+        session, caller, offer_id, _revision(form), wants_of(form), [], clock.now()
+    )
+    return _back(offer_id, "offer_priced", q=form["q"])
+
+
+@post_form("/buying/offers/{offer_id:int}/lines/{line_id:int}")
+async def change_line(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int, line_id: int
+) -> Response[str]:
+    """Set a line's copies and prices by hand, or take it off where no copies are left."""
+    offer = await offer_reads.one_offer(session, caller, offer_id)
+    line = next((each for each in offer.lines if each.id == line_id), None)
+    if line is None:
+        raise errors.NotFound(f"there is no line {line_id}")
+    more = []
+    if form["copies"] not in ("", "0"):
+        values: dict[str, Any] = form.some("copies", "cash_each", "credit_each")
+        values = {name: text for name, text in values.items() if text}
+        card = ("product_id", "condition", "printing", "language")
+        values |= {name: getattr(line, name) for name in card}
+        more = [read_json.read(values, OfferWant, "", strict=False)]
+    await offer_drafts.change_lines(
+        session, caller, offer_id, _revision(form), more, [line_id], clock.now()
+    )
+    return _back(offer_id, "offer_priced")
+
+
+@post_form("/buying/offers/{offer_id:int}/customer")
+async def set_customer(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    """Name the customer: one who is known, or a new one; and keep the note."""
+    now = clock.now()
+    customer_id = read_id(form["customer_id"])
+    if form["name"]:
+        made = await buying_customers.add_customer(
+            session, caller, form["name"], form["contact"], now
+        )
+        customer_id = made.id
+    await offer_drafts.change_draft(
+        session,
+        caller,
+        offer_id,
+        _revision(form),
+        now,
+        customer_id=customer_id,
+        note_text=form["note"],
+    )
+    return _back(offer_id, "saved")
+
+
+@post_form("/buying/offers/{offer_id:int}/delete")
+async def delete_draft(caller: Caller, session: AsyncSession, offer_id: int) -> Response[str]:
+    await offer_drafts.delete_draft(session, caller, offer_id, clock.now())
+    return see("/buying/offers", message("offer_deleted"))
+
+
+@post_form("/buying/offers/{offer_id:int}/offer")
+async def offer_by_form(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    days = read_id(form["days"])
+    if days is None or days > limits.OFFER_DAYS:
+        raise errors.InvalidPayload(f"days: 1 to {limits.OFFER_DAYS}")
+    await offer_life.offer_it(session, caller, offer_id, _revision(form), days, clock.now())
+    return _back(offer_id, "offer_offered")
+
+
+@post_form("/buying/offers/{offer_id:int}/link", status_code=200)
+async def link_by_form(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    offer_id: int,
+) -> Template:
+    """Show the link once, for the customer's phone, with its QR code."""
+    origin = settings.origin_for(request.headers.get("host"))
+    made = await offer_links.make_link(session, caller, offer_id, origin, clock.now())
+    return await _shown(request, caller, session, offer_id, made.url)
+
+
+@post_form("/buying/offers/{offer_id:int}/accept")
+async def accept_by_form(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    way, part = _way(form)
+    chosen = [id for text in form.all("line") if (id := read_id(text)) is not None]
+    await offer_life.answer_yes(
+        session,
+        caller,
+        offer_id,
+        _revision(form),
+        way,
+        part,
+        chosen if "chosen" in form else None,
+        clock.now(),
+    )
+    return _back(offer_id, "offer_answered")
+
+
+@post_form("/buying/offers/{offer_id:int}/decline")
+async def decline_by_form(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    await offer_life.answer_no(session, caller, offer_id, _revision(form), clock.now())
+    return _back(offer_id, "offer_declined")
+
+
+@post_form("/buying/offers/{offer_id:int}/receive")
+async def receive_by_form(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    """Keep what was counted: the form names copies and condition of each accepted line."""
+    came = []
+    for name in form:
+        line_id = read_id(name.removeprefix("came:"))
+        if not name.startswith("came:") or line_id is None:
+            continue
+        values: dict[str, Any] = {"id": line_id, "copies": form[name] or "0"}
+        if form[f"condition:{line_id}"]:
+            values["condition"] = form[f"condition:{line_id}"]
+        came.append(read_json.read(values, CountedLine, f"line {line_id}, ", strict=False))
+    await offer_life.receive(session, caller, offer_id, _revision(form), came, clock.now())
+    return _back(offer_id, "offer_received")
+
+
+@post_form("/buying/offers/{offer_id:int}/pay")
+async def pay_by_form(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    way, part = _way(form)
+    await offer_life.pay(
+        session, caller, offer_id, _revision(form), clock.now(), way=way, cash_part=part
+    )
+    return _back(offer_id, "offer_paid")
+
+
+@post_form("/buying/offers/{offer_id:int}/stock")
+async def stock_by_form(
+    caller: Caller, form: Form, session: AsyncSession, offer_id: int
+) -> Response[str]:
+    await into_stock.take_into_stock(session, caller, offer_id, _revision(form), clock.now())
+    return _back(offer_id, "offer_stocked")
+
+
+@get("/print/offers/{offer_id:int}", opt=BY_FORM)
+async def offer_sheet(
+    request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int
+) -> Template:
+    """Show the offer for paper; once it is paid, it is the receipt."""
+    offer = await offer_reads.one_offer(session, caller, offer_id)
+    is_receipt = offer.paid_at is not None
+    return show(request, caller, "offer_sheet.html", offer=offer, is_receipt=is_receipt)
+
+
+def _way(form: Form) -> tuple[Way, Decimal | None]:
+    """Raises InvalidPayload."""
+    way: Any = form["way"]
+    if way not in get_args(Way):
+        raise errors.InvalidPayload("way: choose cash, store credit or some of both")
+    part = None
+    if way == "split":
+        part = read_json.read(form["cash_part"], Decimal, "cash_part: ", strict=False)
+    return way, part
+
+
+def _revision(form: Form) -> int:
+    return read_id(form["revision"]) or 0
+
+
+def _back(offer_id: int, done: str, **query: str) -> Response[str]:
+    return see(f"/buying/offers/{offer_id}", message(done), **query)
+
+
+ROUTES: Final = [
+    offer_page,
+    add_to_offer,
+    change_line,
+    set_customer,
+    delete_draft,
+    offer_by_form,
+    link_by_form,
+    accept_by_form,
+    decline_by_form,
+    receive_by_form,
+    pay_by_form,
+    stock_by_form,
+    offer_sheet,
+]

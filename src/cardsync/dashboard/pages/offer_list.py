@@ -1,0 +1,115 @@
+"""The page of offers by their state, and the desk where a new one is begun: a customer's cards are
+found by number and name, as on *Add cards*.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, get_args
+
+from litestar import Response, get
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits, read_json
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import GRADES
+from cardsync.buying.offers import offer_drafts, offer_reads
+from cardsync.buying.offers.models import State
+from cardsync.buying.offers.price_lines import OfferWant
+from cardsync.cards.bulk_selection import read_id
+from cardsync.catalog.condition import PRINTINGS
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.add_cards import CONDITIONS
+from cardsync.dashboard.shell import PageRequest, games_of, see, show
+from cardsync.quick_add.type_ahead import products_like
+
+STATES: Final = get_args(State)
+GRADE_CHOICES: Final = [pair for pair in CONDITIONS if pair[0] in GRADES]
+CHIPS: Final = {
+    "draft": "plain",
+    "offered": "info",
+    "accepted": "warn",
+    "received": "warn",
+    "paid": "warn",
+    "in_stock": "good",
+    "declined": "bad",
+    "expired": "bad",
+}
+_ROW: Final = ("condition", "printing", "cash_each", "credit_each")
+
+
+@get("/buying/offers", opt=BY_FORM)
+async def offers_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    query = request.query_params
+    wanted: Any = query.get("status", "")
+    state = wanted if wanted in STATES else None
+    before = read_id(query.get("before", ""))
+    found = await offer_reads.find_offers(session, caller, state, None, before)
+    return show(
+        request,
+        caller,
+        "offer_list.html",
+        offers=found.offers,
+        next=found.next,
+        status=state or "",
+        statuses=[("", "All"), *((name, words_of(name)) for name in STATES)],
+        chips=CHIPS,
+    )
+
+
+@get("/buying/offers/new", opt=BY_FORM)
+async def new_offer_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return show(request, caller, "offer_new.html", **await found_cards(request, caller, session))
+
+
+@post_form("/buying/offers/new")
+async def draft_by_form(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    """Draft the rows of the form that name copies, or the matched rows of a collection."""
+    now = clock.now()
+    collection_id = read_id(form["collection_id"])
+    wants = None if collection_id else wants_of(form)
+    offer = await offer_drafts.draft_offer(session, caller, wants, now, collection_id=collection_id)
+    return see(f"/buying/offers/{offer.id}", message("offer_drafted"))
+
+
+async def found_cards(
+    request: PageRequest, caller: Caller, session: AsyncSession
+) -> dict[str, Any]:
+    """Return what the search for a customer's cards shows."""
+    query = request.query_params
+    typed = query.get("q", "")[: limits.SEARCHED_CHARACTERS]
+    game = query.get("game", "")
+    line = game if game in caller.account.product_lines else None
+    return {
+        "typed": typed,
+        "game": game,
+        "games": games_of(caller),
+        "products": await products_like(session, caller, typed, line, limits.TYPE_AHEAD),
+        "conditions": GRADE_CHOICES,
+        "printings": [(name, name) for name in PRINTINGS],
+    }
+
+
+def wants_of(form: Form) -> list[OfferWant]:
+    """Raises InvalidPayload."""
+    wants = []
+    for name in form:
+        product_id = read_id(name.removeprefix("copies:"))
+        if not name.startswith("copies:") or not form[name] or product_id is None:
+            continue
+        given = {part: form[f"{part}:{product_id}"] for part in _ROW}
+        values: dict[str, Any] = {part: text for part, text in given.items() if text}
+        values |= {"product_id": product_id, "copies": form[name]}
+        wants.append(read_json.read(values, OfferWant, f"card {product_id}, ", strict=False))
+    if not wants:
+        raise errors.InvalidPayload("copies: enter the copies of at least one card")
+    return wants
+
+
+def words_of(state: str) -> str:
+    return state.replace("_", " ").capitalize()
+
+
+ROUTES: Final = [offers_page, new_offer_page, draft_by_form]

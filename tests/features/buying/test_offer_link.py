@@ -1,0 +1,142 @@
+"""The customer's link shows one offer and nothing else, takes one answer, and ends with the offer."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders import a_csv, a_row
+from cardsync import clock
+from offers_builder import a_customer, buys, done, drafted, refusal, step, want
+
+
+@pytest.fixture
+async def seller(a_seller):
+    seller = await a_seller()
+    rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
+    await seller.import_csv(a_csv(*rows))
+    await buys(seller)
+    return seller
+
+
+async def with_link(seller, *lines):
+    mia = await a_customer(seller, "Mia Moss")
+    offer = await done(seller, await drafted(seller, *lines, customer_id=mia["id"]), "offer")
+    answer = await step(seller, offer, "link")
+    assert answer.status_code == 201, answer.text
+    path = answer.json()["url"].removeprefix(seller.service.settings.origin)
+    return offer, path
+
+
+def ids(offer):
+    return [str(line["id"]) for line in offer["lines"]]
+
+
+async def test_a_customer_accepts_on_a_phone(seller):
+    offer, path = await with_link(seller)
+    async with seller.service.client() as phone:
+        page = await phone.get(path)
+        assert page.status_code == 200
+        assert page.headers["Cache-Control"] == "no-store"
+        assert page.headers["Referrer-Policy"] == "no-referrer"
+        assert "noindex" in page.headers["X-Robots-Tag"]
+        assert "Bolt 20" in page.text
+        for secret in ("Mia Moss", "explanation", "buy rule", seller.email):
+            assert secret not in page.text
+        form = {"revision": offer["revision"], "answer": "yes", "way": "cash"}
+        answered = await phone.post(path, data=form | {"line": ids(offer)[:1]})
+        assert answered.status_code == 303
+        assert "You accepted" in (await phone.get(answered.headers["Location"])).text
+    told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
+    assert (told["state"], told["answered_by"], told["way"]) == ("accepted", "customer", "cash")
+    assert [line["accepted"] for line in told["lines"]] == [True, False]
+
+
+async def test_a_customer_declines_and_the_link_ends(seller):
+    offer, path = await with_link(seller)
+    async with seller.service.client() as phone:
+        form = {"revision": offer["revision"], "answer": "no"}
+        assert "You declined" in (await phone.post(path, data=form)).text
+        assert (await phone.get(path)).status_code == 410
+    told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
+    assert told["state"] == "declined"
+
+
+async def test_an_answer_that_makes_no_sense_changes_nothing(seller):
+    offer, path = await with_link(seller)
+    other = (await drafted(seller))["lines"][0]["id"]
+    good = {"revision": offer["revision"], "answer": "yes", "way": "cash", "line": ids(offer)}
+    async with seller.service.client() as phone:
+        for bad in (
+            {"revision": 1},
+            {"way": "gold"},
+            {"line": []},
+            {"line": [str(other)]},
+            {"way": "split", "cash_part": "much"},
+            {"way": "split", "cash_part": "100000"},
+        ):
+            answer = await phone.post(path, data=good | bad)
+            assert answer.status_code in (409, 422), bad
+    told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
+    assert (told["state"], told["revision"]) == ("offered", offer["revision"])
+
+
+async def test_of_many_answers_at_once_one_counts(seller):
+    offer, path = await with_link(seller)
+    form = {"revision": offer["revision"], "way": "credit", "line": ids(offer)}
+    async with seller.service.client() as phone:
+        answers = await asyncio.gather(
+            *(phone.post(path, data=form | {"answer": (n % 2 and "yes") or "no"}) for n in range(8))
+        )
+    assert [answer.status_code in (200, 303) for answer in answers].count(True) == 1
+
+
+async def test_a_link_opens_nothing_but_its_offer(seller, a_seller, capfd):
+    """Foreign, cut, guessed, replaced and ended tokens all answer the same page."""
+    offer, path = await with_link(seller)
+    _, foreign = await with_link(seller)
+    stranger = await a_seller()
+    shop, number, secret = path.removeprefix("/o/").split("-", 2)
+    other_offer = foreign.removeprefix("/o/").split("-")[1]
+    async with seller.service.client() as phone:
+        for token in (
+            f"{shop}-{other_offer}-{secret}",
+            f"{stranger.id}-{number}-{secret}",
+            f"{shop}-{number}-{secret[:-1]}",
+            f"{shop}-{number}-{'A' * 43}",
+            f"{shop}-{number}-",
+            "1-1-x",
+            "%00",
+        ):
+            answer = await phone.get(f"/o/{token}")
+            assert answer.status_code == 410, token
+            assert "opens no offer" in answer.text
+        # The token is no credential of anything else.
+        token = path.removeprefix("/o/")
+        for other in (f"/p/{token}", "/api/buying/offers", f"/api/buying/offers/{number}"):
+            answer = await phone.get(other, headers={"Authorization": f"Bearer {token}"})
+            assert answer.status_code in (401, 404, 410), other
+        again = await step(seller, offer, "link")
+        assert (await phone.get(path)).status_code == 410
+        newest = again.json()["url"].removeprefix(seller.service.settings.origin)
+        assert (await phone.get(newest)).status_code == 200
+        clock.shift(timedelta(days=8))
+        assert (await phone.get(newest)).status_code == 410
+    assert secret not in capfd.readouterr().err
+
+
+async def test_a_link_is_made_for_an_open_offer_alone(seller):
+    offer = await drafted(seller, await want(seller))
+    assert refusal(await step(seller, offer, "link")) == (409, "offer_state_wrong")
+
+
+async def test_the_secret_is_not_stored(seller):
+    offer, path = await with_link(seller)
+    secret = path.rsplit("-", 1)[1] if path.count("-") == 2 else path.split("-", 2)[2]
+    [row] = await seller.service.sql(
+        seller.id,
+        "SELECT to_jsonb(o)::text AS said FROM buying_offer o WHERE seller_id = :id AND o.id = :offer",
+        id=seller.id,
+        offer=offer["id"],
+    )
+    assert secret not in row["said"]

@@ -1,0 +1,106 @@
+"""The pages of buying without a script: one offer by its forms from draft to stock, store credit, and
+the public buylist's settings.
+"""
+
+import re
+
+import pytest
+
+from browsers import signed_in
+from builders import a_csv, a_row
+from offers_builder import buys, drafted, want
+
+
+@pytest.fixture
+async def seller(a_seller):
+    seller = await a_seller()
+    rows = [a_row(id, name=f"Bolt {id}", market=f"{id}.00", price=f"{id}.00") for id in (10, 20)]
+    await seller.import_csv(a_csv(*rows))
+    await buys(seller)
+    return seller
+
+
+async def form(owner, path, **fields):
+    page = await owner.get(
+        re.sub(r"/(offer|customer|accept|receive|pay|stock|link|add)$", "", path)
+    )
+    seen = re.search(r'name="revision" value="(\d+)"', page.text)
+    fields = {"revision": seen[1] if seen else "", **fields}
+    answer = await owner.form(path, **fields)
+    assert answer.status_code in (200, 303), answer.text
+    return answer
+
+
+async def test_an_offer_goes_its_way_by_forms(seller):
+    owner = await signed_in(seller)
+    line = await want(seller, copies=2)
+    offer = await drafted(seller, line)
+    path = f"/buying/offers/{offer['id']}"
+    found = await owner.get(path)
+    assert "The buy rule" in found.text
+    assert "Offer it to the customer" in found.text
+    await form(owner, f"{path}/customer", name="Mia <b>Moss</b>", contact="mia@x", note="counter")
+    more = await want(seller, "Bolt 10")
+    card = more["product_id"]
+    added = {f"copies:{card}": "1", f"cash_each:{card}": "2.50", f"condition:{card}": "LP"}
+    await form(owner, f"{path}/add", **added)
+    await form(owner, f"{path}/offer", days="3")
+    made = await form(owner, f"{path}/link")
+    assert "/o/" in made.text
+    assert "data:image/svg" in made.text
+    page = await owner.get(path)
+    lines = re.findall(r'name="line" value="(\d+)"', page.text)
+    assert len(lines) == 2
+    await form(owner, f"{path}/accept", chosen="true", way="cash", line=lines)
+    await form(owner, f"{path}/receive", **{f"came:{lines[0]}": "1", f"condition:{lines[0]}": "HP"})
+    page = await owner.get(path)
+    assert "1 of 2 copies came." in page.text
+    assert "Mia &lt;b&gt;Moss&lt;/b&gt;" in page.text
+    sheet = await owner.get(f"/print/offers/{offer['id']}")
+    assert "All in cash" in sheet.text
+    await form(owner, f"{path}/pay", way="cash")
+    assert "Signature" in (await owner.get(f"/print/offers/{offer['id']}")).text
+    await form(owner, f"{path}/stock")
+    assert "Publish the drafts" in (await owner.get(path)).text
+    entries = (await seller.get("/api/quick_add")).json()["entries"]
+    assert sorted((entry["quantity"], entry["condition"]) for entry in entries) == [
+        (1, "HP"),
+        (1, "LP"),
+    ]
+    listed = await owner.get("/buying/offers", params={"status": "in_stock"})
+    assert f"Offer {offer['id']}" in listed.text
+
+
+async def test_a_new_offer_is_found_and_drafted(seller):
+    owner = await signed_in(seller)
+    assert "New offer" in (await owner.get("/buying/offers/new", params={"q": "zz"})).text
+    line = await want(seller)
+    copies = {f"copies:{line['product_id']}": "2", f"condition:{line['product_id']}": "NM"}
+    made = await owner.form("/buying/offers/new", **copies)
+    assert made.status_code == 303
+    path = made.headers["Location"].partition("?")[0]
+    offer = (await seller.get(path.replace("/buying", "/api/buying"))).json()
+    only = offer["lines"][0]["id"]
+    await form(owner, path + f"/lines/{only}", revision=str(offer["revision"]), copies="5")
+    offer = (await seller.get(path.replace("/buying", "/api/buying"))).json()
+    assert offer["totals"]["copies"] == 5
+    gone = await owner.form(f"{path}/delete")
+    assert gone.headers["Location"].startswith("/buying/offers?done=offer_deleted")
+    assert "undo=" in gone.headers["Location"]
+
+
+async def test_store_credit_and_the_buylist_by_forms(seller):
+    owner = await signed_in(seller)
+    made = await owner.form("/buying/customers", name="Mia", contact="mia@x")
+    path = made.headers["Location"].partition("?")[0]
+    page = await owner.get(path)
+    key = re.search(r'name="key" value="([^"]+)"', page.text)[1]
+    entry = {"amount": "20.00", "reason": "gift", "key": key, "change": "add"}
+    for _ in range(2):
+        assert (await owner.form(f"{path}/credit", **entry)).status_code == 303
+    assert "$20.00" in (await owner.get(path)).text
+    assert (await owner.form(path, name="Mia Reed", contact="")).status_code == 303
+    assert "Mia Reed" in (await owner.get("/buying/customers", params={"q": "reed"})).text
+    saved = await owner.form("/buying/buylist", is_open="true", terms="We buy Magic.")
+    assert saved.status_code == 303
+    assert "It is open at" in (await owner.get("/buying/buylist")).text

@@ -1,0 +1,116 @@
+"""The public buylist: closed until the owner opens it, both prices in each condition, and a cart that
+becomes a draft offer. Nothing of the shop's or of another visitor's is to be seen there.
+"""
+
+import asyncio
+import re
+import uuid
+
+import psycopg
+import pytest
+
+from browsers import joined
+from builders import a_csv, a_row, undo_newest
+from cardsync import limits
+from cardsync.database.urls import libpq_url
+from offers_builder import buys, done, refusal
+
+
+@pytest.fixture
+async def word():
+    return f"z{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture
+async def seller(a_seller, owner_url, word):
+    """A shop whose two cards are in the catalog, under a word that no other card has."""
+    seller = await a_seller()
+    rows = [a_row(id, name=f"{word} Bolt {id}", market=f"{id}.00") for id in (10, 20)]
+    await seller.import_csv(a_csv(*rows))
+    await buys(seller)
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as connection:
+        connection.execute(
+            "UPDATE product SET provisional = false WHERE product_name LIKE %s", (f"{word}%",)
+        )
+    return seller
+
+
+async def opened(seller, **fields):
+    body = {"is_open": True, **fields}
+    answer = await seller.http.patch("/api/buying/buylist", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["path"]
+
+
+async def test_it_is_closed_until_the_owner_opens_it(seller, a_seller):
+    path = (await seller.get("/api/buying/buylist")).json()["path"]
+    async with seller.service.client() as visitor:
+        closed = await visitor.get(path)
+        unknown = await visitor.get("/buylist/999999999")
+        assert (closed.status_code, unknown.status_code) == (404, 404)
+        assert closed.text == unknown.text
+        assert (await visitor.get(f"/buylist/{2**70}")).status_code == 404
+        await opened(seller, terms="We buy <b>Magic</b>.")
+        page = await visitor.get(path)
+        assert page.status_code == 200
+        assert "We buy &lt;b&gt;Magic&lt;/b&gt;." in page.text
+        assert "set-cookie" not in page.headers
+        assert (await undo_newest(seller, "buylist.changed")).status_code == 200
+        assert (await visitor.get(path)).status_code == 404
+    staff = await joined(seller, "bea@example.invalid")
+    answer = await staff.send("PATCH", "/api/buying/buylist", json={"is_open": True})
+    assert refusal(answer) == (403, "owner_required")
+
+
+async def test_a_visitor_searches_fills_a_cart_and_sends_it(seller, word, capfd):
+    path = await opened(seller)
+    async with seller.service.client() as visitor:
+        found = await visitor.get(path, params={"q": f"{word} bolt"})
+        assert "Bolt 10" in found.text
+        assert "Bolt 20" in found.text
+        assert found.text.count('<th scope="row">') == 10
+        [first, *_] = re.findall(r'name="(copies:\d+:\d+)"', found.text)
+        chosen = {first: "3", first.replace("copies", "condition"): "LP", "q": word}
+        filled = await visitor.get(path, params=chosen)
+        cart = re.findall(r'name="cart" value="([^"]+)"', filled.text)
+        assert re.fullmatch(r"\d+-LP-0-3", cart[0])
+        form = {"cart": cart[0], "name": "Zed Zimmer", "contact": "zed@example.invalid"}
+        missing = await visitor.post(path, data=form | {"contact": " "})
+        assert missing.status_code == 422
+        sent = await visitor.post(path, data=form | {"note": "on Friday"})
+        assert "Your cart is sent" in sent.text
+        for leak in ("Zed", "zed@"):
+            assert leak not in (await visitor.get(path, params={"q": word})).text
+    [offer] = (await seller.get("/api/buying/offers")).json()["offers"]
+    assert (offer["state"], offer["source"], offer["customer_name"]) == (
+        "draft",
+        "buylist",
+        "Zed Zimmer",
+    )
+    assert offer["note"] == "on Friday"
+    offer = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
+    assert [(x["copies"], x["condition"]) for x in offer["lines"]] == [(3, "LP")]
+    assert (await done(seller, offer, "offer"))["state"] == "offered"
+    assert "Zed" not in capfd.readouterr().err
+
+
+async def test_a_cart_of_anybodys_making_breaks_nothing(seller):
+    path = await opened(seller)
+    async with seller.service.client() as visitor:
+        for cart in ("", "x", "1-NM-0-0", "1-XX-0-1", "1-NM-99-1", f"{10**17}-NM-0-1", "%00"):
+            page = await visitor.get(path, params={"cart": cart})
+            assert page.status_code in (200, 422), cart
+            sent = await visitor.post(path, data={"cart": cart, "name": "A", "contact": "b"})
+            assert sent.status_code == 422, cart
+    assert (await seller.get("/api/buying/offers")).json()["offers"] == []
+
+
+async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, monkeypatch):
+    monkeypatch.setattr(limits, "BUYLIST_DRAFTS", 3)
+    path = await opened(seller)
+    [card, _] = await seller.cards()
+    form = {"cart": f"{card['product_id']}-NM-0-1", "name": "A", "contact": "b"}
+    async with seller.service.client() as visitor:
+        answers = await asyncio.gather(*(visitor.post(path, data=form) for _ in range(6)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [422] * 3
+    assert len((await seller.get("/api/buying/offers")).json()["offers"]) == 3
