@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,23 @@ def _wait_for_turn(connection: Any, say: Say) -> None:
         attempt += 1
         time.sleep(_TURN_SECONDS)
     connection.commit()
+
+
+@contextmanager
+def alone_with_schema(connection: psycopg.Connection[Any], say: Say) -> Iterator[None]:
+    """Hold the turn of migrations with a connection in autocommit: nothing else changes the schema
+    meanwhile.
+    """
+    attempt = 0
+    while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
+        if attempt % 100 == 30:
+            say("another process is changing the database; this one waits")
+        attempt += 1
+        time.sleep(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
 
 
 def _migrate_online(connection: Any, say: Say) -> None:
