@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 
 from cardsync.database.migrate import migrate
-from cardsync.database.urls import APP_ROLE, libpq_url
+from cardsync.database.urls import libpq_url
 from cardsync.operations.distribute import Places, distribute
 from cardsync.tables import seller_tables, spread_tables, tables_everywhere
 
@@ -156,6 +156,14 @@ def spread_database(coordinator: str, name: str) -> Iterator[str]:
     finally:
         if not kept:
             drop_database(coordinator, name)
+
+
+def one_shard_alone(url: str) -> str:
+    """The same address for the application: a statement that reaches several shards is an error.
+    A plan for any seller, which is tried and dropped, would be one.
+    """
+    settings = ("citus.multi_task_query_log_level=error", "plan_cache_mode=force_custom_plan")
+    return f"{url}?{urlencode({'options': ' '.join(f'-c {one}' for one in settings)}, quote_via=quote)}"
 
 
 def _is_there(coordinator: str, name: str) -> bool:

@@ -215,7 +215,7 @@ def settings(owner_url: str) -> Settings:
     folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
     setup_logging("warning", "json")
     made = Settings(
-        database_url=owner_url,
+        database_url=citus_cluster.one_shard_alone(owner_url) if CITUS_URL else owner_url,
         migration_database_url=owner_url,
         data_dir=folder,
         secret_key="test secret",

@@ -164,8 +164,16 @@ def _migrate_online(connection: Any, say: Say) -> None:
     from sqlalchemy.exc import DBAPIError
 
     # If a crash of the server takes a migration back, the next start does it again.
-    for setting in (f"lock_timeout = '{LOCK_SECONDS}s'", "statement_timeout = 0",
-                    "synchronous_commit = off"):  # fmt: skip
+    settings = (
+        f"lock_timeout = '{LOCK_SECONDS}s'",
+        "statement_timeout = 0",
+        "synchronous_commit = off",
+        # These say nothing to a single server. Nodes change a table one after the other, since a
+        # migration may read and change it in one transaction.
+        "citus.multi_shard_modify_mode = 'sequential'",
+        "citus.enable_unsafe_triggers = on",
+    )
+    for setting in settings:
         connection.exec_driver_sql(f"SET {setting}")
     connection.commit()
     config = Config()

@@ -12,7 +12,11 @@ from typing import Any, Final
 import psycopg
 
 _ASKED: Final = b"SELECT FROM pg_extension WHERE extname = 'citus'"
-_INSERTED: Final = re.compile(r"\bINSERT\s+INTO\b(?:(?!\bVALUES\b).)*\bSELECT\b", re.DOTALL)
+_INSERT: Final = "INSERT INTO"
+# Its table, its columns, and where the rows come from.
+_FROM_A_READ: Final = re.compile(
+    r"INSERT INTO\s+\w+(\s+AS\s+\w+)?\s*(\([^()]*\))?\s*(OVERRIDING \w+ VALUE\s+)?(SELECT|WITH)\b"
+)
 _ANSWERS: Final = re.compile(r"\bRETURNING\b|\bON\s+CONFLICT\b")
 
 
@@ -37,7 +41,9 @@ def for_nodes(statement: str) -> str:
     SELECT into the nodes' tables, which row-level security refuses, unless the INSERT returns
     something.
     """
-    inserts = list(_INSERTED.finditer(statement))
-    if not inserts or _ANSWERS.search(statement, inserts[-1].start()):
+    before, insert, after = statement.rpartition(_INSERT)
+    within = before.count("(") != before.count(")")
+    last = insert + after
+    if within or not _FROM_A_READ.match(last) or _ANSWERS.search(last):
         return statement
     return f"{statement.rstrip().rstrip(';')} RETURNING 1"
