@@ -29,6 +29,7 @@ import pytest
 from argon2 import PasswordHasher
 from litestar import Litestar
 
+import citus_cluster
 import everyday
 import soak
 import stories
@@ -69,6 +70,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("daily")
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
+# A Citus cluster's coordinator (`tests/citus_cluster.py`): the database is spread over its nodes.
+CITUS_URL = os.environ.get("CARDSYNC_TEST_CITUS_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -114,6 +117,12 @@ def _with_database(url: str, name: str) -> str:
 def owner_url() -> Iterator[str]:
     """A fresh, migrated database, as the role that owns it; gone afterwards."""
     name = f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{os.getpid()}"
+    if CITUS_URL:
+        with citus_cluster.spread_database(CITUS_URL, name) as url:
+            _made.append(url)
+            yield url
+            _made.remove(url)
+        return
     with ExitStack() as stack:
         if STOCK_URL:
             admin = STOCK_URL
@@ -153,6 +162,9 @@ def _no_sellers_of_other_files() -> Iterator[None]:
     for url in _made:
         with psycopg.connect(libpq_url(url, role=None), autocommit=True) as connection:
             if not connection.execute("SELECT FROM seller LIMIT 1").rowcount:
+                continue
+            if CITUS_URL:
+                citus_cluster.empty(connection)
                 continue
             tables = [name for (name,) in connection.execute(_SELLERS)]
             found = " UNION ALL ".join(
@@ -203,7 +215,7 @@ def settings(owner_url: str) -> Settings:
     folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
     setup_logging("warning", "json")
     made = Settings(
-        database_url=owner_url,
+        database_url=citus_cluster.one_shard_alone(owner_url) if CITUS_URL else owner_url,
         migration_database_url=owner_url,
         data_dir=folder,
         secret_key="test secret",

@@ -110,6 +110,9 @@ def _sentence(e: Exception) -> str | None:
             "cardsync.operations.commands:restore",
             "Restore a backup, the newest without a NAME: into a database beside the present one, checked, and then switched. Stop the service first. A restore that fails changes nothing.",
         ),
+        "db": Command(
+            "cardsync.operations.commands:db", "Spread the database over several machines."
+        ),
         "doctor": Command(
             "cardsync.operations.commands:doctor",
             "Check the installation, a line a part; exit status 1 if any is bad.",

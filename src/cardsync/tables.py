@@ -77,6 +77,53 @@ GLOBAL_BY_SELLER = frozenset(
     }
 )
 
+# In a database that is spread over nodes (docs/distribution.md) each node has a copy of these:
+# statements of a seller's rows join them.
+EVERYWHERE = frozenset({"product"})
+# These stay with the coordinator, whole. All other tables are spread by their seller.
+WITH_THE_COORDINATOR = GLOBAL_BY_SELLER | {
+    "backup_report",
+    "catalog_import",
+    "catalog_name",
+    "catalog_set",
+    "catalog_typo",
+    "catalog_word",
+    "identity_seal",
+    "installation_operator",
+    "market_cell",
+    "market_listing",
+    "market_look",
+    "market_newest",
+    "market_price",
+    "market_sale",
+    "market_sales_look",
+    "network_miss",
+    "oauth_client",
+    # Tokens refer to it, and are looked for by their hash.
+    "oauth_grant",
+    "passkey_challenge",
+    "picture",
+    "picture_host",
+    "rate_limit",
+    "release",
+    "release_kill",
+    "seller",
+    "shared_repair",
+    "workflow_pack",
+    "workflow_pack_kill",
+}
+
+
+def spread_tables() -> list[Table]:
+    """Every table that is spread by its seller, referred tables first."""
+    away = EVERYWHERE | WITH_THE_COORDINATOR
+    return [t for t in reversed(tenant_tables()) if t.name not in away]
+
+
+def tables_everywhere() -> list[Table]:
+    """Every table of which each node has a copy, referred tables first."""
+    return [t for t in metadata.sorted_tables if t.name in EVERYWHERE]
+
 
 def tenant_tables() -> list[Table]:
     """Every table under row-level security, referring tables first."""
@@ -132,8 +179,10 @@ __all__ = [
     "seller_state",
     "seller_tables",
     "shelving",
+    "spread_tables",
     "store_credit",
     "sync",
+    "tables_everywhere",
     "tenant_tables",
     "today",
     "uploads",

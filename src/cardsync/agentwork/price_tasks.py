@@ -71,10 +71,12 @@ async def note_push(
     name: str,
 ) -> None:
     """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
+    # The coordinator of a spread database dies of a bare slice here (Citus 13.2.2).
     await session.execute(
         text(f"""
             UPDATE agent_task
-               SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]
+               SET {what} = coalesce((array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}],
+                   {what})
              WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
                AND NOT CAST(:name AS text) = ANY({what})
         """),

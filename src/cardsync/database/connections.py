@@ -26,6 +26,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from cardsync.database.spread import Spread
 from cardsync.database.watched_cursors import WatchedCursor
 
 Connection = psycopg.AsyncConnection[TupleRow]
@@ -81,14 +82,27 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
     longest = inf
     slow = inf
+    spread = Spread()
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cursor_factory = WatchedCursor
 
     @classmethod
-    def within(cls, seconds: float, slow: float = inf) -> type[Self]:
-        return type(cls.__name__, (cls,), {"longest": seconds, "slow": slow})
+    def within(
+        cls,
+        seconds: float,
+        slow: float = inf,
+        spread: Spread | None = None,
+    ) -> type[Self]:
+        own = {"longest": seconds, "slow": slow, "spread": spread or Spread()}
+        return type(cls.__name__, (cls,), own)
+
+    @classmethod
+    async def connect(cls, *args: Any, **options: Any) -> Self:
+        connection = await super().connect(*args, **options)
+        await cls.spread.ask(connection)
+        return connection
 
     async def wait(
         self,

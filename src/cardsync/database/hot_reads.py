@@ -18,7 +18,9 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.database.connections import Connection
+from cardsync.database.piped_messages import piped
 from cardsync.database.prepared_text import execute, prepare
+from cardsync.database.spread import Spread
 from cardsync.database.transaction_settings import committed_before_the_disk, of_seller
 from cardsync.telemetry import spans
 
@@ -40,6 +42,7 @@ class PolledQuery(NamedTuple):
 
 class _Asked(NamedTuple):
     query: PolledQuery
+    seller: str
     statement: str
     row: asyncio.Future[TupleRow | None]
 
@@ -47,8 +50,9 @@ class _Asked(NamedTuple):
 class PolledReads:
     """A process has one object; the pool's connections are its lines to the database."""
 
-    def __init__(self, pool: AsyncConnectionPool[Connection]) -> None:
+    def __init__(self, pool: AsyncConnectionPool[Connection], spread: Spread) -> None:
         self._pool = pool
+        self._spread = spread
         self._free = pool.max_size
         self._waiting: deque[_Asked] = deque()
         self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
@@ -60,9 +64,9 @@ class PolledReads:
         # The simple protocol carries several statements at once but no parameters, so the values
         # are integers that we format ourselves.
         values = [int(value) for value in (seller_id, *ids)]
-        statement = f"{of_seller(seller_id)}; {execute(query.name, values)}"
+        statement = execute(query.name, values)
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Asked(query, statement, row))
+        self._waiting.append(_Asked(query, of_seller(seller_id), statement, row))
         self._begin()
         with spans.part(f"EXECUTE {query.name}", kind="client", system="postgresql"):
             return await row
@@ -143,11 +147,18 @@ class PolledReads:
 
     async def _execute(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
         first = [committed_before_the_disk()] if any(asked.query.writes for asked in batch) else []
-        statements: Any = "; ".join([*first, *(asked.statement for asked in batch)])
+        for asked in batch:
+            first += [asked.seller, asked.statement]
+        # Each SET LOCAL has a result, too.
+        results = range(len(first) - 2 * len(batch) + 1, len(first), 2)
+        if self._spread.over_nodes:
+            numbers = [number + 1 for number in results]
+            found = await piped(connection, ["BEGIN", *first, "COMMIT"], numbers)
+            return [rows[0] if rows else None for rows in found]
+        statements: Any = "; ".join(first)
         cursor = await connection.execute(statements)
         rows = []
-        for number in range(len(batch)):
-            # Each SET LOCAL has a result, too.
-            await cursor.set_result(len(first) + 2 * number + 1)
+        for number in results:
+            await cursor.set_result(number)
             rows.append(await cursor.fetchone())
         return rows

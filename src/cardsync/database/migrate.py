@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -140,14 +141,39 @@ def _wait_for_turn(connection: Any, say: Say) -> None:
     connection.commit()
 
 
+@contextmanager
+def alone_with_schema(connection: psycopg.Connection[Any], say: Say) -> Iterator[None]:
+    """Hold the turn of migrations with a connection in autocommit: nothing else changes the schema
+    meanwhile.
+    """
+    attempt = 0
+    while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
+        if attempt % 100 == 30:
+            say("another process is changing the database; this one waits")
+        attempt += 1
+        time.sleep(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
 def _migrate_online(connection: Any, say: Say) -> None:
     from alembic import command
     from alembic.config import Config
     from sqlalchemy.exc import DBAPIError
 
     # If a crash of the server takes a migration back, the next start does it again.
-    for setting in (f"lock_timeout = '{LOCK_SECONDS}s'", "statement_timeout = 0",
-                    "synchronous_commit = off"):  # fmt: skip
+    settings = (
+        f"lock_timeout = '{LOCK_SECONDS}s'",
+        "statement_timeout = 0",
+        "synchronous_commit = off",
+        # These say nothing to a single server. Nodes change a table one after the other, since a
+        # migration may read and change it in one transaction.
+        "citus.multi_shard_modify_mode = 'sequential'",
+        "citus.enable_unsafe_triggers = on",
+    )
+    for setting in settings:
         connection.exec_driver_sql(f"SET {setting}")
     connection.commit()
     config = Config()

@@ -46,6 +46,7 @@ _SWAP: Final = """
                coalesce(s.created_at, w.created_at, CAST(:now AS timestamptz)){updated}
           FROM was w LEFT JOIN standing s ON s.id = w.id
          WHERE NOT EXISTS (SELECT FROM otherwise) AND (SELECT count(*) FROM gone) >= 0
+        RETURNING id
     )
     SELECT id, standing, columns FROM otherwise ORDER BY id LIMIT 1
 """

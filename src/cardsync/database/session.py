@@ -34,6 +34,7 @@ from cardsync.database.connections import (
 from cardsync.database.hot_reads import PolledReads
 from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.snapshot_reads import Readings
+from cardsync.database.spread import Spread
 from cardsync.database.transaction_settings import of_seller
 from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
 from cardsync.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
@@ -76,6 +77,7 @@ class Database:
         made.
         """
         plain = libpq_url(url, role=role)
+        spread = Spread()
         engine = create_async_engine(
             engine_url(plain),
             poolclass=WatchedSessionPool,
@@ -83,14 +85,14 @@ class Database:
             max_overflow=0,
             hide_parameters=True,
             connect_args={
-                "async_creator_fn": BoundedConnection.within(seconds, slow).connect,
+                "async_creator_fn": BoundedConnection.within(seconds, slow, spread).connect,
                 "connect_timeout": CONNECT_SECONDS,
             },
         )
         check_before_use(engine)
         hot = WatchedConnectionPool(
             plain,
-            connection_class=BoundedConnection.within(hot_seconds, slow),
+            connection_class=BoundedConnection.within(hot_seconds, slow, spread),
             min_size=0,
             max_size=max(1, hot_pool),
             # A polling agent comes again soon: an early 503 serves it better than a long wait while
@@ -103,12 +105,13 @@ class Database:
             name="hot",
         )
         slots = Slots(pool, read_pool)
-        readings = Readings(plain, read_pool, slots, seconds, slow)
+        readings = Readings(plain, read_pool, slots, spread, seconds, slow)
         await hot.open()
         await readings.pool.open()
         try:
             sessions = async_sessionmaker(engine, expire_on_commit=False, info={SEAL: seal})
-            yield cls(plain, engine, sessions, hot, PolledReads(hot), readings, slots)
+            polled = PolledReads(hot, spread)
+            yield cls(plain, engine, sessions, hot, polled, readings, slots)
         finally:
             await readings.pool.close()
             await hot.close()

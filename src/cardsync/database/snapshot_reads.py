@@ -27,8 +27,10 @@ from cardsync.database.connections import (
     Connection,
     still_there,
 )
+from cardsync.database.piped_messages import piped
 from cardsync.database.prepared_text import execute_named, prepare_named
 from cardsync.database.seller_slots import Slots, Work
+from cardsync.database.spread import Spread
 from cardsync.database.transaction_settings import found_by_keys, of_seller, planned_once
 from cardsync.database.watched_cursors import WatchedClientCursor
 from cardsync.database.watched_pools import WatchedConnectionPool
@@ -65,9 +67,11 @@ class Reading:
         known: _Known,
         seller_id: int,
         seconds: float,
+        spread: Spread,
     ) -> None:
         self._connection = connection
         self._known = known
+        self._spread = spread
         # These are literals that we format ourselves.
         self._beginning = [
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -132,12 +136,23 @@ class Reading:
         if last:
             parts.append("COMMIT")
         self._open = self._begun = True
-        # The pool made this cursor for the connection; it binds by itself.
-        cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
+        rows = await self._sent(parts, asked, values)
         self._open = not last
         self._ahead.clear()
         if known is not None:
             known |= new
+        return rows
+
+    async def _sent(
+        self,
+        parts: Sequence[str],
+        asked: Sequence[int],
+        values: Mapping[str, Any],
+    ) -> list[list[TupleRow]]:
+        if self._spread.over_nodes:
+            return await piped(self._connection, parts, asked, values)
+        # The pool made this cursor for the connection; it binds by itself.
+        cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
         rows = []
         for number in asked:
             await cursor.set_result(number)
@@ -160,10 +175,6 @@ async def _bindable(statement: str) -> str:
     return kept_named(statement)
 
 
-async def _keep_plans(connection: Connection) -> None:
-    await connection.execute(planned_once().encode())
-
-
 class Readings:
     """A process has one object; as many readings run at once as the pool has connections."""
 
@@ -172,10 +183,12 @@ class Readings:
         url: str,
         connections: int,
         slots: Slots,
+        spread: Spread,
         seconds: float = inf,
         slow: float = inf,
     ) -> None:
         self._slots = slots
+        self._spread = spread
         options = {
             "autocommit": True,
             "cursor_factory": WatchedClientCursor,
@@ -183,13 +196,13 @@ class Readings:
         }
         self.pool = WatchedConnectionPool(
             url,
-            connection_class=BoundedConnection.within(seconds, slow),
+            connection_class=BoundedConnection.within(seconds, slow, spread),
             min_size=0,
             max_size=max(1, connections),
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs=options,
             check=still_there,
-            configure=_keep_plans,
+            configure=self._keep_plans,
             open=False,
             name="readings",
         )
@@ -201,8 +214,13 @@ class Readings:
             self._slots.of(seller_id, Work.LONG),
             self.pool.connection(timeout=_WAIT_SECONDS) as connection,
         ):
-            reading = Reading(connection, self._known, seller_id, seconds)
+            reading = Reading(connection, self._known, seller_id, seconds, self._spread)
             try:
                 yield reading
             finally:
                 await reading.end()
+
+    async def _keep_plans(self, connection: Connection) -> None:
+        # A plan for any seller knows no node.
+        if not self._spread.over_nodes:
+            await connection.execute(planned_once().encode())

@@ -18,6 +18,7 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import TupleRow
 
 from cardsync import clock
+from cardsync.database.spread import for_nodes
 from cardsync.database.statement_words import described, summary
 from cardsync.telemetry import metric_files, spans
 
@@ -58,7 +59,11 @@ def _pipelined(connection: psycopg.AsyncConnection[Any]) -> bool:
 class WatchedCursor(psycopg.AsyncCursor[TupleRow]):
     """Parameters are bound by the server."""
 
+    _conn: Any
+
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        if isinstance(query, str) and self._conn.spread.over_nodes:
+            query = for_nodes(query)
         if _pipelined(self._conn):
             return await super().execute(query, params, **options)
         with watching(self._conn, query):

@@ -1,5 +1,5 @@
-"""The commands `cardsync backup …`, `cardsync restore` and `cardsync admin rotate-secret`: each calls
-one operation and prints its result.
+"""The commands `cardsync backup …`, `cardsync restore`, `cardsync db …` and `cardsync admin
+rotate-secret`: each calls one operation and prints its result.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 import click
 
 from cardsync import clock
+from cardsync.errors import CommandError
 from cardsync.notices import mail_server
 from cardsync.notices.seal_anew import seal_anew
 from cardsync.operations import asked_restore, backup_folder, base_backup, restore_backup
 from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.backup_folder import Backup
+from cardsync.operations.distribute import SHARDS, Places, distribute
 from cardsync.operations.installation_backups import InstallationBackups
 from cardsync.operations.rotate_secret import rotate
 from cardsync.processes.command_line import say, settings_with
@@ -232,6 +234,39 @@ def _line(one: Backup) -> dict[str, Any]:
         "program": manifest.program,
         "rows": sum(manifest.tables.values()),
     }
+
+
+@click.group()
+def db() -> None:
+    """Spread the database over several machines."""
+
+
+@db.command("distribute")
+@click.option("--dry-run", is_flag=True, help="Print what is to be done, and do nothing.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1024),
+    default=SHARDS,
+    show_default=True,
+    help="Parts that sellers are divided into, when the first table is spread.",
+)
+def db_distribute(dry_run: bool, shards: int) -> None:
+    """Spread the tables of sellers over the nodes of a Citus cluster. Stop the service first. Call
+    it again after a kill, or after a version with new tables: it does what is missing.
+    """
+    from cardsync.tables import spread_tables, tables_everywhere
+
+    settings = settings_with()
+    url = settings.migration_database_url or settings.database_url
+    if url is None:
+        raise CommandError("the embedded database is one machine: set CARDSYNC_DATABASE_URL")
+    spread = [table.name for table in spread_tables()]
+    places = Places(spread, [table.name for table in tables_everywhere()])
+    steps = distribute(url, places, shards, say, dry_run=dry_run)
+    if dry_run:
+        for step in steps:
+            click.echo("\n".join([f"-- {step.says}", *(f"{one};" for one in step.statements)]))
+    click.echo(f"-- {len(steps)} steps" if dry_run else "the database is spread by seller")
 
 
 @click.command("rotate-secret")

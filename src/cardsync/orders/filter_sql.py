@@ -113,10 +113,10 @@ def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
         values = {"first_block": window.first, "last_block": window.last}
         # These are numbers of our own; of a block at the window's edge this many days count.
         edges = [
-            f"WHEN {block} THEN (SELECT sum(n) FROM unnest(days[{begin}:{end}]) AS n)"
+            f"WHEN block = {block} THEN (SELECT sum(n) FROM unnest(days[{begin}:{end}]) AS n)"
             for block, (begin, end) in window.edges.items()
         ]
-        orders = f"CASE block {' '.join(edges)} ELSE orders END" if edges else orders
+        orders = f"CASE {' '.join(edges)} ELSE orders END" if edges else orders
     if wanted.refunded:
         conditions.append("refunded")
     if wanted.shipping_type:

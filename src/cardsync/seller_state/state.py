@@ -186,7 +186,9 @@ async def take_lease(
         text("""
             UPDATE sync_state
                SET lease_holder = :holder, lease_token = CAST(:token AS uuid), lease_expires_at = :expires,
-                   work_phase = CASE :holder WHEN 'sync' THEN 'importing' WHEN 'reprice' THEN 'repricing' END, work_done = 0, work_total = 0
+                   work_phase = CASE WHEN :holder = 'sync' THEN 'importing'
+                       WHEN :holder = 'reprice' THEN 'repricing' END,
+                   work_done = 0, work_total = 0
              WHERE seller_id = :id AND (lease_expires_at IS NULL OR lease_expires_at <= :now)
                AND cancel_requested_at IS NULL
             RETURNING seller_id

@@ -1,0 +1,189 @@
+"""A database that is spread over nodes rests on its schema and on the form of its statements; these
+hold without a cluster. `test_citus.py` is for one.
+"""
+
+import re
+from datetime import date
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cardsync.database.spread import for_nodes
+from cardsync.database.urls import APP_ROLE, libpq_url
+from cardsync.operations.distribute import Places, _grants
+from cardsync.operations.spread_triggers import replaced_functions
+from cardsync.tables import (
+    EVERYWHERE,
+    GLOBAL_BY_SELLER,
+    WITH_THE_COORDINATOR,
+    metadata,
+    spread_tables,
+    tables_everywhere,
+)
+
+SOURCE = Path(__file__).parents[2] / "src" / "cardsync"
+FOREIGN_KEYS = """
+    SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
+     WHERE contype = 'f' AND conparentid = 0
+"""
+NO_PLACES = Places([], [])
+
+
+@pytest.fixture(scope="module")
+def owner(owner_url):
+    with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def trial(owner):
+    """The same connection; what the test writes is taken back."""
+    with owner.transaction(force_rollback=True):
+        yield owner
+
+
+@pytest.fixture(scope="module")
+def spread():
+    return {table.name for table in spread_tables()}
+
+
+def test_each_table_has_one_place(spread):
+    """A new table of no seller is red here until `tables.py` says where it lies."""
+    named = EVERYWHERE | WITH_THE_COORDINATOR
+    assert not EVERYWHERE & WITH_THE_COORDINATOR
+    assert not spread & named
+    assert spread | named == set(metadata.tables)
+    assert {table.name for table in tables_everywhere()} == EVERYWHERE
+    assert GLOBAL_BY_SELLER <= WITH_THE_COORDINATOR
+
+
+def test_a_referred_table_is_spread_before_those_that_refer_to_it():
+    order = [table.name for table in spread_tables()]
+    for table in spread_tables():
+        for key in table.foreign_keys:
+            assert order.index(key.column.table.name) <= order.index(table.name)
+
+
+def test_no_foreign_key_leads_from_one_place_to_another(owner, spread):
+    for table, referred in owner.execute(FOREIGN_KEYS):
+        assert (table in spread) == (referred in spread), (table, referred)
+        assert referred not in EVERYWHERE, (table, referred)
+        assert table not in EVERYWHERE, (table, referred)
+
+
+def test_only_tallies_have_triggers_among_spread_tables(owner, spread):
+    asked = """
+        SELECT DISTINCT tgrelid::regclass::text, tgfoid::regproc::text FROM pg_trigger
+         WHERE NOT tgisinternal ORDER BY 1, 2
+    """
+    found = [(table, function) for table, function in owner.execute(asked) if table in spread]
+    assert found == [
+        ("orders", "tally_orders_on_delete"),
+        ("orders", "tally_orders_on_insert"),
+        ("orders", "tally_orders_on_update"),
+    ]
+
+
+def test_an_identity_of_a_spread_table_is_a_bigint(owner, spread):
+    """Nodes divide its numbers among themselves."""
+    asked = """
+        SELECT attrelid::regclass::text, atttypid::regtype::text FROM pg_attribute
+         WHERE attidentity <> '' AND NOT attisdropped
+    """
+    assert {kind for table, kind in owner.execute(asked) if table in spread} == {"bigint"}
+
+
+def test_a_spread_database_lets_the_application_take_every_number(trial):
+    asked = """
+        SELECT count(*) FROM pg_sequence s JOIN pg_depend d ON d.objid = s.seqrelid
+               AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+         WHERE has_table_privilege(%(role)s, d.refobjid, 'INSERT')
+           AND NOT has_sequence_privilege(%(role)s, s.seqrelid, 'USAGE')
+    """
+    for step in _grants(trial, NO_PLACES, 0):
+        for statement in step.statements:
+            trial.execute(statement)
+    assert trial.execute(asked, {"role": APP_ROLE}).fetchone() == (0,)
+    assert list(_grants(trial, NO_PLACES, 0)) == []
+
+
+def test_trigger_functions_of_nodes_count_as_those_of_one_server(trial):
+    counted = []
+    for replaced in (False, True):
+        with trial.transaction(force_rollback=True):
+            if replaced:
+                for _, definition in replaced_functions(trial):
+                    trial.execute(definition)
+                assert list(replaced_functions(trial)) == []
+            counted.append(_tallies_of_some_orders(trial))
+    assert counted[0] == counted[1]
+    assert len(counted[0]) > 3
+
+
+def _tallies_of_some_orders(connection):
+    connection.execute("SET LOCAL app.seller_id = '-7'")
+    for number in range(6):
+        status = "Shipped" if number % 2 else "Processing"
+        day = date(2026, 1 + number, 3)
+        connection.execute(
+            "INSERT INTO orders (seller_id, order_number, order_date, status)"
+            " VALUES (-7, %s, %s, %s)",
+            [str(number), day, status],
+        )
+    connection.execute("UPDATE orders SET status = 'Canceled' WHERE order_number < '3'")
+    connection.execute("UPDATE orders SET refund_amt = 5 WHERE order_number = '4'")
+    connection.execute("DELETE FROM orders WHERE seller_id = -7 AND order_number = '5'")
+    return connection.execute(
+        "SELECT * FROM order_tally WHERE seller_id = -7 ORDER BY 1, 2, 3, 4, 5, 6"
+    ).fetchall()
+
+
+RETURNS = " RETURNING 1"
+
+
+@pytest.mark.parametrize(
+    ("statement", "added"),
+    [
+        ("INSERT INTO card (id) SELECT id FROM incoming", RETURNS),
+        ("WITH a AS (SELECT 1) INSERT INTO card SELECT * FROM a", RETURNS),
+        ("INSERT INTO card SELECT 1 ON CONFLICT DO NOTHING", ""),
+        ("INSERT INTO card SELECT 1 RETURNING id", ""),
+        ("INSERT INTO card AS c\n (id)\nSELECT 1", RETURNS),
+        ("WITH a AS (INSERT INTO b SELECT 1) SELECT 2", ""),
+        ("INSERT INTO card (id) VALUES (:id)", ""),
+        ("INSERT INTO card (id) VALUES ((SELECT 1))", ""),
+        ("SELECT id FROM card", ""),
+        ("UPDATE card SET id = 1", ""),
+        ("WITH a AS (INSERT INTO b SELECT 1 RETURNING x) INSERT INTO c SELECT x FROM a", RETURNS),
+        ("WITH a AS (INSERT INTO b SELECT 1 RETURNING x) SELECT x FROM a", ""),
+    ],
+)
+def test_rows_inserted_from_a_read_return_something(statement, added):
+    assert for_nodes(statement) == statement + added
+
+
+def sources():
+    return [(path, path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
+
+
+# What nodes take wrongly or not at all, in SQL; docs/distribution.md says what to write instead.
+FORBIDDEN = {
+    "a simple CASE": r"\bCASE (?!WHEN\b)[\w.:%()]+ WHEN\b",
+    "state in a setting of our own": r"set_config\('app\.|current_setting\('app\.(?!seller_id)",
+    "a bare slice as a new value": r"SET \{?\w+\}? = \(array_\w+\([^\n]*\)\)\[",
+}
+
+
+@pytest.mark.parametrize("form", FORBIDDEN)
+def test_statements_have_the_form_that_nodes_take(form):
+    pattern = re.compile(FORBIDDEN[form])
+    found = [path.name for path, source in sources() if pattern.search(source)]
+    assert found == []
+
+
+def test_the_seller_of_a_transaction_is_set_by_a_literal_alone():
+    """A SET LOCAL with a literal reaches the nodes, and set_config does not."""
+    found = [path.name for path, source in sources() if "app.seller_id" in source]
+    allowed = {"cluster_checks.py", "migrate.py", "session.py", "transaction_settings.py"}
+    assert set(found) <= allowed
