@@ -217,6 +217,10 @@ class Settings(BaseSettings):
             description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL",
         )
     )
+    worker_alive_file: Path | None = Field(
+        None,
+        description="A file that a worker touches every SWEEP_SECONDS, for a probe that looks at its age; absent: none",
+    )
     data_dir: Path = Field(
         default_factory=default_data_dir,
         description="Folder of the embedded database, objects and secrets",

@@ -126,6 +126,7 @@ async def _sweep_forever(work: Work) -> None:
     tidied_at = clock.monotonic() - TIDY_SECONDS
     watched_at = clock.monotonic() - work.settings.notice_seconds
     while True:
+        _show_life(work.settings)
         await asyncio.sleep(work.settings.sweep_seconds)
         try:
             await sweep(work)
@@ -137,6 +138,13 @@ async def _sweep_forever(work: Work) -> None:
                 await tidy(work)
         except Exception:
             log.exception("sweep_failed")
+
+
+def _show_life(settings: Settings) -> None:
+    """Touch the file that a probe looks at; a full disk ends no worker."""
+    if settings.worker_alive_file is not None:
+        with contextlib.suppress(OSError):
+            settings.worker_alive_file.touch()
 
 
 async def sweep(work: Work) -> int:
