@@ -261,6 +261,21 @@ class Settings(BaseSettings):
     )
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
+    heavy_processes: int = Field(
+        3,
+        ge=1,
+        description="Processes of a host beside its web processes for heavy reads (previews, backtests); one seller has two at a time",
+    )
+    heavy_memory_mb: int = Field(
+        2048,
+        ge=256,
+        description="Most memory of such a process; a read that needs more is 503",
+    )
+    heavy_cards: int = Field(
+        5_000,
+        ge=0,
+        description="A shop with no more cards is read by the web process itself",
+    )
     database_pool: int = Field(
         8,
         ge=1,
