@@ -136,6 +136,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         hot_seconds=settings.polled_seconds,
         seconds=longest(settings),
         slow=settings.slow_seconds,
+        pooler=settings.pooler_database_url,
         seal=partial(seal, settings),
     )
     database = await stack.enter_async_context(opened)

@@ -142,6 +142,13 @@ def _database_or_none(url: str | None) -> str | None:
     return url or None
 
 
+def _pooler(url: str | None) -> str | None:
+    """A pooler passes no settings on, so the role must be that of the one who signs in."""
+    if url and conninfo_to_dict(_database(url)).get("user") != "cardsync_app":
+        raise ValueError("it must sign in as cardsync_app")
+    return url or None
+
+
 def _bucket(url: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme not in ("s3", "gs", "az") or not rest.partition("/")[0]:
@@ -216,6 +223,10 @@ class Settings(BaseSettings):
             None,
             description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL",
         )
+    )
+    pooler_database_url: Annotated[str | None, AfterValidator(_pooler)] = Field(
+        None,
+        description="The same database behind a pooler in transaction mode (pgbouncer), signed in as cardsync_app, for requests and jobs; notices, waiting for jobs, dumps and migrations go to DATABASE_URL",
     )
     worker_alive_file: Path | None = Field(
         None,

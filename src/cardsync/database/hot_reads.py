@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.database.connections import Connection
-from cardsync.database.prepared_text import execute, prepare
+from cardsync.database.prepared_text import execute, prepare, with_values
 from cardsync.database.transaction_settings import committed_before_the_disk, of_seller
 from cardsync.telemetry import spans
 
@@ -47,8 +47,8 @@ class _Asked(NamedTuple):
 class PolledReads:
     """A process has one object; the pool's connections are its lines to the database."""
 
-    def __init__(self, pool: AsyncConnectionPool[Connection]) -> None:
-        self._pool = pool
+    def __init__(self, pool: AsyncConnectionPool[Connection], *, planned: bool = True) -> None:
+        self._pool, self._planned = pool, planned
         self._free = pool.max_size
         self._waiting: deque[_Asked] = deque()
         self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
@@ -60,7 +60,8 @@ class PolledReads:
         # The simple protocol carries several statements at once but no parameters, so the values
         # are integers that we format ourselves.
         values = [int(value) for value in (seller_id, *ids)]
-        statement = f"{of_seller(seller_id)}; {execute(query.name, values)}"
+        read = execute(query.name, values) if self._planned else with_values(query.sql, values)
+        statement = f"{of_seller(seller_id)}; {read}"
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Asked(query, statement, row))
         self._begin()
@@ -136,6 +137,8 @@ class PolledReads:
             return await self._execute(connection, batch)
 
     async def _prepare(self, connection: Connection, batch: list[_Asked]) -> None:
+        if not self._planned:
+            return
         known = self._prepared.setdefault(connection, set())
         for query in {asked.query for asked in batch if asked.query.name not in known}:
             await connection.execute(prepare(query.name, query.sql).encode())

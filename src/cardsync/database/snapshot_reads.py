@@ -174,13 +174,17 @@ class Readings:
         slots: Slots,
         seconds: float = inf,
         slow: float = inf,
+        *,
+        planned: bool = True,
     ) -> None:
-        self._slots = slots
+        self._slots, self._planned = slots, planned
         options = {
             "autocommit": True,
             "cursor_factory": WatchedClientCursor,
             "connect_timeout": CONNECT_SECONDS,
         }
+        if not planned:
+            options["prepare_threshold"] = None
         self.pool = WatchedConnectionPool(
             url,
             connection_class=BoundedConnection.within(seconds, slow),
@@ -189,7 +193,7 @@ class Readings:
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs=options,
             check=still_there,
-            configure=_keep_plans,
+            configure=_keep_plans if planned else None,
             open=False,
             name="readings",
         )
@@ -201,6 +205,8 @@ class Readings:
             self._slots.of(seller_id, Work.LONG),
             self.pool.connection(timeout=_WAIT_SECONDS) as connection,
         ):
+            if not self._planned:
+                self._known[connection] = None
             reading = Reading(connection, self._known, seller_id, seconds)
             try:
                 yield reading

@@ -48,6 +48,7 @@ async def _serve(answers: BinaryIO) -> None:
         pool=_CONNECTIONS,
         hot_pool=0,
         slow=settings.slow_seconds,
+        pooler=settings.pooler_database_url,
     )
     working: asyncio.Task[None] | None = None
     async with opening as database:

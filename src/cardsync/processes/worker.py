@@ -188,6 +188,7 @@ def serve_jobs(settings: Settings) -> None:
             pool=settings.database_pool,
             hot_pool=0,
             slow=settings.slow_seconds,
+            pooler=settings.pooler_database_url,
         ) as opened:
             await run_worker(Work(settings, opened, open_store(settings)))
 
