@@ -72,6 +72,9 @@ hypothesis.settings.load_profile("daily")
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 # A Citus cluster's coordinator (`tests/citus_cluster.py`): the database is spread over its nodes.
 CITUS_URL = os.environ.get("CARDSYNC_TEST_CITUS_URL")
+# A pooler before that server, and a bucket (`.ci/stock`).
+POOLER_URL = os.environ.get("CARDSYNC_TEST_POOLER_URL")
+BUCKET_URL = os.environ.get("CARDSYNC_TEST_BUCKET_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -217,6 +220,9 @@ def settings(owner_url: str) -> Settings:
     made = Settings(
         database_url=citus_cluster.one_shard_alone(owner_url) if CITUS_URL else owner_url,
         migration_database_url=owner_url,
+        pooler_database_url=POOLER_URL
+        and _with_database(POOLER_URL, urlsplit(owner_url).path.strip("/")),
+        object_store_url=BUCKET_URL,
         data_dir=folder,
         secret_key="test secret",
         slab_rows=50,
@@ -249,7 +255,11 @@ async def _serving(settings: Settings) -> AsyncIterator[Service]:
     async with (
         _alive(app),
         Database.open(
-            settings.database_url, pool=6, hot_pool=2, seal=partial(seal, settings)
+            settings.database_url,
+            pool=6,
+            hot_pool=2,
+            seal=partial(seal, settings),
+            pooler=settings.pooler_database_url,
         ) as database,
     ):
         work = Work(settings, database, open_store(settings))

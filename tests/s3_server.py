@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -69,3 +71,10 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("weed does not answer")
+
+
+if __name__ == "__main__":
+    # `.ci/stock s3 COMMAND`: the command runs beside a server.
+    with tempfile.TemporaryDirectory() as place, s3_server(Path(place)) as given:
+        told = {**os.environ, **given, "CARDSYNC_TEST_BUCKET_URL": "s3://tests"}
+        sys.exit(subprocess.run(sys.argv[1:], env=told).returncode)

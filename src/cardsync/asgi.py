@@ -96,6 +96,7 @@ from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.compression import compressing
 from cardsync.web.fair_threads import FairThreads
+from cardsync.web.heavy_work import heavy_work
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
 from cardsync.web.security_txt import security_txt
@@ -141,6 +142,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         hot_seconds=settings.polled_seconds,
         seconds=longest(settings),
         slow=settings.slow_seconds,
+        pooler=settings.pooler_database_url,
         seal=partial(seal, settings),
     )
     database = await stack.enter_async_context(opened)
@@ -162,6 +164,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.waiting = KeptCounts(database, settings.read_seconds)
     app.state.misses = misses = Misses(database, cache(partial(secret_key, settings)))
     app.state.releases = known
+    app.state.heavy = await stack.enter_async_context(heavy_work(database, settings))
     app.state.pull_streams = streams = PullStreams()
     app.state.assistants = assistants = protocol.Assistants()
     await stack.enter_async_context(assistants.living())
@@ -287,6 +290,7 @@ DEPENDENCIES = {
     "settings": Provide(request.provide_settings, sync_to_thread=False),
     "database": Provide(request.provide_database, sync_to_thread=False),
     "store": Provide(request.provide_store, sync_to_thread=False),
+    "heavy": Provide(request.provide_heavy, sync_to_thread=False),
 }
 
 

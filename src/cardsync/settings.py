@@ -142,6 +142,13 @@ def _database_or_none(url: str | None) -> str | None:
     return url or None
 
 
+def _pooler(url: str | None) -> str | None:
+    """A pooler passes no settings on, so the role must be that of the one who signs in."""
+    if url and conninfo_to_dict(_database(url)).get("user") != "cardsync_app":
+        raise ValueError("it must sign in as cardsync_app")
+    return url or None
+
+
 def _bucket(url: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme not in ("s3", "gs", "az") or not rest.partition("/")[0]:
@@ -217,6 +224,14 @@ class Settings(BaseSettings):
             description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL",
         )
     )
+    pooler_database_url: Annotated[str | None, AfterValidator(_pooler)] = Field(
+        None,
+        description="The same database behind a pooler in transaction mode (pgbouncer), signed in as cardsync_app, for requests and jobs; notices, waiting for jobs, dumps and migrations go to DATABASE_URL",
+    )
+    worker_alive_file: Path | None = Field(
+        None,
+        description="A file that a worker touches every SWEEP_SECONDS, for a probe that looks at its age; absent: none",
+    )
     data_dir: Path = Field(
         default_factory=default_data_dir,
         description="Folder of the embedded database, objects and secrets",
@@ -257,6 +272,21 @@ class Settings(BaseSettings):
     )
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
+    heavy_processes: int = Field(
+        3,
+        ge=1,
+        description="Processes of a host beside its web processes for heavy reads (previews, backtests); one seller has two at a time",
+    )
+    heavy_memory_mb: int = Field(
+        2048,
+        ge=256,
+        description="Most memory of such a process; a read that needs more is 503",
+    )
+    heavy_cards: int = Field(
+        5_000,
+        ge=0,
+        description="A shop with no more cards is read by the web process itself",
+    )
     database_pool: int = Field(
         8,
         ge=1,

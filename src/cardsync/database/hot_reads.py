@@ -19,7 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from cardsync.database.connections import Connection
 from cardsync.database.piped_messages import piped
-from cardsync.database.prepared_text import execute, prepare
+from cardsync.database.prepared_text import execute, prepare, with_values
 from cardsync.database.spread import Spread
 from cardsync.database.transaction_settings import committed_before_the_disk, of_seller
 from cardsync.telemetry import spans
@@ -50,9 +50,16 @@ class _Asked(NamedTuple):
 class PolledReads:
     """A process has one object; the pool's connections are its lines to the database."""
 
-    def __init__(self, pool: AsyncConnectionPool[Connection], spread: Spread) -> None:
+    def __init__(
+        self,
+        pool: AsyncConnectionPool[Connection],
+        spread: Spread,
+        *,
+        planned: bool = True,
+    ) -> None:
         self._pool = pool
         self._spread = spread
+        self._planned = planned
         self._free = pool.max_size
         self._waiting: deque[_Asked] = deque()
         self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
@@ -64,7 +71,7 @@ class PolledReads:
         # The simple protocol carries several statements at once but no parameters, so the values
         # are integers that we format ourselves.
         values = [int(value) for value in (seller_id, *ids)]
-        statement = execute(query.name, values)
+        statement = execute(query.name, values) if self._planned else with_values(query.sql, values)
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Asked(query, of_seller(seller_id), statement, row))
         self._begin()
@@ -140,6 +147,8 @@ class PolledReads:
             return await self._execute(connection, batch)
 
     async def _prepare(self, connection: Connection, batch: list[_Asked]) -> None:
+        if not self._planned:
+            return
         known = self._prepared.setdefault(connection, set())
         for query in {asked.query for asked in batch if asked.query.name not in known}:
             await connection.execute(prepare(query.name, query.sql).encode())

@@ -6,7 +6,8 @@ driver's own prepared statements belong to the extended protocol, which cannot d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from cardsync.database.bound_text import numbered
 
@@ -41,3 +42,10 @@ def execute(name: str, values: Iterable[int | str]) -> str:
     Its values are integers, or names such as `:name` that the client binds.
     """
     return f"EXECUTE {name} ({', '.join(map(str, values))})"
+
+
+def with_values(statement: str, values: Sequence[int]) -> str:
+    """Return the statement with its values in place of `$1`, `$2` and on, where nothing can be
+    prepared.
+    """
+    return re.sub(r"\$(\d+)", lambda found: str(int(values[int(found[1]) - 1])), statement)

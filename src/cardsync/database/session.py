@@ -36,7 +36,7 @@ from cardsync.database.seller_slots import Slots, Work
 from cardsync.database.snapshot_reads import Readings
 from cardsync.database.spread import Spread
 from cardsync.database.transaction_settings import of_seller
-from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
+from cardsync.database.urls import APP_ROLE, engine_url, libpq_url, pooler_url
 from cardsync.database.watched_pools import WatchedConnectionPool, WatchedSessionPool
 
 # The name of the seal among what a session carries along.
@@ -70,16 +70,20 @@ class Database:
         slow: float = inf,
         seal: Callable[[], bytes] | None = None,
         role: str | None = APP_ROLE,
+        pooler: str | None = None,
     ) -> AsyncIterator[Database]:
-        """Open the pools. No wait is longer than `seconds`, and no wait of the polled reads longer
+        """Open the pools, through the pooler if there is one; `url` leads to the server itself. No wait is longer than `seconds`, and no wait of the polled reads longer
         than `hot_seconds`. Statements that take longer than `slow` seconds are logged. With the
         installation's seal, which is asked for when it is needed, members and credentials can be
         made.
         """
         plain = libpq_url(url, role=role)
         spread = Spread()
+        through = plain if pooler is None else pooler_url(pooler)
+        # A pooler gives each transaction another session: nothing may be prepared in one.
+        plans: dict[str, Any] = {} if pooler is None else {"prepare_threshold": None}
         engine = create_async_engine(
-            engine_url(plain),
+            engine_url(through),
             poolclass=WatchedSessionPool,
             pool_size=pool,
             max_overflow=0,
@@ -87,11 +91,12 @@ class Database:
             connect_args={
                 "async_creator_fn": BoundedConnection.within(seconds, slow, spread).connect,
                 "connect_timeout": CONNECT_SECONDS,
+                **plans,
             },
         )
         check_before_use(engine)
         hot = WatchedConnectionPool(
-            plain,
+            through,
             connection_class=BoundedConnection.within(hot_seconds, slow, spread),
             min_size=0,
             max_size=max(1, hot_pool),
@@ -99,18 +104,18 @@ class Database:
             # the database is away.
             timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
             reconnect_timeout=RECONNECT_SECONDS,
-            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
+            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, **plans},
             check=still_there,
             open=False,
             name="hot",
         )
         slots = Slots(pool, read_pool)
-        readings = Readings(plain, read_pool, slots, spread, seconds, slow)
+        readings = Readings(through, read_pool, slots, spread, seconds, slow, planned=not plans)
         await hot.open()
         await readings.pool.open()
         try:
             sessions = async_sessionmaker(engine, expire_on_commit=False, info={SEAL: seal})
-            polled = PolledReads(hot, spread)
+            polled = PolledReads(hot, spread, planned=not plans)
             yield cls(plain, engine, sessions, hot, polled, readings, slots)
         finally:
             await readings.pool.close()

@@ -186,14 +186,18 @@ class Readings:
         spread: Spread,
         seconds: float = inf,
         slow: float = inf,
+        *,
+        planned: bool = True,
     ) -> None:
-        self._slots = slots
+        self._slots, self._planned = slots, planned
         self._spread = spread
         options = {
             "autocommit": True,
             "cursor_factory": WatchedClientCursor,
             "connect_timeout": CONNECT_SECONDS,
         }
+        if not planned:
+            options["prepare_threshold"] = None
         self.pool = WatchedConnectionPool(
             url,
             connection_class=BoundedConnection.within(seconds, slow, spread),
@@ -202,7 +206,7 @@ class Readings:
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs=options,
             check=still_there,
-            configure=self._keep_plans,
+            configure=self._keep_plans if planned else None,
             open=False,
             name="readings",
         )
@@ -214,6 +218,8 @@ class Readings:
             self._slots.of(seller_id, Work.LONG),
             self.pool.connection(timeout=_WAIT_SECONDS) as connection,
         ):
+            if not self._planned:
+                self._known[connection] = None
             reading = Reading(connection, self._known, seller_id, seconds, self._spread)
             try:
                 yield reading

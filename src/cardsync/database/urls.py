@@ -5,6 +5,7 @@ The module imports little, because every command needs it.
 
 from __future__ import annotations
 
+import os
 from urllib.parse import quote, urlencode
 
 from psycopg.conninfo import conninfo_to_dict
@@ -29,6 +30,14 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
         [options, *(f"-c {one}" for one in wanted if one not in options.split())]
     ).strip()
     return f"postgresql:///?{urlencode(given, quote_via=quote)}"
+
+
+def pooler_url(url: str) -> str:
+    """Return the URL of a pooler, which passes on no settings but the zone. libpq takes that from
+    the environment of the process alone.
+    """
+    os.environ["PGTZ"] = "UTC"
+    return f"postgresql:///?{urlencode(conninfo_to_dict(url), quote_via=quote)}"
 
 
 def engine_url(plain: str) -> str:

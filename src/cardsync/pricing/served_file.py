@@ -15,9 +15,11 @@ from cardsync.access.caller import Caller
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.files import content, price_updates
+from cardsync.pricing.files.file_now import file_now
 from cardsync.pricing.rollback.served_rollback import serve
 from cardsync.quick_add import served_entries as quick_add
 from cardsync.seller_state import state as sync_state
+from cardsync.web.heavy_work import HeavyWork
 
 
 class ServedFile(NamedTuple):
@@ -34,6 +36,7 @@ class ServedFile(NamedTuple):
 
 async def served_file(
     database: Database,
+    heavy: HeavyWork,
     caller: Caller,
     if_none_match: str | None,
     asker: quick_add.Asker,
@@ -57,8 +60,7 @@ async def served_file(
             )
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
-    async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
-        updates = await price_updates.export(session, caller, now)
+    updates = await heavy.read(Work.FILE, file_now, caller, now)
     if caller.state.quick_add_waits:
         # While quick-add waits there is no ETag: the next answer may be its file.
         updates = replace(updates, etag=None)

@@ -144,7 +144,7 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     metrics.mkdir()
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
-    children = [Child(WEB, [*program, "web"], env)]
+    children = [Child(WEB, [*program, "web"], frugal(env))]
     children += [
         Child(f"worker-{n + 1}", [*program, "worker"], frugal(env))
         for n in range(settings.job_workers)

@@ -130,6 +130,7 @@ async def _sweep_forever(work: Work) -> None:
     tidied_at = clock.monotonic() - TIDY_SECONDS
     watched_at = clock.monotonic() - work.settings.notice_seconds
     while True:
+        _show_life(work.settings)
         await asyncio.sleep(work.settings.sweep_seconds)
         try:
             await sweep(work)
@@ -141,6 +142,13 @@ async def _sweep_forever(work: Work) -> None:
                 await tidy(work)
         except Exception:
             log.exception("sweep_failed")
+
+
+def _show_life(settings: Settings) -> None:
+    """Touch the file that a probe looks at; a full disk ends no worker."""
+    if settings.worker_alive_file is not None:
+        with contextlib.suppress(OSError):
+            settings.worker_alive_file.touch()
 
 
 async def sweep(work: Work) -> int:
@@ -184,6 +192,7 @@ def serve_jobs(settings: Settings) -> None:
             pool=settings.database_pool,
             hot_pool=0,
             slow=settings.slow_seconds,
+            pooler=settings.pooler_database_url,
         ) as opened:
             await run_worker(Work(settings, opened, open_store(settings)))
 

@@ -1,13 +1,16 @@
-"""Sets the allocators of a worker, so that it uses less memory.
+"""Sets the allocators of a worker, so that it uses less memory, and the most that it may have.
 
 Allocators read their settings when a process starts, and never again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 # Frames are large and short-lived: their memory goes back to the system within the second.
 FRUGAL = {
@@ -40,3 +43,14 @@ def begin_anew() -> None:
             [sys.executable, "-m", "cardsync", *sys.argv[1:]],
             frugal(os.environ),
         )
+
+
+def limit_memory(megabytes: int) -> None:
+    """Let this process have no more memory than that, and let the system end it before others where
+    there is none left. Systems differ in what they can limit.
+    """
+    with contextlib.suppress(ValueError, OSError):
+        most = megabytes << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")

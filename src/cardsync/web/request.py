@@ -24,6 +24,7 @@ from cardsync.database.snapshot_reads import Reading
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import bodies
+from cardsync.web.heavy_work import HeavyWork
 
 T = TypeVar("T")
 JSON_HEADERS = [(b"content-type", b"application/json")]
@@ -166,6 +167,10 @@ def provide_settings(state: State) -> Settings:
 
 def provide_store(state: State) -> Store:
     return cast(Store, state.store)
+
+
+def provide_heavy(state: State) -> HeavyWork:
+    return cast(HeavyWork, state.heavy)
 
 
 def provide_database(state: State) -> Database:

@@ -73,7 +73,7 @@ async def test_nothing_is_written(a_seller):
 async def test_the_lease_is_held_only_as_long_as_it_reads(a_seller):
     seller = await a_stocked(a_seller)
     async with seller.service.database.shared() as blocker:
-        await blocker.execute(text("LOCK TABLE card IN ACCESS EXCLUSIVE MODE"))
+        await blocker.execute(text("LOCK TABLE pricing_rule IN ACCESS EXCLUSIVE MODE"))
         reading = asyncio.create_task(previewed(seller, **AT_MARKET))
         async with asyncio.timeout(60):
             while await holder(seller) is None:

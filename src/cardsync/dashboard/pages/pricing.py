@@ -17,16 +17,19 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form, read_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.inputs.rule_findings import Finding
-from cardsync.pricing.preview import presets, preview, rule_analysis
+from cardsync.pricing.preview import rule_analysis
+from cardsync.pricing.preview.asked import compared_presets
 from cardsync.pricing.rules import rule_sets
 from cardsync.pricing.rules.rule_forms import sentence_of
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import PricingRuleShown, rule_bodies
 from cardsync.settings import Settings
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
 
 TABS: Final = (
@@ -186,11 +189,9 @@ async def switch_rule(form: Form, writer: Writer, rule_id: int, what: str) -> Re
 async def presets_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
 ) -> Template:
-    async with preview.reading(database, caller, settings) as session:
-        found = await presets.compare(session, caller, clock.now())
+    found = await heavy.read(Work.PRICES_ALL, compared_presets, caller, clock.now())
     return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT)
 
 

@@ -21,10 +21,10 @@ from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import rule_of
-from cardsync.pricing.preview.backtest import backtest
+from cardsync.pricing.preview.asked import past_prices
 from cardsync.pricing.preview.shown import Backtest
 from cardsync.pricing.rules import rule_sets
-from cardsync.settings import Settings
+from cardsync.web.heavy_work import HeavyWork
 
 DAYS = 30
 
@@ -34,7 +34,7 @@ async def backtest_page(
     request: PageRequest,
     caller: Caller,
     database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
 ) -> Template:
     """Show a backtest of the rules, with the drafts if the address says so."""
     caller.must_be_owner()
@@ -51,7 +51,7 @@ async def backtest_page(
     problem, status = "", 200
     if asked:
         try:
-            found = await _tested(caller, database, settings, days, drafts=drafts)
+            found = await _tested(caller, database, heavy, days, drafts=drafts)
         except (errors.InvalidPayload, errors.InvalidRule, errors.InvalidQuery) as e:
             problem, status = sentence(e), e.status
     return show_part(
@@ -75,28 +75,17 @@ async def backtest_page(
 async def _tested(
     caller: Caller,
     database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
     days: dict[str, str],
     *,
     drafts: bool,
 ) -> Backtest:
-    seconds = settings.backtest_seconds
-    async with database.bounded(
-        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
-    ) as session:
-        rules = [rule_of(row) for row in await rule_sets.read_all(session, caller)]
-        body: dict[str, Any] = days | {
-            "rules": [
-                rule_json.to_json(rule) for rule in rules if rule.state == "published" or drafts
-            ]
-        }
-        return await backtest(
-            session,
-            caller,
-            body,
-            clock.now(),
-            timedelta(seconds=seconds),
-        )
+    async with database.tenant(caller.seller_id) as session:
+        rows = await rule_sets.read_all(session, caller)
+    rules = [rule_of(row) for row in rows]
+    chosen = [rule for rule in rules if rule.state == "published" or drafts]
+    body: dict[str, Any] = days | {"rules": [rule_json.to_json(rule) for rule in chosen]}
+    return await heavy.read(Work.PRICES_ALL, past_prices, caller, clock.now(), body)
 
 
 ROUTES = [backtest_page]

@@ -20,19 +20,22 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.pages.pricing import TESTED, reason_of, show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.limits import DEFAULT_PRIORITY
 from cardsync.money import percent
 from cardsync.plans import writes
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.inputs import rule_json as wire
-from cardsync.pricing.preview.draft import Draft, preview_draft
+from cardsync.pricing.preview.asked import drafted_rule
+from cardsync.pricing.preview.draft import Draft
 from cardsync.pricing.rules import rule_forms, rule_sets
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import rule_bodies
 from cardsync.pricing.rules.shown_changes import ChangedMeanwhile
 from cardsync.settings import Settings
 from cardsync.web.abandoned import while_there
+from cardsync.web.heavy_work import HeavyWork
 
 # The fields of the form by the section that holds them: a section is open if one of its own is set.
 FOLDED: Final = {
@@ -213,6 +216,7 @@ async def rule_page(
     caller: Caller,
     database: Database,
     settings: Settings,
+    heavy: HeavyWork,
     rule_id: int | None = None,
 ) -> Template:
     """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
@@ -221,9 +225,7 @@ async def rule_page(
     stored = await _stored(database, caller, settings, rule_id)
     effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
     try:
-        effect["draft"] = await _previewed(
-            request, caller, database, settings, rule_id, {}, sample=True
-        )
+        effect["draft"] = await _previewed(request, caller, heavy, rule_id, {}, sample=True)
     except errors.Problem as e:
         # The rule can be corrected here though its effect is unknown.
         effect["unread"] = sentence(e)
@@ -237,6 +239,7 @@ async def save_rule(
     form: Form,
     database: Database,
     settings: Settings,
+    heavy: HeavyWork,
     rule_id: int | None = None,
 ) -> Template | Response[str]:
     """Save the rule, also as a live one; or show what it would do."""
@@ -244,7 +247,7 @@ async def save_rule(
     try:
         body = body_of(form, was_of(form))
         if form["action"] == "preview":
-            draft = await _previewed(request, caller, database, settings, rule_id, body)
+            draft = await _previewed(request, caller, heavy, rule_id, body)
             return _shown(request, caller, _typed(form, rule_id, stored), draft=draft)
         if form["action"] == "publish":
             body |= {"state": "published"}
@@ -293,8 +296,7 @@ async def _saved(
 async def _previewed(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
     rule_id: int | None,
     body: Mapping[str, Any],
     *,
@@ -303,13 +305,8 @@ async def _previewed(
     """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
     rule = {name: value for name, value in body.items() if name != "name" or value}
     asked = {"rule": rule, "sample": sample} | ({} if rule_id is None else {"rule_id": rule_id})
-
-    async def work() -> Draft:
-        seconds = settings.read_seconds
-        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            return await preview_draft(session, caller, asked, clock.now())
-
-    return await while_there(request.receive, work())
+    work = heavy.read(Work.LONG, drafted_rule, caller, clock.now(), asked)
+    return await while_there(request.receive, work)
 
 
 @post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt={})
@@ -317,8 +314,7 @@ async def draft_part(
     request: PageRequest,
     caller: Caller,
     form: Form,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
     rule_id: int | None = None,
 ) -> Template:
     """Show what the rule would do, as a part of the page: at once by a sample if the address asks
@@ -332,8 +328,7 @@ async def draft_part(
         draft = await _previewed(
             request,
             caller,
-            database,
-            settings,
+            heavy,
             rule_id,
             body,
             sample="sample" in request.query_params,

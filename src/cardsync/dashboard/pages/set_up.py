@@ -34,6 +34,7 @@ from cardsync.dashboard.pages.pricing import MEANT
 from cardsync.dashboard.pages.set_up_restore import must_be_open
 from cardsync.dashboard.pages.sync import price_file_now
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory
 from cardsync.inventory.upload_report import report_on
@@ -41,13 +42,14 @@ from cardsync.operations import offered_backups
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
 from cardsync.pricing.files.changes_in_file import ChangesInFile
-from cardsync.pricing.preview import presets, preview
+from cardsync.pricing.preview.asked import compared_presets
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.seller_state.state import lease_is_live
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.last_seen import LastSeen
 from cardsync.web.forms import form_of, go
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
@@ -142,6 +144,7 @@ async def upload_page(
     session: AsyncSession,
     database: Database,
     settings: Settings,
+    heavy: HeavyWork,
     upload_id: int,
 ) -> Template:
     now = clock.now()
@@ -157,16 +160,18 @@ async def upload_page(
         progress=(state.work_done, state.work_total)
         if lease_is_live(state, now) and state.work_total
         else None,
-        look=await _look(database, caller, settings)
+        look=await _look(database, caller, settings, heavy)
         if is_read and caller.role == "owner"
         else None,
     )
 
 
-async def _look(database: Database, caller: Caller, settings: Settings) -> FirstLook:
+async def _look(
+    database: Database, caller: Caller, settings: Settings, heavy: HeavyWork
+) -> FirstLook:
     every = await _found(database, caller, settings, CardFilter(status="all"))
     stock = await _found(database, caller, settings, CardFilter())
-    file = await price_file_now(database, caller, _CHANGES)
+    file = await price_file_now(heavy, caller, _CHANGES)
     return FirstLook(every.total, stock.total, stock.worth, *file)
 
 
@@ -181,22 +186,19 @@ async def _found(
 async def presets_page(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
 ) -> Template:
-    return await _presets(request, caller, database, settings)
+    return await _presets(request, caller, heavy)
 
 
 async def _presets(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
     status: int = 200,
     **values: Any,
 ) -> Template:
-    async with preview.reading(database, caller, settings) as session:
-        found = await presets.compare(session, caller, clock.now())
+    found = await heavy.read(Work.PRICES_ALL, compared_presets, caller, clock.now())
     return show(
         request,
         caller,
@@ -215,6 +217,7 @@ async def choose_preset(
     form: Form,
     database: Database,
     settings: Settings,
+    heavy: HeavyWork,
 ) -> Template | Response[str]:
     preset = form["preset"]
     try:
@@ -225,7 +228,7 @@ async def choose_preset(
             await writes.reprice(writer)
     except errors.MutexHeld as e:
         why = sentence(e)
-        return await _presets(request, caller, database, settings, e.status, problem=why)
+        return await _presets(request, caller, heavy, e.status, problem=why)
     return see("/set-up/agent", message("preset_of_set_up"))
 
 
@@ -251,6 +254,7 @@ async def _agent(
 ) -> Template:
     caller.must_be_owner()
     seen: LastSeen = request.app.state.last_seen
+    heavy: HeavyWork = request.app.state.heavy
     runs = await newest_runs(session, caller)
     found = await own_keys.listed(session, caller, clock.now())
     given = {"made": "", "name": ""} | values
@@ -261,7 +265,7 @@ async def _agent(
         "set_up_agent.html",
         status,
         runs=runs_on,
-        look=None if runs_on else await _look(database, caller, settings),
+        look=None if runs_on else await _look(database, caller, settings, heavy),
         seen=await seen.at(session, caller),
         why_none=found.why_none,
         keys=found.keys,

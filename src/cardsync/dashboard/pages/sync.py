@@ -28,9 +28,10 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.formats import Reader
 from cardsync.dashboard.messages import message, sentences, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
-from cardsync.database.session import Database
+from cardsync.database.seller_slots import Work
 from cardsync.pricing.files import price_updates
-from cardsync.pricing.files.changes_in_file import ChangesInFile, changes_in_file
+from cardsync.pricing.files.changes_in_file import ChangesInFile
+from cardsync.pricing.files.file_now import changes_now, file_now
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import rollback_body
 from cardsync.quick_add import settle
@@ -43,6 +44,7 @@ from cardsync.sync import manual_request as requests
 from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of
+from cardsync.web.heavy_work import HeavyWork
 
 TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TASKS_SHOWN: Final = 20
@@ -250,8 +252,8 @@ async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Res
 
 
 @get("/sync/prices", opt=BY_FORM)
-async def prices_page(request: PageRequest, caller: Caller, database: Database) -> Template:
-    found, reasons = await price_file_now(database, caller, ROWS_SHOWN)
+async def prices_page(request: PageRequest, caller: Caller, heavy: HeavyWork) -> Template:
+    found, reasons = await price_file_now(heavy, caller, ROWS_SHOWN)
     return show(
         request,
         caller,
@@ -263,25 +265,20 @@ async def prices_page(request: PageRequest, caller: Caller, database: Database) 
 
 
 async def price_file_now(
-    database: Database, caller: Caller, most: int
+    heavy: HeavyWork, caller: Caller, most: int
 ) -> tuple[ChangesInFile | None, list[str]]:
     """Return what the price file changes, with so many of the largest changes; for an empty file
     nothing, and the sentences that say why. Raises OwnerRequired.
     """
     caller.must_be_owner()
-    now = clock.now()
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        export = await price_updates.export(session, caller, now)
-        if export.empty_reason is None:
-            return await changes_in_file(session, caller, most, now), []
-    return None, [EMPTY[name] for name in export.empty_reason.split(",") if name]
+    found, why = await heavy.read(Work.LONG, changes_now, caller, clock.now(), most)
+    return found, [EMPTY[name] for name in why.split(",") if name]
 
 
 @get("/sync/prices.csv", opt=BY_FORM)
-async def prices_file(caller: Caller, database: Database) -> Response[bytes]:
+async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     caller.must_be_owner()
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        export = await price_updates.export(session, caller, clock.now())
+    export = await heavy.read(Work.FILE, file_now, caller, clock.now())
     headers = HEADERS | {"Content-Disposition": 'attachment; filename="price-updates.csv"'}
     return Response(export.body, media_type="text/csv", headers=headers)
 

@@ -15,6 +15,7 @@ from cardsync.database.session import Database
 from cardsync.pricing.files.content import REASONS
 from cardsync.pricing.served_file import served_file
 from cardsync.quick_add.served_entries import Asker
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import FOR_AGENTS, problems, storable
 
 _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
@@ -63,6 +64,7 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 async def price_updates(
     caller: Caller,
     database: Database,
+    heavy: HeavyWork,
     if_none_match: Annotated[
         str | None, HeaderParameter(name="If-None-Match", required=False)
     ] = None,
@@ -84,7 +86,7 @@ async def price_updates(
     X-Quick-Add-Has. One without a name gets it again for 30 minutes.
     """
     asker = Asker(storable(agent_id), quick_add_has)
-    file = await served_file(database, caller, if_none_match, asker, clock.now())
+    file = await served_file(database, heavy, caller, if_none_match, asker, clock.now())
     headers = _CACHE | {"X-Price-Export-Kind": file.kind}
     if file.etag:
         headers["ETag"] = file.etag

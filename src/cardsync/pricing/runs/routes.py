@@ -4,8 +4,6 @@ and explain a card's price.
 
 from __future__ import annotations
 
-import asyncio
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -25,10 +23,8 @@ from cardsync.inventory import reviews
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.pricing.files import price_updates
-from cardsync.pricing.preview import presets, preview, rule_analysis
-from cardsync.pricing.preview.backtest import backtest
-from cardsync.pricing.preview.draft import Draft, preview_draft
+from cardsync.pricing.files.file_now import file_now
+from cardsync.pricing.preview import asked, preview, rule_analysis
 from cardsync.pricing.preview.draft_on_cards import draft_on_cards
 from cardsync.pricing.preview.shown import (
     Backtest,
@@ -55,6 +51,7 @@ from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
 from cardsync.web.abandoned import while_there
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,
@@ -144,8 +141,7 @@ OF_A_DRAFT: dict[str, Any] = {
 )
 async def preview_prices(
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
     data: dict[str, Any] | None = None,
     format: str | None = None,
 ) -> Response[Preview | bytes]:
@@ -153,26 +149,28 @@ async def preview_prices(
     `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written. `format=csv` or
     `parquet` downloads every card.
     """
-    if format is not None:
-        preview.need_format(format)
-    async with preview.reading(database, caller, settings) as session:
-        stock, out = await preview.priced(session, caller, data or {}, clock.now())
-        if format is not None:
-            table = await asyncio.to_thread(preview.every_card, out, format)
-            return Response(table, media_type=preview.FORMATS[format])
-        return Response(await preview.figures(session, caller, stock, out))
+    if format is None:
+        return Response(
+            await heavy.read(Work.PRICES_ALL, asked.asked_prices, caller, clock.now(), data or {})
+        )
+    preview.need_format(format)
+    table = await heavy.read(
+        Work.PRICES_ALL, asked.table_of_prices, caller, clock.now(), data or {}, format
+    )
+    return Response(table, media_type=preview.FORMATS[format])
 
 
 @get(
     "/presets",
     responses=problems(*READ_BY_OWNERS, errors.InvalidQuery),
 )
-async def compare_presets(caller: Caller, database: Database, settings: Settings) -> PresetsShown:
+async def compare_presets(caller: Caller, heavy: HeavyWork) -> PresetsShown:
     """Preview the four presets on the seller's own cards, with ten examples each. Nothing is
     written.
     """
-    async with preview.reading(database, caller, settings) as session:
-        return PresetsShown(await presets.compare(session, caller, clock.now()))
+    return PresetsShown(
+        await heavy.read(Work.PRICES_ALL, asked.compared_presets, caller, clock.now())
+    )
 
 
 @get(
@@ -180,14 +178,13 @@ async def compare_presets(caller: Caller, database: Database, settings: Settings
     media_type="text/csv",
     responses=problems(*READ_BY_OWNERS),
 )
-async def price_file(caller: Caller, database: Database) -> Response[bytes]:
+async def price_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """Download the price changes that the agent would get, for an import by hand; header-only if
     there are none. Nothing is marked as served.
     """
     caller.must_be_owner()
     now = clock.now()
-    async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
-        updates = await price_updates.export(session, caller, now)
+    updates = await heavy.read(Work.FILE, file_now, caller, now)
     name = f"price-updates-{rfc3339(now)[:10]}.csv"
     headers = {
         "Cache-Control": "no-store",
@@ -200,21 +197,15 @@ async def price_file(caller: Caller, database: Database) -> Response[bytes]:
 async def preview_draft_rule(
     request: Request[Any, Any, State],
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
     data: dict[str, Any],
 ) -> DraftPreview:
     """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
     that rule, with the fields that `rule` names changed. With `sample`, the counts of many cards
     are estimates from one card in `one_in`. If the caller leaves, the work stops.
     """
-
-    async def work() -> Draft:
-        seconds = settings.read_seconds
-        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            return await preview_draft(session, caller, data, clock.now())
-
-    found = await while_there(request.receive, work())
+    work = heavy.read(Work.LONG, asked.drafted_rule, caller, clock.now(), data)
+    found = await while_there(request.receive, work)
     return DraftPreview(
         **msgspec.structs.asdict(found.figures),
         selects=found.selects,
@@ -248,21 +239,12 @@ async def draft_rule_on_cards(
     security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
-async def backtest_prices(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-    data: dict[str, Any],
-) -> Backtest:
+async def backtest_prices(caller: Caller, heavy: HeavyWork, data: dict[str, Any]) -> Backtest:
     """The prices that `rules` and `sales` (by default the live sales) would have asked on each day
     from `from` to `to` that has a stored snapshot, beside what was sold. Each day continues from
     the prices of the day before. The newest sold lines are listed. Nothing is written.
     """
-    seconds = settings.backtest_seconds
-    async with database.bounded(
-        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
-    ) as session:
-        return await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
+    return await heavy.read(Work.PRICES_ALL, asked.past_prices, caller, clock.now(), data)
 
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))

@@ -1,0 +1,114 @@
+"""`python bench/web_memory.py [--rows 300000]`: the memory of a web process while one seller asks for
+all that is heavy: previews, presets, a backtest, tables, files and the archive of everything.
+
+Each request is asked alone first, and at last all of them at once. The web process's memory counts,
+not that of the processes that it starts.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import httpx
+import psutil
+
+import backtest
+import ground
+from ground import MB, Report
+from priced_shop import Shop, rules, shop
+
+MOST = 300
+
+
+def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
+    drafted = {"rules": rules(of.tenth, "0.50")}
+    days = {**drafted, "sales": [], "from": "2000-01-01", "to": "2100-01-01"}
+    rule = {"query": "", "adjust_bp": -500}
+    listing = of.connection.execute(
+        "SELECT min(marketplace_id) FROM card WHERE contribution IS NULL"
+    ).fetchone()
+    assert listing is not None
+    return {
+        "preview": ("POST", "/api/pricing/preview", drafted),
+        "preview, CSV": ("POST", "/api/pricing/preview?format=csv", drafted),
+        "preview, Parquet": ("POST", "/api/pricing/preview?format=parquet", drafted),
+        "presets": ("GET", "/api/pricing/presets", None),
+        "draft": ("POST", "/api/pricing/preview/draft", {"rule": rule}),
+        "draft on cards": ("POST", "/api/pricing/test", {"rule": rule, "search": ""}),
+        "analysis": ("GET", "/api/pricing/rules/analysis", None),
+        "price file": ("GET", "/api/pricing/updates.csv", None),
+        "agent's price file": ("GET", "/api/v1/export/price-updates", None),
+        "explanation": ("GET", f"/api/v1/pricing/explain/{listing[0]}", None),
+        "cards as CSV": ("GET", "/api/cards/export.csv", None),
+        "a search": ("GET", "/api/cards?search=is:foil+price%3E5", None),
+        "backtest": ("POST", "/api/pricing/backtest", days),
+        "everything": ("GET", "/api/export/everything", None),
+        "a rule changed": ("PATCH", f"/api/pricing/rules/{of.rule_ids[-1]}", {"adjust_bp": -300}),
+    }
+
+
+def serving_process(web: psutil.Process) -> psutil.Process:
+    """The child that serves: the first one only holds the address."""
+    return max(web.children(recursive=True), key=lambda one: one.memory_info().rss)
+
+
+def forget_peak(process: psutil.Process) -> None:
+    Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+
+def owner_of(of: Shop) -> dict[str, str]:
+    """Sign in once: hashing a password takes 64 MB by itself."""
+    with httpx.Client(base_url=f"http://{of.made.settings.bind}", timeout=600) as http:
+        credentials = {"email": of.seller.email, "password": of.seller.password}
+        assert http.post("/api/session", json=credentials).status_code == 200
+        cookies = "; ".join(f"{name}={value}" for name, value in http.cookies.items())
+        return {"Cookie": cookies, "X-CSRF-Token": http.get("/api/session").json()["csrf_token"]}
+
+
+def ask(of: Shop, owner: dict[str, str], one: tuple[str, str, Any]) -> int:
+    """Ask as the owner, or as the agent for its own file; read the answer without keeping it."""
+    method, path, body = one
+    agent = {"Authorization": f"Bearer {of.seller.api_key}"}
+    headers = agent if path.startswith("/api/v1/export") else owner
+    with (
+        httpx.Client(base_url=f"http://{of.made.settings.bind}", timeout=600) as http,
+        http.stream(method, path, json=body, headers=headers) as answer,
+    ):
+        for _ in answer.iter_raw():
+            pass
+    return answer.status_code
+
+
+def measure(data: Path, rows: int) -> Report:
+    report = Report("Memory of a web process")
+    with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
+        backtest.set_the_past(of, 15)
+        web = serving_process(running["web"])
+        report.note(f"idle {web.memory_info().rss / MB:.0f} MB")
+        wanted, owner = asked(of), owner_of(of)
+        peaks = {}
+        for name, one in wanted.items():
+            before = web.memory_info().rss
+            forget_peak(web)
+            began = perf_counter()
+            status = ask(of, owner, one)
+            took = perf_counter() - began
+            peaks[name] = ground._status(web, "VmHWM")
+            report.note(
+                f"{name:<20} {status} {took:6.2f} s, {before / MB:.0f} -> {peaks[name] / MB:.0f} MB"
+            )
+        forget_peak(web)
+        with ThreadPoolExecutor(len(wanted) * 2) as threads:
+            statuses = list(threads.map(lambda one: ask(of, owner, one), [*wanted.values()] * 2))
+        report.note(f"all at once, twice: {statuses}")
+        peaks["all at once"] = ground._status(web, "VmHWM")
+        report.note(f"all at once: {peaks['all at once'] / MB:.0f} MB")
+    report.at_most("web process, peak", max(peaks.values()) / MB, MOST, "MB")
+    return report
+
+
+if __name__ == "__main__":
+    ground.main(measure, __doc__)

@@ -1,0 +1,97 @@
+"""Answers the heavy reads of web processes (`web/heavy_work.py`), one at a time, until its input
+ends.
+
+It has a limit of memory, and yields the processor and the system's memory to web processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import sys
+import tempfile
+from importlib import import_module
+from typing import BinaryIO
+
+from structlog.contextvars import bound_contextvars
+
+from cardsync.database.session import Database
+from cardsync.logs import setup_logging
+from cardsync.processes.worker_memory import limit_memory
+from cardsync.settings import Settings
+from cardsync.web.heavy_work import LENGTH, STOP, Answered, Asked
+
+# The work, and the lease that is renewed beside it.
+_CONNECTIONS = 3
+
+
+def serve_heavy_reads() -> None:
+    """Serve the standard input. What else is printed goes to the log."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    os.nice(5)
+    asyncio.run(_serve(answers))
+
+
+async def _serve(answers: BinaryIO) -> None:
+    asked = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(asked)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    settings: Settings = pickle.loads(await _frame(asked))  # noqa: S301
+    setup_logging(settings.log_level, settings.log_format)
+    limit_memory(settings.heavy_memory_mb)
+    assert settings.database_url is not None
+    opening = Database.open(
+        settings.database_url,
+        pool=_CONNECTIONS,
+        hot_pool=0,
+        slow=settings.slow_seconds,
+        pooler=settings.pooler_database_url,
+    )
+    working: asyncio.Task[None] | None = None
+    async with opening as database:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                data = await _frame(asked)
+                if data != STOP:
+                    working = asyncio.create_task(_answer(data, answers, database, settings))
+                elif working is not None:
+                    working.cancel()
+        if working is not None:
+            working.cancel()
+
+
+async def _frame(asked: asyncio.StreamReader) -> bytes:
+    length = LENGTH.unpack(await asked.readexactly(LENGTH.size))[0]
+    return await asked.readexactly(length)
+
+
+async def _answer(data: bytes, answers: BinaryIO, database: Database, settings: Settings) -> None:
+    asked: Asked = pickle.loads(data)  # noqa: S301
+    caller, *values = asked.values
+    work = getattr(import_module(asked.module), asked.name)
+    try:
+        with bound_contextvars(**asked.logged):
+            found = Answered(await work(database, caller, settings, *values, **asked.options))
+    except BaseException as e:
+        found = Answered(None, e)
+    _tell(answers, found)
+
+
+def _tell(answers: BinaryIO, answered: Answered) -> None:
+    """Name the file that holds the answer: it may be large, and is read once."""
+    try:
+        path = _kept(answered)
+    except Exception:
+        path = _kept(Answered(None, RuntimeError(repr(answered.failure))))
+    answers.write(LENGTH.pack(len(path)) + path)
+    answers.flush()
+
+
+def _kept(answered: Answered) -> bytes:
+    """Write the answer; who reads it removes the file."""
+    with tempfile.NamedTemporaryFile(prefix="cardsync-", delete=False) as file:
+        pickle.dump(answered, file)
+    return file.name.encode()

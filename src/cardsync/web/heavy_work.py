@@ -1,0 +1,218 @@
+"""Does one seller's heavy reads in processes of their own, which hold the memory that they take: so
+many at a time on a host, and two of a seller.
+
+Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
+at a time, and waits for the next for a while. It may crash or run out of memory, and nothing else
+does. Both ends are programs of ours, so what they say is pickled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pickle
+import struct
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+
+from sqlalchemy import text
+from structlog.contextvars import get_contextvars
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.database.seller_slots import Work
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LENGTH: Final = struct.Struct(">Q")
+# What a process hears when its work is not needed any more.
+STOP: Final = b""
+PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
+_IDLE_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 2.0
+_IS_LARGE: Final = """
+    SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller AND NOT gone OFFSET :few)
+"""
+Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
+
+
+class Asked(NamedTuple):
+    """A function of ours by its module and name, what it is called with, and the log's values."""
+
+    module: str
+    name: str
+    values: tuple[Any, ...]
+    options: dict[str, Any]
+    logged: dict[str, Any]
+
+
+class Answered(NamedTuple):
+    """What the function returned, or raised."""
+
+    found: Any
+    failure: BaseException | None = None
+
+
+class HeavyWork:
+    """A web process has one object."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._database, self._settings = database, settings
+        # Each web process of a host has its share.
+        most = max(1, settings.heavy_processes // settings.web_workers)
+        self._turns = asyncio.Semaphore(most)
+        self._idle: list[_Process] = []
+        self._all: set[_Process] = set()
+
+    async def read(
+        self,
+        kind: Work,
+        work: Read[P, T],
+        caller: Caller,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """Return what the function finds for the seller, in a turn of its kind of work: somebody
+        who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
+        """
+        if not await self._is_large(caller.seller_id):
+            return await work(self._database, caller, self._settings, now, *values, **options)
+        asked = Asked(
+            work.__module__,
+            work.__qualname__,
+            (caller, now, *values),
+            options,
+            get_contextvars(),
+        )
+        async with self._database.slots.of(caller.seller_id, kind), self._turns:
+            answered = await self._answered(pickle.dumps(asked))
+        if answered.failure is not None:
+            raise answered.failure
+        found: T = answered.found
+        return found
+
+    async def _is_large(self, seller_id: int) -> bool:
+        values = {"seller": seller_id, "few": self._settings.heavy_cards}
+        async with self._database.tenant(seller_id) as session:
+            return bool(await session.scalar(text(_IS_LARGE), values))
+
+    async def _answered(self, asked: bytes) -> Answered:
+        process = self._idle.pop() if self._idle else await self._started()
+        try:
+            answer = await process.answer(asked)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await self._end(process)
+            raise errors.ServiceUnavailable(
+                "this takes more memory than one shop may use; ask for less (a shorter search,"
+                " fewer days), or try again"
+            ) from None
+        except asyncio.CancelledError:
+            await asyncio.shield(self._stop(process))
+            raise
+        self._rest(process)
+        return answer
+
+    async def _started(self) -> _Process:
+        process = _Process(
+            await asyncio.create_subprocess_exec(
+                *PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+        )
+        self._all.add(process)
+        await process.tell(pickle.dumps(self._settings))
+        return process
+
+    async def _stop(self, process: _Process) -> None:
+        """Let the process leave its work; one that does not is ended."""
+        if await process.stopped():
+            self._rest(process)
+        else:
+            await self._end(process)
+
+    def _rest(self, process: _Process) -> None:
+        self._idle.append(process)
+        process.rests(_IDLE_SECONDS, lambda: self._idle.remove(process))
+
+    async def _end(self, process: _Process) -> None:
+        self._all.discard(process)
+        await process.end()
+
+    async def end(self) -> None:
+        for process in list(self._all):
+            await self._end(process)
+
+
+def _taken(path: Path) -> Answered:
+    """Read an answer straight from its file: a pipe would keep a large one three times."""
+    try:
+        with path.open("rb") as file:
+            answer: Answered = pickle.load(file)  # noqa: S301
+    finally:
+        path.unlink()
+    return answer
+
+
+class _Process:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._late: asyncio.TimerHandle | None = None
+
+    async def tell(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(LENGTH.pack(len(data)) + data)
+        await self._process.stdin.drain()
+
+    async def answer(self, asked: bytes) -> Answered:
+        if self._late is not None:
+            self._late.cancel()
+        await self.tell(asked)
+        return await self._heard()
+
+    async def _heard(self) -> Answered:
+        assert self._process.stdout is not None
+        head = await self._process.stdout.readexactly(LENGTH.size)
+        path = await self._process.stdout.readexactly(LENGTH.unpack(head)[0])
+        return await asyncio.to_thread(_taken, Path(path.decode()))
+
+    async def stopped(self) -> bool:
+        """Tell the process to stop; return whether it did. Half an answer cannot be read on."""
+        with contextlib.suppress(TimeoutError, ConnectionError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self.tell(STOP)
+                await self._heard()
+                return True
+        return False
+
+    def rests(self, seconds: float, ended: Callable[[], None]) -> None:
+        """End the process if it is not asked again in this time."""
+
+        def late() -> None:
+            ended()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+        self._late = asyncio.get_running_loop().call_later(seconds, late)
+
+    async def end(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def heavy_work(database: Database, settings: Settings) -> AsyncIterator[HeavyWork]:
+    made = HeavyWork(database, settings)
+    try:
+        yield made
+    finally:
+        await made.end()

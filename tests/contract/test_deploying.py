@@ -1,0 +1,253 @@
+"""The files in deploy/ hold together: containers, compose, Kubernetes and systemd are read, checked
+by the tools that there are, and name only settings, commands and metrics that exist.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from cardsync.processes.installation_metrics import GAUGES
+from cardsync.settings import PREFIX, Settings
+
+DEPLOY = Path("deploy")
+KUBERNETES = DEPLOY / "kubernetes"
+OVERLAYS = ("base", "small", "large")
+COMPOSE = DEPLOY / "compose" / "compose.yaml"
+DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+HADOLINT = Path(sys.executable).with_name("hadolint")
+COMMANDS = {"serve", "worker"}
+# No newer one is older than this.
+VERSION = "1.31"
+# The exposure that `systemd-analyze security` may find at most, of 10.
+MOST_EXPOSED = 2.0
+Resource = dict[str, Any]
+
+
+def documents(path: Path) -> list[Resource]:
+    return [one for one in yaml.safe_load_all(path.read_text()) if one]
+
+
+def merged(base: Any, patch: Any) -> Any:
+    """A strategic merge, as far as our patches need it: maps by key, lists of maps by name."""
+    if isinstance(base, dict) and isinstance(patch, dict):
+        both = {key: merged(base[key], patch[key]) for key in base.keys() & patch.keys()}
+        return base | patch | both
+    if isinstance(base, list) and base and isinstance(base[0], dict) and "name" in base[0]:
+        patches = {one["name"]: one for one in patch}
+        assert patches.keys() <= {one["name"] for one in base}
+        return [merged(one, patches.get(one["name"], {})) for one in base]
+    return patch
+
+
+@cache
+def rendered(name: str) -> dict[tuple[str, str], Resource]:
+    """The resources of an overlay by kind and name, as kustomize renders them."""
+    folder = KUBERNETES / name
+    told = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    known = {"apiVersion", "kind", "namespace", "resources", "labels", "replicas", "patches"}
+    assert told.keys() <= known, "this test renders no more than that"
+    found: dict[tuple[str, str], Resource] = {}
+    for one in told["resources"]:
+        inner = one.removeprefix("../")
+        parts = rendered(inner).values() if inner in OVERLAYS else documents(folder / one)
+        found |= {(part["kind"], part["metadata"]["name"]): deepcopy(part) for part in parts}
+    for replicas in told.get("replicas", ()):
+        found["Deployment", replicas["name"]]["spec"]["replicas"] = replicas["count"]
+    for patch in told.get("patches", ()):
+        for part in documents(folder / patch["path"]):
+            key = (part["kind"], part["metadata"]["name"])
+            found[key] = merged(found[key], part)
+    for part in found.values():
+        if "namespace" in told:
+            part["metadata"]["namespace"] = told["namespace"]
+        for labels in told.get("labels", ()):
+            part["metadata"]["labels"] = labels["pairs"] | part["metadata"].get("labels", {})
+    return found
+
+
+def deployments(name: str) -> list[Resource]:
+    return [one for (kind, _), one in rendered(name).items() if kind == "Deployment"]
+
+
+def containers(name: str) -> list[Resource]:
+    return [
+        one for part in deployments(name) for one in part["spec"]["template"]["spec"]["containers"]
+    ]
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_each_resource_fits_the_schemas_of_kubernetes(name: str) -> None:
+    for resource in rendered(name).values():
+        kubernetes_validate.validate(resource, VERSION, strict=True)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_kustomize_renders_the_same(name: str) -> None:
+    if not (kubectl := shutil.which("kubectl")):
+        pytest.skip("there is no kubectl, whose kustomize would render them")
+    command = [kubectl, "kustomize", str(KUBERNETES / name)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    parts = [one for one in yaml.safe_load_all(done.stdout) if one]
+    assert {(one["kind"], one["metadata"]["name"]): one for one in parts} == rendered(name)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_pods_may_do_no_more_than_they_need(name: str) -> None:
+    for part in deployments(name):
+        pod = part["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["automountServiceAccountToken"] is False
+    for one in containers(name):
+        allowed = one["securityContext"]
+        assert allowed["readOnlyRootFilesystem"] is True
+        assert allowed["allowPrivilegeEscalation"] is False
+        assert allowed["capabilities"] == {"drop": ["ALL"]}
+        assert "memory" in one["resources"]["limits"]
+        assert one["livenessProbe"]
+        assert one["startupProbe"]
+        assert one["args"][0] in COMMANDS
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_every_pod_has_a_budget_and_a_policy_and_ends_in_its_time(name: str) -> None:
+    found = rendered(name)
+    for part in deployments(name):
+        labels = part["spec"]["template"]["metadata"]["labels"]
+        assert part["spec"]["selector"]["matchLabels"] == labels
+        key = part["metadata"]["name"]
+        assert found["PodDisruptionBudget", key]["spec"]["selector"]["matchLabels"] == labels
+        assert found["NetworkPolicy", key]["spec"]["podSelector"]["matchLabels"] == labels
+        # A process has 20 seconds for its requests, and its supervisor five more.
+        assert part["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 25
+    out = found["NetworkPolicy", "cardsync-out"]["spec"]["podSelector"]["matchLabels"]
+    assert all(out.items() <= one["metadata"]["labels"].items() for one in deployments(name))
+
+
+def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
+    for (kind, _), part in rendered("large").items():
+        if kind != "HorizontalPodAutoscaler":
+            continue
+        target = part["spec"]["scaleTargetRef"]
+        assert (target["kind"], target["name"]) in rendered("large")
+        for metric in part["spec"]["metrics"]:
+            if metric["type"] == "External":
+                asked = metric["external"]["metric"]
+                labels = GAUGES[asked["name"]][1]
+                assert asked["selector"]["matchLabels"].keys() <= set(labels)
+
+
+def test_only_settings_that_exist_are_set() -> None:
+    texts = {path: path.read_text() for path in DEPLOY.rglob("*") if path.is_file()}
+    fields = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    # What compose itself reads.
+    own = {f"{PREFIX}{name}" for name in ("IMAGE", "STORE_HOST", "STORE_SECRET")}
+    for path, text in texts.items():
+        for name in re.findall(rf"\b{PREFIX}[A-Z][A-Z_]*\b", text):
+            assert name.removesuffix("_FILE") in fields | own or name in fields, (path, name)
+
+
+def services() -> dict[str, Resource]:
+    found: dict[str, Resource] = yaml.safe_load(COMPOSE.read_text())["services"]
+    return found
+
+
+def test_compose_has_two_of_each_kind_and_names_only_what_it_has() -> None:
+    whole = yaml.safe_load(COMPOSE.read_text())
+    assert services().keys() == {
+        "web-1", "web-2", "worker-1", "worker-2", "database", "store", "proxy"
+    }  # fmt: skip
+    for name, service in services().items():
+        for other, how in service.get("depends_on", {}).items():
+            assert how == {"condition": "service_healthy"}
+            assert "healthcheck" in services()[other] or other.startswith("web")
+        assert set(service.get("secrets", ())) <= whole["secrets"].keys()
+        assert set(service["networks"]) <= whole["networks"].keys()
+        for volume in service.get("volumes", ()):
+            source = volume.partition(":")[0]
+            assert source in whole["volumes"] or (COMPOSE.parent / source).is_file(), source
+        if name.startswith(("web", "worker")):
+            assert service["command"][0] in COMMANDS
+            assert service["read_only"] is True
+            assert service["cap_drop"] == ["ALL"]
+            assert service["user"] == "10001:10001"
+
+
+def test_a_proxy_knows_both_web_containers() -> None:
+    text = (DEPLOY / "compose" / "nginx.conf").read_text()
+    assert set(re.findall(r"server (web-\d):8000", text)) == {"web-1", "web-2"}
+
+
+def test_the_secrets_of_compose_are_made_once(tmp_path: Path) -> None:
+    script = shutil.copy(DEPLOY / "compose" / "secrets.sh", tmp_path)
+    subprocess.run(["sh", script], check=True)
+    wanted = {
+        Path(one["file"]).name for one in yaml.safe_load(COMPOSE.read_text())["secrets"].values()
+    }
+    assert {path.name for path in (tmp_path / "secrets").iterdir()} == wanted
+    url = (tmp_path / "secrets" / "database_url").read_text()
+    assert Settings(database_url=url).database_url == url
+    assert subprocess.run(["sh", script], capture_output=True).returncode == 1
+    assert (tmp_path / "secrets" / "database_url").read_text() == url
+    assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
+
+
+def test_the_container_file_passes_its_linter() -> None:
+    if not HADOLINT.exists():
+        pytest.skip("there is no hadolint beside the interpreter")
+    done = subprocess.run([HADOLINT, DOCKERFILE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_image_runs_as_nobody_special_and_has_what_it_is_built_from() -> None:
+    text = DOCKERFILE.read_text()
+    assert text.rindex("\nUSER 10001:10001") > text.rindex("\nFROM ")
+    assert "\nHEALTHCHECK " in text
+    allowed = Path(f"{DOCKERFILE}.dockerignore").read_text().splitlines()
+    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.M):
+        for source in line.split():
+            assert Path(source).exists(), source
+            assert f"!{source.rstrip('/')}" in allowed, source
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_units_are_hardened(unit: Path) -> None:
+    if not (program := shutil.which("systemd-analyze")):
+        pytest.skip("there is no systemd-analyze")
+    command = [program, "security", "--offline=true", "--no-pager", f"./{unit}"]
+    told = subprocess.run(command, capture_output=True, text=True)
+    [level] = re.findall(r"exposure level for \S+: ([0-9.]+)", told.stdout) or [told.stderr]
+    assert float(level) < MOST_EXPOSED
+
+
+def test_units_call_commands_that_exist() -> None:
+    assert len(UNITS) == 2
+    for unit in UNITS:
+        [command] = re.findall(
+            r"^ExecStart=/opt/cardsync/bin/cardsync (\S+)", unit.read_text(), re.M
+        )
+        assert command in COMMANDS
+
+
+def test_an_image_is_built_and_starts() -> None:
+    """It alone finds what the image lacks; where no builder runs, nothing is built."""
+    docker = shutil.which("docker")
+    if not docker or subprocess.run([docker, "info"], capture_output=True).returncode:
+        pytest.skip("no builder of images runs here")
+    build = [docker, "build", "-q", "-f", str(DOCKERFILE), "."]
+    image = subprocess.run(build, check=True, capture_output=True, text=True).stdout.strip()
+    run = [docker, "run", "--rm", "--read-only", "--tmpfs", "/data", "--tmpfs", "/tmp", image]
+    told = subprocess.run([*run, "--version"], check=True, capture_output=True, text=True)
+    assert "cardsync" in told.stdout

@@ -1,0 +1,116 @@
+"""Heavy reads of a shop that is not small are answered by processes beside the web process, in the
+same words; one that dies takes nothing with it, and one whose caller left goes on to the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from builders import SellerBuilder, Service, a_row, a_shop
+from cardsync.asgi import create_app
+
+RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
+DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
+DAYS = RULES | {"from": "2020-01-01", "to": "2100-01-01"}
+ASKED = {
+    "a preview": ("POST", "/api/pricing/preview", RULES),
+    "a table": ("POST", "/api/pricing/preview?format=csv", RULES),
+    "presets": ("GET", "/api/pricing/presets", None),
+    "a draft": ("POST", "/api/pricing/preview/draft", DRAFT),
+    "a backtest": ("POST", "/api/pricing/backtest", DAYS),
+    "a price file": ("GET", "/api/pricing/updates.csv", None),
+    "an agent's file": ("GET", "/api/v1/export/price-updates", None),
+    "a search that cannot be read": ("POST", "/api/pricing/preview", {"search": "price>>"}),
+    "days that are none": ("POST", "/api/pricing/backtest", DAYS | {"from": "soon"}),
+}
+
+
+@pytest.fixture(scope="module")
+async def beside(service, settings, alive) -> AsyncIterator[Service]:
+    """The service, to which every shop is large."""
+    app = create_app(settings.model_copy(update={"heavy_cards": 0}))
+    async with alive(app):
+        yield replace(service, app=app)
+
+
+def processes() -> list[psutil.Process]:
+    mine = psutil.Process().children(recursive=True)
+    return [one for one in mine if one.cmdline()[-2:] == ["cardsync", "heavy"]]
+
+
+async def asked(seller, what: str):
+    method, path, body = ASKED[what]
+    return await seller.http.request(method, path, json=body)
+
+
+async def test_processes_answer_as_the_web_process_does(
+    a_seller: SellerBuilder, service: Service, beside: Service
+) -> None:
+    shop = await a_shop(a_seller, a_row(1001), a_row(1002, price="9.00"))
+    same = replace(shop, service=beside, http=beside.client(**shop.http.headers))
+    assert not processes()
+    for what in ASKED:
+        here, there = await asked(shop, what), await asked(same, what)
+        assert (there.status_code, there.content) == (here.status_code, here.content), what
+        assert there.headers.get("content-type") == here.headers.get("content-type")
+    # One after the other, they need one process.
+    assert len(processes()) == 1
+
+
+async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
+    a_seller: SellerBuilder, beside: Service
+) -> None:
+    shop = await a_shop(SellerBuilder(beside), a_row(1001))
+    assert (await asked(shop, "presets")).status_code == 200
+    [process] = processes()
+    process.suspend()
+    waiting = asyncio.create_task(asked(shop, "presets"))
+    await asyncio.sleep(0.2)
+    process.kill()
+    answer = await waiting
+    assert (answer.status_code, answer.json()["code"]) == (503, "service_unavailable")
+    assert "memory" in answer.json()["error"]
+    assert (await asked(shop, "presets")).status_code == 200
+
+
+async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_ended(
+    beside: Service,
+) -> None:
+    shop = await a_shop(SellerBuilder(beside), a_row(1001))
+    assert (await asked(shop, "a draft")).status_code == 200
+    [process] = processes()
+    for is_stuck in (False, True):
+        if is_stuck:
+            process.suspend()
+        waiting = asyncio.create_task(asked(shop, "a draft"))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert (await asked(shop, "a draft")).status_code == 200
+        assert (process in processes()) is not is_stuck
+
+
+async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(beside: Service) -> None:
+    greedy, other = [await a_shop(SellerBuilder(beside), a_row(1001)) for _ in range(2)]
+    many = [asked(greedy, "a backtest") for _ in range(5)]
+    answers = await asyncio.gather(*many, asked(other, "a backtest"), asked(greedy, "a draft"))
+    assert {answer.status_code for answer in answers} == {200}
+    # One of each seller's backtests, and the draft beside them.
+    assert len(processes()) <= 3
+
+
+def test_a_process_has_no_more_memory_than_its_limit() -> None:
+    program = (
+        "from cardsync.processes.worker_memory import limit_memory; limit_memory(256);"
+        " small = bytearray(64 << 20); bytearray(512 << 20)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith("MemoryError")
