@@ -25,6 +25,7 @@ from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.market import models as market
 from cardsync.notices import models as notices
+from cardsync.old_data import models as old_data
 from cardsync.operations import models as operations
 from cardsync.orders import models as orders
 from cardsync.orders import pull_models as pulls
@@ -105,6 +106,7 @@ __all__ = [
     "members",
     "metadata",
     "notices",
+    "old_data",
     "operations",
     "orders",
     "pictures",
