@@ -29,6 +29,7 @@ STORIES = {
     "market": "test_whole_life",
     "moving": "test_move",
     "notices": "test_webhooks",
+    "old_data": "test_old_rows",
     "operators": "test_operators",
     "orders": "test_order_sequences",
     "pictures": "test_pictures",

@@ -90,6 +90,8 @@ CARDS_PER_PAGE_MOST = 200
 # A table scrolls through so many cards: browsers draw no taller one. The rest is on pages.
 CARDS_SCROLLED = 400_000
 CARD_HISTORY_SHOWN = 365
+# With what has moved to the object store.
+CARD_HISTORY_WHOLE = 5_000
 ACTIVITY_PER_PAGE = 50
 ACTIVITY_PER_PAGE_MOST = 200
 

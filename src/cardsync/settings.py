@@ -487,9 +487,21 @@ class Settings(BaseSettings):
     activity_retention_days: int = Field(
         730,
         ge=1,
-        description="Entries of the activity feed are kept, and can be undone, so long",
+        description="Entries of the activity feed stay in the database, and can be undone, so long; then they are in the object store",
     )
-    history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
+    history_retention_days: int = Field(
+        730,
+        ge=31,
+        description="Price history stays in the database so long; then it is in the object store",
+    )
+    cycle_retention_days: int = Field(
+        730,
+        ge=31,
+        description="Agents' logs of their cycles stay in the database so long; then they are in the object store",
+    )
+    old_data_retention_days: int = Field(
+        3650, ge=31, description="Old rows are kept in the object store so long, by whole months"
+    )
     market_retention_days: int = Field(
         180, ge=61, description="Observed sales, listings and market prices are kept so long"
     )

@@ -31,6 +31,7 @@ from cardsync.lists import models as lists
 from cardsync.lots import models as lots
 from cardsync.market import models as market
 from cardsync.notices import models as notices
+from cardsync.old_data import models as old_data
 from cardsync.operations import models as operations
 from cardsync.orders import models as orders
 from cardsync.orders import pull_models as pulls
@@ -163,6 +164,7 @@ __all__ = [
     "metadata",
     "notices",
     "offers",
+    "old_data",
     "operations",
     "orders",
     "pictures",

@@ -12,15 +12,13 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Identity, Index, Text, select, text
+from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
-from cardsync.access.models import Seller
 from cardsync.database.columns import NOW, Base, Moment
-from cardsync.database.session import Database, run
 
 # The actor of commands on the command line.
 OPERATOR = "operator"
@@ -105,29 +103,3 @@ class Activity(Base):
     undone_by: Mapped[int | None] = mapped_column(BigInteger)
     request_id: Mapped[str | None] = mapped_column(Text, default=REQUEST_ID.get)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-
-
-_DROPPED_AT_ONCE: Final = 10_000
-_DROP = """
-    DELETE FROM activity WHERE seller_id = :seller AND id IN (
-        SELECT id FROM activity WHERE seller_id = :seller AND created_at < :before
-         ORDER BY created_at LIMIT :most)
-"""
-
-
-async def drop_old(database: Database, before: datetime) -> int:
-    """Delete every seller's entries from before that moment, seller by seller and few at a time;
-    return how many.
-    """
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
-    dropped = 0
-    for seller_id in sellers:
-        values = {"seller": seller_id, "before": before, "most": _DROPPED_AT_ONCE}
-        while True:
-            async with database.tenant(seller_id) as session:
-                gone = await run(session, _DROP, values)
-            dropped += gone
-            if gone < _DROPPED_AT_ONCE:
-                break
-    return dropped

@@ -22,8 +22,8 @@ from psycopg import sql
 
 from cardsync import __version__, clock
 from cardsync.access.caller import Caller
-from cardsync.accounts.parquet_sheet import ParquetSheet
 from cardsync.database.copy import copy_bytes
+from cardsync.database.parquet_sheet import ParquetSheet
 from cardsync.database.session import Database, driver
 from cardsync.operations.backup_folder import MANIFEST, FileLine
 from cardsync.web.safe_texts import safe_texts

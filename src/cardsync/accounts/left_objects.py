@@ -48,7 +48,7 @@ async def sweep(database: Database, store: Store, seller_id: int) -> None:
 
 async def sweep_objects(store: Store, seller_id: int) -> None:
     """Delete every stored object of a seller."""
-    for kind in ("syncs", "accepted", "debug", "receipts", "pictures"):
+    for kind in ("syncs", "accepted", "debug", "receipts", "pictures", "old"):
         await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))
 
 

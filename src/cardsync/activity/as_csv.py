@@ -1,4 +1,6 @@
-"""Streams the entries of the activity feed that a filter finds, as a CSV."""
+"""Streams the entries of the activity feed that a filter finds, as a CSV, with those that have
+moved to the object store.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,11 @@ from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
 from cardsync.activity.feed import feed_before
 from cardsync.activity.feed_filter import Wanted
+from cardsync.activity.old_entries import older_entries
 from cardsync.activity.shown import entry_body
 from cardsync.database.session import Database
+from cardsync.old_data.read_back import Old
+from cardsync.storage import Store
 from cardsync.web.as_csv import PART, streamed
 
 COLUMNS: Final = (
@@ -24,17 +29,22 @@ COLUMNS: Final = (
 async def activity_as_csv(
     database: Database,
     caller: Caller,
+    store: Store,
     wanted: Wanted,
     seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the entries that a filter finds, newest first."""
 
+    old = Old(database, store, caller.seller_id)
+
     async def read(last: Activity | None) -> list[Activity]:
+        before = last.id if last else None
         async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            return await feed_before(session, caller, wanted, last.id if last else None, PART)
+            page = await feed_before(session, caller, wanted, before, PART)
+        return await older_entries(old, wanted, page, before, PART)
 
     turn = database.file_turn(caller.seller_id)
-    return await streamed(turn, COLUMNS, read, partial(_line, caller))
+    return await streamed(turn, COLUMNS, read, partial(_line, caller), PART)
 
 
 def _line(caller: Caller, row: Activity) -> Sequence[Any]:

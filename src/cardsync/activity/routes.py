@@ -16,6 +16,7 @@ from cardsync.database.session import Database
 from cardsync.plans.request_writer import WRITING
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
+from cardsync.storage import Store
 from cardsync.web import as_csv
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
 
@@ -57,6 +58,7 @@ async def read_activity(
 async def export_activity(
     caller: Caller,
     database: Database,
+    store: Store,
     settings: Settings,
     actor: str | None = None,
     action: str | None = None,
@@ -64,9 +66,11 @@ async def export_activity(
     risk: str | None = None,
     since: str | None = None,
 ) -> Response[bytes]:
-    """The activity feed as a CSV that streams, with the filters of the feed."""
+    """The activity feed as a CSV that streams, with the filters of the feed, and with the entries
+    that are too old for the feed.
+    """
     wanted = read_wanted(None, None, actor, action, outcome, risk, since)
-    parts = await activity_as_csv(database, caller, wanted, settings.read_seconds)
+    parts = await activity_as_csv(database, caller, store, wanted, settings.read_seconds)
     return as_csv.file(parts, "activity")
 
 

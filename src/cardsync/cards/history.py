@@ -1,5 +1,5 @@
 """Makes and drops the partitions of the price history, one a month: each is made before an
-observation is moved into it, and dropped when it is too old.
+observation is moved into it, and dropped when its rows have moved on into the object store.
 
 The newest observation of a card is kept on the card; it moves to `price_observation` when a newer
 one replaces it.
@@ -7,21 +7,18 @@ one replaces it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import text
 
 from cardsync import clock
+from cardsync.old_data.old_kinds import HISTORY, month_of
 from cardsync.work.jobs import Work
-
-
-def month_of(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def kept_since(work: Work) -> datetime:
     """Return the beginning of the oldest month whose observations are stored."""
-    return month_of(clock.now() - timedelta(days=work.settings.history_retention_days))
+    return HISTORY.kept_since(work.settings, clock.now())
 
 
 async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime:
@@ -55,7 +52,7 @@ async def _oldest(work: Work) -> datetime:
 
 
 async def drop_old(work: Work) -> int:
-    """Drop the months beyond the retention; returns their number."""
+    """Drop the months beyond the retention whose rows have all moved; returns their number."""
     async with work.database.shared() as session:
         dropped = await session.scalar(
             text("SELECT drop_price_observation_partitions(:month)"),

@@ -196,13 +196,16 @@ async def read_card(
     reading: Reading,
     caller: Caller,
     card_id: int,
+    most: int = limits.CARD_HISTORY_SHOWN,
 ) -> tuple[CardRow, list[ObservationRow]]:
-    """Return the card, and its observations, newest first. Raises NotFound."""
+    """Return the card, and its observations, newest first; those that have moved to the object
+    store are in `cards/old_history.py`. Raises NotFound.
+    """
     values = {
         "seller": caller.seller_id,
         "id": card_id,
         "member": caller.member_id,
-        "limit": limits.CARD_HISTORY_SHOWN,
+        "limit": most,
     }
     cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
     if not cards:

@@ -5,7 +5,7 @@ search, and a card with its price history.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from litestar import Request, Response, Router, get
 from litestar.datastructures import State
@@ -18,6 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.cards.card_filter import read_filter, read_page
+from cardsync.cards.old_history import read_whole_card
 from cardsync.cards.queries import cards_behind, complete_search, read_card, search_cards
 from cardsync.cards.shown import (
     CardsBehind,
@@ -31,6 +32,7 @@ from cardsync.cards.shown import (
 )
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.storage import Store
 from cardsync.web.own_queries import described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -157,10 +159,17 @@ async def export_cards(request: Request[Any, Any, State]) -> Response[bytes]:
 async def card(
     caller: Caller,
     database: Database,
+    store: Store,
     settings: Settings,
     card_id: int,
+    history: Literal["recent", "all"] = "recent",
 ) -> CardWithHistory:
-    """One card, gone or not, with what was observed of its prices and quantity."""
+    """One card, gone or not, with what was observed of its prices and quantity. With `history=all`
+    also what is too old for the database, which takes longer.
+    """
+    if history == "all":
+        seconds = settings.read_seconds
+        return with_history(*await read_whole_card(database, caller, store, card_id, seconds))
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return with_history(*await read_card(reading, caller, card_id))
 

@@ -177,3 +177,22 @@ def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]])
         null_values=NULL,
         empty_string_is_null=False,
     )
+
+
+async def types_of(session: AsyncSession, query: str) -> dict[str, tuple[str, int | None]]:
+    """Return the type of each column of a query, and the decimal places of an amount that has a
+    fixed number.
+    """
+    connection = await driver(session)
+    async with connection.cursor() as cursor:
+        await cursor.execute(cast(Any, f"SELECT * FROM ({query}) t LIMIT 0"))
+        return {
+            one.name: (_kind(connection, one.type_code), one.scale)
+            for one in cursor.description or []
+        }
+
+
+def _kind(connection: psycopg.AsyncConnection[Any], code: int) -> str:
+    kind = connection.adapters.types.get(code)
+    # An array is known by the type of its items, and stays text.
+    return kind.name if kind is not None and kind.oid == code else "text"

@@ -44,6 +44,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
 WHICH: Final[Mapping[str, str]] = {
     # Tokens of grants end with them; the others stay as names in the activity feed.
     "access_token": "grant_id IS NULL",
+    # The rows of a file that is being written are in their table still.
+    "old_rows": "kept_at IS NOT NULL",
     "work_due": "stream NOT IN ('deletion', 'left_objects')",
 }
 WHICH_OF: Final[Mapping[tuple[Holds, str], str]] = {(Holds.DATA, "passkey"): "false"}
@@ -125,7 +127,7 @@ CALLERS: Final = frozenset(
 )
 KEYS: Final = frozenset({"storage_key", "source_key", "screenshot_key"})
 # The kinds of stored objects that an archive holds; `syncs` are uploads that nobody has accepted.
-OBJECTS: Final = ("accepted", "debug", "receipts", "pictures")
+OBJECTS: Final = ("accepted", "debug", "receipts", "pictures", "old")
 
 
 class Column(NamedTuple):

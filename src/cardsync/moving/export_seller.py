@@ -11,21 +11,20 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import polars as pl
-from psycopg import AsyncConnection
 from sqlalchemy import Table, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import __version__, clock, errors
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Seller
-from cardsync.accounts.parquet_sheet import ParquetSheet
 from cardsync.cards.chosen_match import KIND
 from cardsync.catalog.models import Product
-from cardsync.database.copy import copy_parts, frame_of
-from cardsync.database.session import Database, driver
+from cardsync.database.copy import copy_parts, frame_of, types_of
+from cardsync.database.parquet_sheet import ParquetSheet
+from cardsync.database.session import Database
 from cardsync.moving import archive_file, archive_tables
 from cardsync.moving.archive_file import ArchiveWriter, FileLine, Manifest
 from cardsync.moving.archive_tables import Holds, Part
@@ -129,7 +128,7 @@ async def _table(
     holds: Holds,
 ) -> FileLine:
     query = part.query(seller_id)
-    columns = await _columns(session, query)
+    columns = await types_of(session, query)
     with TemporaryDirectory(prefix="cardsync-") as folder:
         sheet = ParquetSheet(Path(folder), columns)
         rows = 0
@@ -146,23 +145,6 @@ async def _table(
         if not rows:
             sheet.append(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)))
         return writer.add(archive_file.table_entry(part.name), sheet.chunks(), rows)
-
-
-async def _columns(session: AsyncSession, query: str) -> dict[str, tuple[str, int | None]]:
-    """Return each column's type, and the decimal places of an amount that has a fixed number."""
-    connection = await driver(session)
-    async with connection.cursor() as cursor:
-        await cursor.execute(f"SELECT * FROM ({query}) t LIMIT 0")
-        return {
-            one.name: (_kind(connection, one.type_code), one.scale)
-            for one in cursor.description or []
-        }
-
-
-def _kind(connection: AsyncConnection[Any], code: int) -> str:
-    kind = connection.adapters.types.get(code)
-    # An array is known by the type of its items, and stays text.
-    return kind.name if kind is not None and kind.oid == code else "text"
 
 
 def _with_secrets(settings: Settings, seller_id: int, rows: pl.DataFrame) -> pl.DataFrame:

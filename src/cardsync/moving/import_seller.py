@@ -7,8 +7,9 @@ was killed.
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,8 @@ from cardsync import clock, errors
 from cardsync.access.activity import OPERATOR, note_by
 from cardsync.access.models import Account
 from cardsync.accounts import left_objects
-from cardsync.cards.history import month_of
 from cardsync.cards.models import CARD_ID_BLOCK, PriceObservation
+from cardsync.database.columns import Base
 from cardsync.database.copy import copy_in, encode
 from cardsync.database.migrate import head_revision
 from cardsync.database.session import Database, run
@@ -36,6 +37,7 @@ from cardsync.moving.archive_file import Archive, Manifest
 from cardsync.moving.archive_tables import quoted
 from cardsync.moving.new_ids import NewIds
 from cardsync.notices.webhook_signature import new_secret, sealed
+from cardsync.old_data.old_kinds import ACTIVITY, FOLDER, month_of
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.work.jobs import mark_due
@@ -139,7 +141,7 @@ async def _all(
         products = await catalog_products.found(database, session, archived)
         ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
         say("writing the objects …")
-        await _objects(store, archive, seller_id)
+        await _objects(store, archive, ids)
         for table in tables:
             if table.name in archive.manifest.tables:
                 await _table(database, session, settings, archive, table, ids, folder, say)
@@ -186,16 +188,27 @@ def _frame(archive: Archive, table: str, folder: Path) -> pl.DataFrame:
     return pl.read_parquet(_path(archive, table, folder))
 
 
-async def _objects(store: Store, archive: Archive, seller_id: int) -> None:
+async def _objects(store: Store, archive: Archive, ids: NewIds) -> None:
     for name in archive.manifest.objects:
         kind, _, last = name.partition("/")
         if kind not in archive_tables.OBJECTS or not _PLAIN_NAME.fullmatch(last):
             raise errors.CommandError(f"the archive names an object that no shop has: {name!r}")
         with store.spool() as (path, file):
-            for chunk in archive.chunks(f"{archive_file.OBJECTS}/{name}"):
+            for chunk in _content(archive, name, ids):
                 file.write(chunk)
             file.flush()
-            await store.write(f"{kind}/u{seller_id}/{last}", path)
+            await store.write(f"{kind}/u{ids.seller}/{last}", path)
+
+
+def _content(archive: Archive, name: str, ids: NewIds) -> Iterable[bytes]:
+    """Return an object's bytes. Old rows of the activity name callers, whose ids are new here."""
+    chunks = archive.chunks(f"{archive_file.OBJECTS}/{name}")
+    if not name.startswith(f"{FOLDER}/{ACTIVITY.name}-"):
+        return chunks
+    table = Base.metadata.tables[ACTIVITY.table]
+    made = io.BytesIO()
+    ids.mapped(table, pl.read_parquet(b"".join(chunks))).write_parquet(made)
+    return [made.getvalue()]
 
 
 async def _table(

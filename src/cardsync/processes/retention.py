@@ -1,6 +1,7 @@
-"""Deletes old data: unclaimed objects, raw uploads, screenshots, receipts, price history, market
-observations, activity, notices, plans, ended sessions, past access of assistants, unmet demand and full rate
-limits; and accounts that are to be removed. Any worker may run it at any moment.
+"""Moves old rows into the object store, and deletes what is too old: unclaimed objects, raw
+uploads, screenshots, receipts, market observations, notices, plans, ended sessions, past access of
+assistants, unmet demand and full rate limits; and accounts that are to be removed. Any worker may
+run it at any moment.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import procrastinate
 import structlog
 
 from cardsync import clock
-from cardsync.access import activity, sessions
+from cardsync.access import sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.accounts import challenges, deletion
 from cardsync.assistant.oauth import grants
@@ -20,6 +21,7 @@ from cardsync.cards import history
 from cardsync.discovery import misses
 from cardsync.market import load_observations as market
 from cardsync.notices import old_notices
+from cardsync.old_data import put_away
 from cardsync.plans import expired_plans
 from cardsync.pricing.loss import moves
 from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
@@ -48,12 +50,11 @@ async def tidy(work: Work) -> dict[str, int]:
         "screenshots": await work.store.sweep(
             "debug/", now - timedelta(days=settings.screenshot_retention_days)
         ),
+        "old_rows": await put_away.put_away(work),
+        "old_files": await put_away.drop_old(work),
         "history_months": await history.drop_old(work),
         "market": await market.drop_old(
             work.database, now - timedelta(days=settings.market_retention_days)
-        ),
-        "activity": await activity.drop_old(
-            work.database, now - timedelta(days=settings.activity_retention_days)
         ),
         "notices": await old_notices.drop_old(
             work.database, now - timedelta(days=settings.notice_retention_days)

@@ -21,7 +21,7 @@ from dashboard_builder import filled_shop
 from every_table import fill
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-KINDS = ("syncs", "accepted", "debug", "receipts", "pictures")
+KINDS = ("syncs", "accepted", "debug", "receipts", "pictures", "old")
 
 
 async def a_full_shop(a_seller, owner_url):

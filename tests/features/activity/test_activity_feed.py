@@ -147,13 +147,3 @@ async def test_no_buyer_stands_in_the_feed(a_seller):
     told = await feed(seller)
     assert told["total"] >= 5
     assert "Bettina" not in str(told)
-
-
-async def test_entries_past_their_time_are_dropped(a_seller):
-    seller = await a_seller()
-    await made(seller, "old")
-    clock.shift(timedelta(days=400))
-    await made(seller, "new")
-    before = clock.now() - timedelta(days=365)
-    assert await activity.drop_old(seller.service.database, before) >= 1
-    assert [entry["summary"] for entry in (await feed(seller))["activity"]] == ["list 'new'"]

@@ -20,6 +20,7 @@ from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
 from cardsync.orders.order_filter import read_filter
 from cardsync.pricing.runs.as_csv import runs_as_csv
 from cardsync.settings import Settings
+from cardsync.storage import Store
 from cardsync.web.as_csv import headers
 
 
@@ -58,11 +59,13 @@ async def export_activity(
     request: PageRequest,
     caller: Caller,
     database: Database,
+    store: Store,
     settings: Settings,
 ) -> Response[bytes]:
     given = dict(request.query_params.multi_items())
     wanted = wanted_of(given, zone_of(caller.account.time_zone))
-    return _file(await activity_as_csv(database, caller, wanted, settings.read_seconds), "activity")
+    parts = await activity_as_csv(database, caller, store, wanted, settings.read_seconds)
+    return _file(parts, "activity")
 
 
 @get("/pricing/runs/export.csv", opt=BY_FORM)

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import text
 
 from cardsync import clock
-from cardsync.cards.history import month_of
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
 from cardsync.database.session import Database
+from cardsync.old_data.old_kinds import month_of
 from cardsync.processes.demo import demo_catalog, price_walk
 from cardsync.settings import Settings
 

@@ -1,0 +1,204 @@
+"""Moves old rows into Parquet files of the object store, a slab of a month at a time, and deletes
+files that are too old.
+
+A file is named in `old_rows` before it is written. Then one transaction reads the slab, writes the
+file, reads it back, and deletes the rows: a worker that is killed leaves the rows where they were,
+and the next one writes the file anew. Who writes a file holds its row, so that others leave it
+alone, and an erasure of the seller waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+import psycopg
+import structlog
+from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.access.models import Account, Seller
+from cardsync.database.copy import copy_chunks, frame_of, types_of, with_values
+from cardsync.database.parquet_sheet import ParquetSheet
+from cardsync.database.session import run
+from cardsync.old_data.models import OldRows
+from cardsync.old_data.old_kinds import FOLDER, KINDS, Kind, month_after, month_of
+from cardsync.storage import Store
+from cardsync.work.jobs import Work
+
+log = structlog.get_logger(__name__)
+
+SLAB_ROWS: Final = 20_000
+_OLDEST: Final = """
+    SELECT min({moment}) FROM {table} WHERE seller_id = :seller AND {moment} < :since AND {which}
+"""
+_NAME: Final = """
+    INSERT INTO old_rows (seller_id, kind, month, storage_key)
+    VALUES (:seller, :kind, :month, :key)
+    ON CONFLICT (seller_id, kind) WHERE kept_at IS NULL DO NOTHING
+"""
+_OF_MONTH: Final = """
+    seller_id = :seller AND {moment} >= :month AND {moment} < :end AND {which}
+"""
+# The rows of one key stay together.
+_LAST: Final = f"""
+    SELECT min(k), max(k) FROM (SELECT {{key}} AS k FROM {{table}} WHERE {_OF_MONTH}
+     ORDER BY 1 LIMIT :most) slab
+"""
+_SLAB: Final = f"""
+    SELECT {{columns}} FROM {{table}} WHERE {_OF_MONTH} AND {{key}} <= :last
+     ORDER BY {{key}}, {{moment}}
+"""
+_MOVED: Final = f"DELETE FROM {{table}} WHERE {_OF_MONTH} AND {{key}} <= :last"
+_KEPT: Final = """
+    UPDATE old_rows SET kept_at = :now, rows = :rows, first_key = :first, last_key = :last
+     WHERE seller_id = :seller AND id = :id
+"""
+_FORGET: Final = "DELETE FROM old_rows WHERE seller_id = :seller AND id = :id"
+
+
+class Damaged(Exception):
+    """A file does not read back as it was written: the rows stay."""
+
+
+class _Slab(NamedTuple):
+    first: int
+    last: int
+    rows: int
+
+
+async def put_away(work: Work, kinds: Iterable[Kind] = KINDS.values()) -> int:
+    """Move all rows that are old, seller by seller; return how many. What fails of one seller is
+    tried again in the next hour.
+    """
+    async with work.database.shared() as session:
+        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+    moved = 0
+    for seller_id in sellers:
+        for kind in kinds:
+            try:
+                while slab := await move_slab(work, seller_id, kind):
+                    moved += slab
+            except (DBAPIError, psycopg.Error, OSError, Damaged) as e:
+                name = type(e).__name__
+                log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
+    return moved
+
+
+async def move_slab(work: Work, seller_id: int, kind: Kind) -> int:
+    """Move the oldest slab; return how many rows it had, 0 where nothing is old or another worker
+    is at it.
+    """
+    since = kind.kept_since(work.settings, clock.now())
+    async with work.database.tenant(seller_id) as session:
+        values = {"seller": seller_id, "since": since}
+        oldest = await session.scalar(text(_sql(_OLDEST, kind)), values)
+        if oldest is None:
+            return 0
+        key = f"{FOLDER}/u{seller_id}/{kind.name}-{uuid.uuid4()}.parquet"
+        named = {"seller": seller_id, "kind": kind.name, "month": month_of(oldest), "key": key}
+        if await session.get(Account, seller_id) is not None:
+            await run(session, _NAME, named)
+    async with work.database.tenant(seller_id, snapshot=True) as session:
+        file = await session.scalar(
+            select(OldRows)
+            .where(
+                OldRows.seller_id == seller_id,
+                OldRows.kind == kind.name,
+                OldRows.kept_at.is_(None),
+            )
+            .with_for_update(skip_locked=True)
+        )
+        return 0 if file is None else await _move(session, work.store, kind, file)
+
+
+async def _move(session: AsyncSession, store: Store, kind: Kind, file: OldRows) -> int:
+    own = {"seller": file.seller_id, "id": file.id}
+    of_month = {"seller": file.seller_id, "month": file.month, "end": month_after(file.month)}
+    slab = await _written(session, store, kind, file.storage_key, of_month)
+    if slab is None:
+        await run(session, _FORGET, own)
+        return 0
+    gone = await run(session, _sql(_MOVED, kind), {**of_month, "last": slab.last})
+    if gone != slab.rows:
+        raise Damaged(f"{gone} rows would go, and {slab.rows} are in the file")
+    kept = {"now": clock.now(), "rows": slab.rows, "first": slab.first, "last": slab.last}
+    await run(session, _KEPT, {**own, **kept})
+    return slab.rows
+
+
+async def _written(
+    session: AsyncSession, store: Store, kind: Kind, key: str, of_month: dict[str, Any]
+) -> _Slab | None:
+    """Write the oldest slab of a month into its file; None where the month has no rows."""
+    bounds = await session.execute(text(_sql(_LAST, kind)), {**of_month, "most": SLAB_ROWS})
+    first, last = bounds.one()
+    if last is None:
+        return None
+    types = await types_of(session, f"SELECT * FROM {kind.table}")
+    del types["seller_id"]
+    query = _sql(_SLAB, kind, columns=", ".join(f'"{name}"' for name in types))
+    query = await with_values(session, query, {**of_month, "last": last})
+    data = await copy_chunks(session, query)
+    with TemporaryDirectory(prefix="cardsync-") as folder:
+        made = await asyncio.to_thread(_parquet, data, types, Path(folder))
+    # A worker that was killed may have written it.
+    await store.delete(key)
+    with store.spool() as (path, spooled):
+        spooled.write(made)
+        spooled.flush()
+        await store.write(key, path)
+    if await store.read(key) != made:
+        raise Damaged(f"{key} does not read back as it was written")
+    height = await asyncio.to_thread(lambda: pl.read_parquet(made).height)
+    return _Slab(first, last, height)
+
+
+def _parquet(data: bytes, types: dict[str, tuple[str, int | None]], folder: Path) -> bytes:
+    sheet = ParquetSheet(folder, types)
+    sheet.append(frame_of(data, dict.fromkeys(types, pl.String)))
+    return b"".join(sheet.chunks())
+
+
+def _sql(statement: str, kind: Kind, columns: str = "") -> str:
+    return statement.format(
+        table=kind.table, moment=kind.moment, key=kind.key, which=kind.which, columns=columns
+    )
+
+
+async def drop_old(work: Work) -> int:
+    """Delete the files of months that are too old even for the store; return how many."""
+    days = timedelta(days=work.settings.old_data_retention_days)
+    before = month_of(clock.now() - days)
+    async with work.database.shared() as session:
+        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+    dropped = 0
+    for seller_id in sellers:
+        while await _drop_one(work, seller_id, before):
+            dropped += 1
+    return dropped
+
+
+async def _drop_one(work: Work, seller_id: int, before: datetime) -> bool:
+    too_old = (
+        select(OldRows)
+        .where(OldRows.seller_id == seller_id, OldRows.month < before, OldRows.kept_at.is_not(None))
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    async with work.database.tenant(seller_id) as session:
+        file = await session.scalar(too_old)
+        if file is None:
+            return False
+        # The row goes last: if this process is killed, the next one comes here again.
+        await work.store.delete(file.storage_key)
+        await session.delete(file)
+    return True

@@ -1,0 +1,108 @@
+"""Rounds of faults under the load of several agents. After each heal the server is ready within ten
+seconds; what was accepted is applied once, and nobody does anything by hand.
+
+A round draws its moments from the seed of the soak (tests/soak.py).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import pytest
+from tests.chaos.agents import Crowd, PayingShop, Shop, answers
+from tests.chaos.grounds import BUCKET, FAKETIME, LOCAL, Fault, Ground
+from tests.system.processes import a_folder, until
+
+import soak
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
+]
+ROUNDS = soak.count("CARDSYNC_CHAOS_ROUNDS", 10, 1)
+READY_SECONDS = 10
+ENDED_SECONDS = 120
+# Seconds of a fault; the longest is as rare as it is in life.
+SHORT, LONGEST = (0.5, 6.0), 60.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    ground: Ground
+    shops: list[Shop]
+
+
+@contextmanager
+def a_scene(*, bucket: bool) -> Iterator[Scene]:
+    with ExitStack() as stack:
+        ground = Ground(stack, stack.enter_context(a_folder()), bucket=bucket)
+        stack.enter_context(ground)
+        shops = [Shop(ground, ground.seller()) for _ in range(2)]
+        payer = PayingShop(ground, ground.seller())
+        granted = ("admin", "credits", "grant", str(payer.seller.id), "100000")
+        ran = ground.run(*granted, "--reason", "chaos")
+        assert ran.code == 0, ran.err
+        yield Scene(ground, [*shops, payer])
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Scene]:
+    with a_scene(bucket=False) as scene:
+        yield scene
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Scene]:
+    with a_scene(bucket=True) as scene:
+        yield scene
+
+
+def a_round(scene: Scene, fault: Fault, seconds: float) -> None:
+    with Crowd(scene.shops):
+        time.sleep(random.uniform(0.2, 1.5))  # the moment is what is tested
+        with fault(scene.ground, seconds):
+            pass
+        healed = time.monotonic()
+        until(
+            lambda: answers(scene.shops[0]),
+            lambda: f"the server to be ready again; it says\n{scene.ground.said()[-4000:]}",
+            READY_SECONDS,
+        )
+        print(f"ready {time.monotonic() - healed:.1f} s after the heal")
+        time.sleep(0.5)
+    for shop in scene.shops:
+        shop.ended(ENDED_SECONDS)
+        shop.is_whole()
+    promised = [shop.promised for shop in scene.shops]
+    print([(len(one.editions), len(one.orders), len(one.charged)) for one in promised])
+
+
+def a_duration() -> float:
+    return LONGEST if random.random() < 0.03 else random.uniform(*SHORT)
+
+
+def skip_without(name: str) -> None:
+    if name == "clock jump" and not FAKETIME.exists():
+        pytest.skip("libfaketime is not installed")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("name", LOCAL)
+def test_a_fault_under_load_loses_and_doubles_nothing(local: Scene, name: str, number: int) -> None:
+    skip_without(name)
+    a_round(local, LOCAL[name], a_duration())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("name", BUCKET)
+def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
+    bucket: Scene, name: str, number: int
+) -> None:
+    a_round(bucket, BUCKET[name], a_duration())

@@ -1,0 +1,302 @@
+"""Old rows move into files of the object store, once and whole, and are read back where somebody
+asks for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import polars as pl
+import psycopg
+import pytest
+
+import soak
+from builders import Seller, a_csv, a_row
+from cardsync import clock
+from cardsync.cards import history
+from cardsync.database.urls import libpq_url
+from cardsync.old_data import put_away
+from cardsync.old_data.old_kinds import ACTIVITY, CYCLES, HISTORY, KINDS, Kind
+from cardsync.storage import LocalStore, Store
+from cardsync.work.jobs import Work
+
+ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
+SHORT = {
+    "history_retention_days": 31,
+    "activity_retention_days": 31,
+    "cycle_retention_days": 31,
+}
+OLD = 400
+FILES = "SELECT kind, rows, storage_key, kept_at FROM old_rows WHERE seller_id = :id ORDER BY id"
+
+
+def soon_old(seller: Seller, store: Store | None = None) -> Work:
+    """The work of an installation that keeps rows in the database for a month."""
+    work = seller.service.work
+    settings = work.settings.model_copy(update=SHORT)
+    return replace(work, settings=settings, store=store or work.store)
+
+
+async def moved(seller: Seller, kind: Kind, store: Store | None = None) -> int:
+    rows = 0
+    while slab := await put_away.move_slab(soon_old(seller, store), seller.id, kind):
+        rows += slab
+    return rows
+
+
+async def files(seller: Seller) -> list[dict[str, object]]:
+    return await seller.service.sql(seller.id, FILES, id=seller.id)
+
+
+async def count(seller: Seller, table: str) -> int:
+    query = f"SELECT count(*) AS n FROM {table} WHERE seller_id = :id"
+    [row] = await seller.service.sql(seller.id, query, id=seller.id)
+    return int(row["n"])
+
+
+async def with_history(seller: Seller, days: int = OLD, cards: int = 3) -> None:
+    """Three editions of each card: two observations are old, and the newest is the card's."""
+    for edition, age in enumerate((days, days - 1, 0), 1):
+        moment = clock.now().replace(microsecond=0) - timedelta(days=age, minutes=1)
+        rows = (a_row(n, price=f"{edition}.00") for n in range(1, cards + 1))
+        await seller.import_csv(a_csv(*rows), **{"X-Exported-At": clock.rfc3339(moment)})
+
+
+async def made_old(seller: Seller, table: str, moment: str, days: int = OLD) -> None:
+    statement = f"UPDATE {table} SET {moment} = {moment} - make_interval(days => :days)"
+    await seller.service.sql(
+        seller.id, f"{statement} WHERE seller_id = :id", id=seller.id, days=days
+    )
+
+
+async def prices(seller: Seller, card: int, which: str) -> list[str]:
+    answer = await seller.get(f"/api/cards/{card}", params={"history": which})
+    assert answer.status_code == 200, answer.text
+    return [one["price"] for one in answer.json()["history"]]
+
+
+async def test_history_moves_and_a_card_shows_it_when_asked(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    [card, *_] = await seller.cards()
+    before = await prices(seller, card["id"], "recent")
+    assert before == ["3.00", "2.00", "1.00"]
+    assert await moved(seller, HISTORY) == 6
+    assert await count(seller, "price_observation") == 0
+    assert await prices(seller, card["id"], "recent") == ["3.00"]
+    assert await prices(seller, card["id"], "all") == before
+    assert all(file["kept_at"] and file["rows"] for file in await files(seller))
+    assert await moved(seller, HISTORY) == 0
+
+
+async def test_a_month_goes_when_the_history_of_all_sellers_has_moved(a_seller, owner_url):
+    one, other = await a_seller(), await a_seller()
+    for seller in (one, other):
+        await with_history(seller, days=700)
+    part = f"price_observation_{clock.now() - timedelta(days=700):%Y%m}"
+    query = "SELECT to_regclass(%s) IS NOT NULL"
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+        await moved(one, HISTORY)
+        await history.drop_old(soon_old(one))
+        assert owner.execute(query, [part]).fetchone() == (True,)
+        assert await count(other, "price_observation") == 6
+        await moved(other, HISTORY)
+        await history.drop_old(soon_old(one))
+        assert owner.execute(query, [part]).fetchone() == (False,)
+    # History of that month that comes late has a place again.
+    assert len(await prices(one, (await one.cards())[0]["id"], "all")) == 3
+
+
+async def exported(seller: Seller, **wanted: str) -> list[str]:
+    answer = await seller.get("/api/v1/agent/activity/export.csv", params=wanted)
+    assert answer.status_code == 200, answer.text
+    return [row["summary"] for row in csv.DictReader(io.StringIO(answer.content.decode()))]
+
+
+async def test_the_export_of_the_activity_has_old_entries_and_filters_them(a_seller, monkeypatch):
+    seller = await a_seller()
+    for name in ("one", "two", "three"):
+        await seller.post("/api/lists", json={"name": name})
+    await seller.import_csv(a_csv(a_row(1)))
+    await made_old(seller, "activity", "created_at")
+    for name in ("four", "five"):
+        await seller.post("/api/lists", json={"name": name})
+    wanted = [{}, {"action": "list"}, {"actor": "key"}, {"risk": "low"}, {"action": "list.created"}]
+    before = [await exported(seller, **one) for one in wanted]
+    assert await moved(seller, ACTIVITY) > 3
+    assert len((await seller.get("/api/v1/agent/activity")).json()["activity"]) == 2
+    assert [await exported(seller, **one) for one in wanted] == before
+    since = clock.rfc3339(clock.now() - timedelta(days=1))
+    assert await exported(seller, since=since) == before[0][:2]
+    # Parts of two entries: old and young ones share a part.
+    monkeypatch.setattr("cardsync.activity.as_csv.PART", 2)
+    assert [await exported(seller, **one) for one in wanted] == before
+
+
+async def test_cycles_move_but_those_with_a_screenshot(a_seller):
+    seller = await a_seller()
+    for number in range(3):
+        log = {"status": "success", "sync_cycle_id": f"c-{number}", "steps": []}
+        assert (await seller.post("/api/v1/sync/log", json=log)).status_code == 201
+    await made_old(seller, "sync_cycle", "started_at")
+    await seller.service.sql(
+        seller.id,
+        "INSERT INTO debug_screenshot (seller_id, cycle_id, storage_key, size)"
+        " SELECT seller_id, max(id), 'debug/none', 1 FROM sync_cycle WHERE seller_id = :id GROUP BY 1",
+        id=seller.id,
+    )
+    assert await moved(seller, CYCLES) == 2
+    assert await count(seller, "sync_cycle") == 1
+
+
+async def test_two_at_once_move_each_row_once(a_seller):
+    seller = await a_seller()
+    await with_history(seller, cards=20)
+    taken = await asyncio.gather(
+        *(moved(seller, HISTORY) for _ in range(4)), return_exceptions=True
+    )
+    # One that met rows which had just gone tries again in the next hour.
+    assert sum(one for one in taken if isinstance(one, int)) + await moved(seller, HISTORY) == 40
+    assert sum(int(str(file["rows"])) for file in await files(seller)) == 40
+
+
+@dataclass(frozen=True)
+class Dying(LocalStore):
+    """A store whose process dies behind a write."""
+
+    async def write(self, key: str, path: Path) -> None:
+        await super().write(key, path)
+        raise KeyboardInterrupt
+
+
+@dataclass(frozen=True)
+class Lying(LocalStore):
+    """A store that gives back other bytes than it got."""
+
+    async def read(self, key: str) -> bytes:
+        return (await super().read(key))[:-1]
+
+
+def beside(seller: Seller, kind: type[LocalStore]) -> LocalStore:
+    store = seller.service.work.store
+    assert isinstance(store, LocalStore)
+    return kind(store.root, store.secret)
+
+
+async def test_a_file_of_a_killed_worker_is_written_anew(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    with pytest.raises(KeyboardInterrupt):
+        await moved(seller, HISTORY, beside(seller, Dying))
+    assert await count(seller, "price_observation") == 6
+    [named] = await files(seller)
+    assert (named["rows"], named["kept_at"]) == (0, None)
+    assert await moved(seller, HISTORY) == 6
+    assert sum(int(str(file["rows"])) for file in await files(seller)) == 6
+    assert len(await seller.service.work.store.keys(f"old/u{seller.id}")) == len(
+        await files(seller)
+    )
+
+
+async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    with pytest.raises(put_away.Damaged):
+        await moved(seller, HISTORY, beside(seller, Lying))
+    assert await count(seller, "price_observation") == 6
+
+
+async def test_files_go_when_they_are_too_old_even_for_the_store(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    await moved(seller, HISTORY)
+    work = soon_old(seller)
+    kept = replace(
+        work, settings=work.settings.model_copy(update={"old_data_retention_days": OLD + 90})
+    )
+    await put_away.drop_old(kept)
+    assert await files(seller)
+    gone = work.settings.model_copy(update={"old_data_retention_days": OLD - 90})
+    assert await put_away.drop_old(replace(work, settings=gone)) >= 1
+    assert await files(seller) == []
+    assert await seller.service.work.store.keys(f"old/u{seller.id}") == []
+
+
+MOVER = """
+import asyncio, os, sys
+from cardsync.database.session import Database
+from cardsync.old_data import put_away
+from cardsync.old_data.old_kinds import HISTORY
+from cardsync.settings import Settings
+from cardsync.storage import open_store
+from cardsync.work.jobs import Work
+put_away.SLAB_ROWS = 5
+
+async def main():
+    settings = Settings()
+    async with Database.open(settings.database_url, pool=2, hot_pool=0) as database:
+        work = Work(settings, database, open_store(settings))
+        print("begun", flush=True)
+        while await put_away.move_slab(work, int(sys.argv[1]), HISTORY):
+            pass
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def mover(seller: Seller) -> Iterator[subprocess.Popen[bytes]]:
+    settings = seller.service.settings
+    env = os.environ | {
+        "CARDSYNC_DATABASE_URL": str(settings.database_url),
+        "CARDSYNC_DATA_DIR": str(settings.data_dir),
+        **{f"CARDSYNC_{name.upper()}": str(days) for name, days in SHORT.items()},
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", MOVER, str(seller.id)], env=env, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(ROUNDS, marks=pytest.mark.soak)])
+async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds):
+    """It alone finds a row that is in no place, or in two, after a process that ended anywhere."""
+    seller = await a_seller()
+    await with_history(seller, cards=60)
+    for _ in range(rounds):
+        with mover(seller):
+            time.sleep(random.uniform(0, 0.3))  # the moment is what is tested
+    left, kept = await count(seller, "price_observation"), await files(seller)
+    there = [file for file in kept if file["kept_at"]]
+    assert left + sum(int(str(file["rows"])) for file in there) == 120
+    await moved(seller, HISTORY)
+    store = seller.service.work.store
+    frames = [
+        pl.read_parquet(await store.read(str(file["storage_key"]))) for file in await files(seller)
+    ]
+    whole = pl.concat(frames)
+    assert whole.height == whole.select("card_id", "observed_at").unique().height == 120
+    assert len(await store.keys(f"old/u{seller.id}")) == len(frames)
+
+
+def test_each_kind_has_a_setting_of_its_own():
+    days = [kind.days for kind in KINDS.values()]
+    assert len(set(days)) == len(days)
