@@ -6,7 +6,7 @@ from alembic import op
 from cardsync.database.migrate import tenant_table
 
 revision = "0080"
-down_revision = "0075"
+down_revision = "0078"
 
 # Row-level security may hide the rows from the owner, too: it is lifted for the look, which nobody
 # else has meanwhile.
