@@ -73,6 +73,7 @@ async def filled_shop(
     collection = await a_collection(seller, name)
     await operates(seller)
     owner = await signed_in(seller)
+    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
     made = await owner.post("/api/webhooks", json={"url": "https://localhost/hook"})
     webhook = made.json()["webhook"]["id"]
     assert (await owner.post(f"/api/webhooks/{webhook}/test")).status_code == 201
