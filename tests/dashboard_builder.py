@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from datetime import date
 from typing import Any
 
@@ -9,6 +11,20 @@ from browsers import operates, signed_in
 from builders import Seller, SellerBuilder, a_csv, a_row, log
 from cards_builder import a_list, a_place, card_ids
 from orders_builder import an_item, an_order
+
+
+async def a_collection(seller: Seller, name: str) -> int:
+    """A customer's file with `name` in each text, and a row that waits for a choice."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["Card", "Set ID", "Set Name", "Quantity", "Foil"])
+    writer.writerow([name, "", name[:200], 4, ""])
+    writer.writerow(["A lotus", name[:50], "", name[:50], ""])
+    path = "/api/buying/collections"
+    sent = await seller.post(path, params={"name": name[:200]}, content=out.getvalue().encode())
+    assert sent.status_code == 202, sent.text
+    await seller.service.run_jobs()
+    return int(sent.json()["id"])
 
 
 async def filled_shop(
@@ -54,8 +70,10 @@ async def filled_shop(
     assert opened.status_code == 201, opened.text
     counted = await (await signed_in(seller)).post("/api/counts", json={"box": 3})
     assert counted.status_code == 201, counted.text
+    collection = await a_collection(seller, name)
     await operates(seller)
     owner = await signed_in(seller)
+    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
     made = await owner.post("/api/webhooks", json={"url": "https://localhost/hook"})
     webhook = made.json()["webhook"]["id"]
     assert (await owner.post(f"/api/webhooks/{webhook}/test")).status_code == 201
@@ -73,5 +91,6 @@ async def filled_shop(
         "seller_id": seller.id,
         "count_id": counted.json()["id"],
         "webhook_id": webhook,
+        "collection_id": collection,
     }
     return seller, ids

@@ -199,8 +199,8 @@ def test_what_cannot_be_read_is_reported_with_line_column_and_reason():
     assert [(one.line, one.column, one.reason) for one in rows.rejected] == [
         (2, "Quantity", "must be a whole number, not 'two'"),
         (3, "Name", "is empty"),
-        (4, "Foil", "'shiny' is no finish that is known"),
-        (5, "Condition", "'chewed' is no condition that is known"),
+        (4, "Foil", "'shiny' is not a known finish"),
+        (5, "Condition", "'chewed' is not a known condition"),
         (6, "", "has 10 cells, the header has 9"),
     ]
     assert (rows.empty, rows.frame["row"].to_list()) == (1, [8])

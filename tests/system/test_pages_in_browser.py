@@ -129,7 +129,7 @@ def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
         | {"upload_id": shop.upload_id, "session_id": shop.session_id}
         | {"seller_id": shop.seller.id}
         | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
-        | {"webhook_id": _webhook(page)}
+        | {"webhook_id": _webhook(page), "collection_id": _collection(page)}
     )
 
 
@@ -141,6 +141,13 @@ def _webhook(page: Page) -> int:
     data = {"url": "https://localhost/hook"}
     made = page.request.post("/api/webhooks", data=data, headers=headers).json()
     return int(made["webhook"]["id"])
+
+
+def _collection(page: Page) -> int:
+    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
+    # The same file twice is one collection.
+    made = page.request.post("/api/buying/collections", data="4 Card 1\n", headers=headers)
+    return int(made.json()["id"])
 
 
 def _counted(page: Page, card_id: int) -> int:

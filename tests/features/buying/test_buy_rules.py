@@ -81,6 +81,16 @@ async def test_the_first_rule_that_selects_governs(shop, box):
     assert (await owner.get(path)).status_code == 404
 
 
+async def test_the_own_target_is_what_the_shop_would_ask_today(shop, box):
+    owner = await signed_in(shop)
+    # The shop's own rules ask 1 % below the market price, also for a card that it has not priced.
+    await made(owner, base="target")
+    told = await valued(owner, box)
+    assert cash(told) == ["19.80", "19.80"]
+    said = told["rows"][0]["explanation"]
+    assert "Your own target of a Near Mint copy is $9.90." in said
+
+
 async def test_a_rule_sees_lists_stock_and_budget(shop, box):
     owner = await signed_in(shop)
     card = (await owner.get("/api/cards", params={"search": "jaguar"})).json()["cards"][0]

@@ -20,6 +20,7 @@ MARK = "x-bad"
 IDS = (
     "card_id", "list_id", "order_id", "upload_id", "cycle_id", "session_id", "rule_id", "run_id",
     "count_id", "box", "key", "seller_id", "webhook_id",
+    "collection_id",
 )  # fmt: skip
 # One tag and a handler, in the ways that a name can try to be one.
 HOSTILE = {

@@ -143,7 +143,7 @@ def _known(table: dict[str, str], needed: str) -> Callable[[str], str]:
     def read(cell: str) -> str:
         found = table.get(_squeezed(cell))
         if found is None:
-            raise _Unreadable(f"{cell[:_SHOWN]!r} is no {needed} that is known")
+            raise _Unreadable(f"{cell[:_SHOWN]!r} is not a known {needed}")
         return found
 
     return read
@@ -286,5 +286,5 @@ class _Reading:
 def _of_label(cell: str) -> dict[str, str]:
     label = read_condition(cell)
     if label.code is None or label.code == "U":
-        raise _Unreadable(f"{cell[:_SHOWN]!r} is no condition of a single card")
+        raise _Unreadable(f"{cell[:_SHOWN]!r} is not the condition of a single card")
     return {"condition": label.code, "finish": label.printing, "language": label.language}

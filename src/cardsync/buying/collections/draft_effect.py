@@ -41,15 +41,53 @@ async def preview_draft(
     rule_id = _id(fields, "rule_id")
     collection_id = _id(fields, "collection_id")
     rules = await buy_rules_of(session, caller.seller_id)
-    draft = _draft(rules, fields, rule_id)
-    await need_readable(session, NOBODY, draft.query)
+    draft = _draft(
+        rules,
+        fields,
+        rule_id,
+    )
+    await need_readable(
+        session,
+        NOBODY,
+        draft.query,
+    )
     with_draft = [rule for rule in rules if rule.id != draft.id] + [draft]
-    collection = await _collection(session, caller, collection_id)
+    collection = await _collection(
+        session,
+        caller,
+        collection_id,
+    )
     if collection is None:
-        return EffectShown(None, "", 0, 0, "0.00", "0.00", 0, "0.00", "0.00")
-    lines = await lines_of(session, caller, collection.id)
-    now_sums = await effect_of(session, caller, lines, rules, now)
-    then = await effect_of(session, caller, lines, with_draft, now)
+        return EffectShown(
+            None,
+            "",
+            0,
+            0,
+            "0.00",
+            "0.00",
+            0,
+            "0.00",
+            "0.00",
+        )
+    lines = await lines_of(
+        session,
+        caller,
+        collection.id,
+    )
+    now_sums = await effect_of(
+        session,
+        caller,
+        lines,
+        rules,
+        now,
+    )
+    then = await effect_of(
+        session,
+        caller,
+        lines,
+        with_draft,
+        now,
+    )
     return EffectShown(
         collection.id,
         collection.name,
@@ -76,13 +114,21 @@ def _draft(
     rule_id: int | None,
 ) -> BuyRule:
     """Return the rule as it would govern: published, and before the preset's."""
-    base = BuyRule(id=0, name="Draft", priority=DEFAULT_PRIORITY - 1)
+    base = BuyRule(
+        id=0,
+        name="Draft",
+        priority=DEFAULT_PRIORITY - 1,
+    )
     if rule_id is not None:
         found = [rule for rule in rules if rule.id == rule_id]
         if not found:
             raise errors.NotFound(f"there is no buy rule {rule_id}")
         base = found[0]
-    return replace(read_buy_rule(fields, base), state="published", enabled=True)
+    return replace(
+        read_buy_rule(fields, base),
+        state="published",
+        enabled=True,
+    )
 
 
 async def _collection(
@@ -92,7 +138,11 @@ async def _collection(
 ) -> Collection | None:
     """Raises NotFound."""
     if collection_id is not None:
-        return await one_collection(session, caller, collection_id)
+        return await one_collection(
+            session,
+            caller,
+            collection_id,
+        )
     read = select(Collection).where(
         Collection.seller_id == caller.seller_id,
         Collection.state == "done",

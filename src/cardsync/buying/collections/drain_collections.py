@@ -76,9 +76,18 @@ _STORE: Final = f"""
 """
 
 
-@jobs.task(name="buying.collections", queue="imports", pass_context=True)
+@jobs.task(
+    name="buying.collections",
+    queue="imports",
+    pass_context=True,
+)
 async def drain_collections(context: procrastinate.JobContext, seller_id: int) -> None:
-    await runner.take_turn(STREAM, drain_collections, context, seller_id)
+    await runner.take_turn(
+        STREAM,
+        drain_collections,
+        context,
+        seller_id,
+    )
 
 
 class _ByItsRow:
@@ -87,7 +96,11 @@ class _ByItsRow:
     async def take(
         self, session: AsyncSession, piece: Collection, settings: Settings
     ) -> Piece | None:
-        return await _mine(session, piece, wait=False)
+        return await _mine(
+            session,
+            piece,
+            wait=False,
+        )
 
     async def release(self, session: AsyncSession, hold: Piece) -> None:
         """The row was let go with the transaction that locked it."""
@@ -133,22 +146,54 @@ class _Known(NamedTuple):
 async def _read(work: Work, hold: Piece, collection: Collection) -> None:
     """Read the file and store its rows, or leave it to its owner to name the columns."""
     data = await work.store.read(collection.storage_key)
-    known = await _recognized(work, collection, data)
+    known = await _recognized(
+        work,
+        collection,
+        data,
+    )
     if known.found is None:
-        await _ask_for_columns(work, collection, known.text)
+        await _ask_for_columns(
+            work,
+            collection,
+            known.text,
+        )
         return
     header = known.text.header or list(TEXT_HEADER)
-    read = await asyncio.to_thread(read_rows, known.text.rows, known.found, header)
+    read = await asyncio.to_thread(
+        read_rows,
+        known.text.rows,
+        known.found,
+        header,
+    )
     rows = read.frame.with_columns(pl.col("row").cast(pl.Int64))
-    begun = await _begin(work, collection, known.found.key, read)
+    begun = await _begin(
+        work,
+        collection,
+        known.found.key,
+        read,
+    )
     async with work.database.tenant(collection.seller_id) as session:
         account = await session.get_one(Account, collection.seller_id)
         games = list(account.product_lines)
     step = work.settings.slab_rows
-    for at in range(begun, rows.height, step):
+    for at in range(
+        begun,
+        rows.height,
+        step,
+    ):
         slab = rows.slice(at, step)
-        matched = await match_rows(work.database, collection.seller_id, games, slab)
-        await _store(work, collection, matched, min(at + step, rows.height))
+        matched = await match_rows(
+            work.database,
+            collection.seller_id,
+            games,
+            slab,
+        )
+        await _store(
+            work,
+            collection,
+            matched,
+            min(at + step, rows.height),
+        )
     await _finish(work, collection)
 
 
@@ -156,7 +201,14 @@ async def _recognized(work: Work, collection: Collection, data: bytes) -> _Known
     text_ = await asyncio.to_thread(read_text, data)
     if not text_.header:
         columns = {name: at for at, name in enumerate(TEXT_HEADER)}
-        return _Known(text_, Recognized(PLAIN_TEXT, columns, ""))
+        return _Known(
+            text_,
+            Recognized(
+                PLAIN_TEXT,
+                columns,
+                "",
+            ),
+        )
     if collection.columns is not None:
         return _Known(text_, Recognized(MAPPED, collection.columns))
     found = recognize(text_.header)
@@ -207,7 +259,12 @@ async def _store(work: Work, collection: Collection, rows: pl.DataFrame, done: i
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         await session.execute(text(f"CREATE TEMP TABLE incoming_row ({_INCOMING}) ON COMMIT DROP"))
-        await copy_in(session, "incoming_row", named.columns, data)
+        await copy_in(
+            session,
+            "incoming_row",
+            named.columns,
+            data,
+        )
         values = {"seller": collection.seller_id, "collection": collection.id}
         await session.execute(text(_STORE), values)
         mine.read = max(mine.read, done)
@@ -217,7 +274,11 @@ async def _finish(work: Work, collection: Collection) -> None:
     async with work.database.tenant(collection.seller_id) as session:
         mine = await _locked(session, collection)
         mine.state, mine.finished_at = "done", clock.now()
-    log.info("collection_read", seller_id=collection.seller_id, collection_id=collection.id)
+    log.info(
+        "collection_read",
+        seller_id=collection.seller_id,
+        collection_id=collection.id,
+    )
 
 
 async def _fail(

@@ -66,11 +66,28 @@ async def match_rows(
     """Return the rows with `product_id`, `certainty` and `how`, and with the game of the product
     that was found; `games` are the account's, for rows that name none.
     """
-    keyed = await asyncio.to_thread(keyed_lines, rows, games)
+    keyed = await asyncio.to_thread(
+        keyed_lines,
+        rows,
+        games,
+    )
     catalog = await _offered(database, keyed)
-    found = await asyncio.to_thread(_found, keyed, catalog)
-    skus = await _of_skus(database, seller_id, rows)
-    return await asyncio.to_thread(_joined, rows, found, skus)
+    found = await asyncio.to_thread(
+        _found,
+        keyed,
+        catalog,
+    )
+    skus = await _of_skus(
+        database,
+        seller_id,
+        rows,
+    )
+    return await asyncio.to_thread(
+        _joined,
+        rows,
+        found,
+        skus,
+    )
 
 
 def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
@@ -98,7 +115,12 @@ async def _offered(database: Database, keyed: pl.DataFrame) -> pl.DataFrame:
         await session.execute(
             text("CREATE TEMP TABLE wanted_key (game text, key text, kind text) ON COMMIT DROP")
         )
-        await copy_in(session, "wanted_key", wanted.columns, encode(wanted))
+        await copy_in(
+            session,
+            "wanted_key",
+            wanted.columns,
+            encode(wanted),
+        )
         await session.execute(text("ANALYZE wanted_key"))
         data = await copy_chunks(session, _OFFERED)
     schema: dict[str, Any] = {
@@ -109,18 +131,43 @@ async def _offered(database: Database, keyed: pl.DataFrame) -> pl.DataFrame:
         "scryfall_id": pl.String,
         "code": pl.String,
     }
-    frame = await asyncio.to_thread(frame_of, data, schema)
+    frame = await asyncio.to_thread(
+        frame_of,
+        data,
+        schema,
+    )
     return frame.with_columns(sealed=pl.col("sealed") == "t")
 
 
 def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
     without = (pl.col("set_name") == "") & pl.col("code").is_null()
     parts = [
-        keyed.filter(pl.col("set_name") != "").select("game", key="set_key", kind=pl.lit("set")),
-        keyed.select("game", key="code", kind=pl.lit("code")),
-        keyed.filter(without).select("game", key="name_key", kind=pl.lit("name")),
+        keyed.filter(pl.col("set_name") != "").select(
+            "game",
+            key="set_key",
+            kind=pl.lit("set"),
+        ),
+        keyed.select(
+            "game",
+            key="code",
+            kind=pl.lit("code"),
+        ),
+        keyed.filter(without).select(
+            "game",
+            key="name_key",
+            kind=pl.lit("name"),
+        ),
     ]
-    return pl.concat(parts).drop_nulls("key").unique().sort("game", "key", "kind")
+    return (
+        pl.concat(parts)
+        .drop_nulls("key")
+        .unique()
+        .sort(
+            "game",
+            "key",
+            "kind",
+        )
+    )
 
 
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
@@ -134,10 +181,17 @@ def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("sets").list.len() == 1)
         .select("game", "code", coded=pl.col("sets").list.first())
     )
-    named = catalog.select("game", "set_key", named=pl.lit(True)).unique()
-    known = keyed.join(coded, on=["game", "code"], how="left", maintain_order="left").join(
-        named, on=["game", "set_key"], how="left", maintain_order="left"
-    )
+    named = catalog.select(
+        "game",
+        "set_key",
+        named=pl.lit(True),
+    ).unique()
+    known = keyed.join(
+        coded,
+        on=["game", "code"],
+        how="left",
+        maintain_order="left",
+    ).join(named, on=["game", "set_key"], how="left", maintain_order="left")
     by_name = (pl.col("set_name") != "") & pl.col("named").fill_null(False)
     return known.with_columns(
         set_key=pl.when(by_name).then("set_key").otherwise(pl.coalesce("coded", "set_key")),
@@ -150,11 +204,28 @@ def _found(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
     keyed = _with_sets(keyed, catalog)
     has_set = pl.col("has_set")
     by_ids = [
-        _by_id(keyed, catalog, "scryfall_id", "scryfall_id", "scryfall_id"),
-        _by_id(keyed, catalog, "listing_id", "marketplace_product_id", "product_id"),
+        _by_id(
+            keyed,
+            catalog,
+            "scryfall_id",
+            "scryfall_id",
+            "scryfall_id",
+        ),
+        _by_id(
+            keyed,
+            catalog,
+            "listing_id",
+            "marketplace_product_id",
+            "product_id",
+        ),
     ]
     hits = match(keyed, catalog).with_columns(pl.col("row").cast(pl.UInt32))
-    lines = keyed.select("row", "of_row", "number_key", "has_set")
+    lines = keyed.select(
+        "row",
+        "of_row",
+        "number_key",
+        "has_set",
+    )
     matched = (
         hits.filter(pl.col("outcome") != "unmatched")
         .join(lines, on="row")
@@ -191,7 +262,12 @@ def _by_id(
     known = catalog.drop_nulls(theirs).select(
         "id", "game", "finish_key", pl.col(theirs).alias(ours)
     )
-    lines = keyed.select("of_row", "game", ours, finish_own="finish_key")
+    lines = keyed.select(
+        "of_row",
+        "game",
+        ours,
+        finish_own="finish_key",
+    )
     pairs = lines.join(known, on=["game", ours])
     fits = pl.col("finish_key").is_null() | (pl.col("finish_key") == pl.col("finish_own"))
     exact = pairs.filter(fits).unique(["of_row", "id"])
@@ -206,10 +282,20 @@ def _by_id(
 
 def _by_name(lines: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
     """Return the lines without a set: a name that one product has is its, several are a tie."""
-    known = catalog.select("id", "game", "name_key", finish="finish_key", spoken="language_key")
-    pairs = lines.select("of_row", "game", "name_key", "finish_key", "language_key").join(
-        known, on=["game", "name_key"]
+    known = catalog.select(
+        "id",
+        "game",
+        "name_key",
+        finish="finish_key",
+        spoken="language_key",
     )
+    pairs = lines.select(
+        "of_row",
+        "game",
+        "name_key",
+        "finish_key",
+        "language_key",
+    ).join(known, on=["game", "name_key"])
     fits = (pl.col("finish").is_null() | (pl.col("finish") == pl.col("finish_key"))) & (
         pl.col("spoken").is_null() | (pl.col("spoken") == pl.col("language_key"))
     )
@@ -230,7 +316,11 @@ async def _of_skus(database: Database, seller_id: int, rows: pl.DataFrame) -> pl
     if wanted.is_empty():
         return pl.DataFrame(schema=_SKU_SCHEMA)
     async with database.tenant(seller_id) as session:
-        return await _read_skus(session, seller_id, wanted)
+        return await _read_skus(
+            session,
+            seller_id,
+            wanted,
+        )
 
 
 async def _read_skus(
@@ -239,9 +329,25 @@ async def _read_skus(
     wanted: pl.DataFrame,
 ) -> pl.DataFrame:
     await session.execute(text("CREATE TEMP TABLE wanted_sku (sku bigint) ON COMMIT DROP"))
-    await copy_in(session, "wanted_sku", wanted.columns, encode(wanted))
-    data = await copy_chunks(session, await with_values(session, _OF_SKUS, {"seller": seller_id}))
-    return await asyncio.to_thread(frame_of, data, _SKU_SCHEMA)
+    await copy_in(
+        session,
+        "wanted_sku",
+        wanted.columns,
+        encode(wanted),
+    )
+    data = await copy_chunks(
+        session,
+        await with_values(
+            session,
+            _OF_SKUS,
+            {"seller": seller_id},
+        ),
+    )
+    return await asyncio.to_thread(
+        frame_of,
+        data,
+        _SKU_SCHEMA,
+    )
 
 
 def _joined(rows: pl.DataFrame, found: pl.DataFrame, skus: pl.DataFrame) -> pl.DataFrame:

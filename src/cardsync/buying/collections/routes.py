@@ -178,7 +178,7 @@ async def value_rows(
     collection_id: int,
     page: PageNumber = 1,
 ) -> ValuedCollection:
-    """What the matched rows bring by the live buy rules, line by line with the reasons."""
+    """Value the matched rows by the live buy rules, line by line with the reasons."""
     return await value_collection.value_collection(
         session, caller, collection_id, clock.now(), page
     )
@@ -217,7 +217,7 @@ async def preview_buy_rule(
     session: AsyncSession,
     data: dict[str, Any],
 ) -> EffectShown:
-    """What the newest collection would bring with a draft of a buy rule; nothing is written."""
+    """Show what the newest collection would bring with a draft of a buy rule; nothing is written."""
     return await draft_effect.preview_draft(session, caller, data, clock.now())
 
 

@@ -162,7 +162,7 @@ class ValuedRow(msgspec.Struct):
 
 
 class ValuedCollection(msgspec.Struct):
-    """What the matched rows of a collection bring by the live buy rules."""
+    """Shows what the matched rows of a collection bring by the live buy rules."""
 
     copies: int
     bought: int
@@ -221,7 +221,7 @@ def _common(row: Collection, counts: Counts) -> dict[str, object]:
 
 
 class EffectShown(msgspec.Struct):
-    """What a collection brings by the live rules, and with a draft beside or in place of them."""
+    """Shows what a collection brings by the live rules, and with a draft beside or in place of them."""
 
     collection_id: int | None
     name: str

@@ -1,4 +1,4 @@
-"""Values the lines of an offer: rules, facts and budgets in, what each line brings out. Pure.
+"""Values the lines of an offer by rules, facts and budgets. Pure.
 
 The result is the same in whatever order the lines come: dear cards are valued before cheap ones,
 and so have the budget and the places below the limit.
@@ -45,7 +45,7 @@ def _least(offer: int | None, day: int | None, spent: int) -> int | None:
 
 
 class _Price(NamedTuple):
-    """What a copy brings before its stock step; bulk has no such steps."""
+    """Holds what a copy brings before its stock step; bulk has no such steps."""
 
     sells_for: int
     cash: int

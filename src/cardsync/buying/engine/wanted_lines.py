@@ -50,7 +50,7 @@ class WantedLine:
 
 @dataclass(frozen=True, slots=True)
 class LineFacts:
-    """What the shop knows of a line's card.
+    """Holds what the shop knows of a line's card.
 
     The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
     `on_order` count the product in this finish, in every condition and language. `lists` holds the
@@ -90,7 +90,7 @@ class Why(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValuedLine:
-    """What the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
+    """Holds what the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
     copies are not bought.
     """
 
@@ -117,14 +117,14 @@ class ValuedLine:
 
 
 class Left(NamedTuple):
-    """What a budget still allows; None sets no limit."""
+    """Holds what a budget still allows; None sets no limit."""
 
     cash: int | None = None
     credit: int | None = None
 
 
 class Spent(NamedTuple):
-    """What was paid today already."""
+    """Holds what was paid today already."""
 
     cash: int = 0
     credit: int = 0

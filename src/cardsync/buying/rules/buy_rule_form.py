@@ -67,11 +67,31 @@ def body_of(form: Mapping[str, str], lists: Mapping[str, int]) -> dict[str, Any]
         **{name: form[name] for name in ("name", "query", "base", "state")},
         "bulk_below": form["bulk_below"] or None,
         "most_copies": int(most) if most else None,
-        "bands": _lines(form, "bands", _band),
-        "bulk": _lines(form, "bulk", _bulk),
-        "stock_steps": _lines(form, "stock_steps", _step),
-        "days_steps": _lines(form, "days_steps", _step),
-        "lists": _lines(form, "lists", lambda line: _listed(line, lists)),
+        "bands": _lines(
+            form,
+            "bands",
+            _band,
+        ),
+        "bulk": _lines(
+            form,
+            "bulk",
+            _bulk,
+        ),
+        "stock_steps": _lines(
+            form,
+            "stock_steps",
+            _step,
+        ),
+        "days_steps": _lines(
+            form,
+            "days_steps",
+            _step,
+        ),
+        "lists": _lines(
+            form,
+            "lists",
+            lambda line: _listed(line, lists),
+        ),
         "budget": {name: form[name] or None for name in BUDGET},
         "conditions": {
             grade: _bp("conditions", form[f"grade_{grade}"])
@@ -100,7 +120,7 @@ def _bp(field: str, text: str) -> int:
     except InvalidOperation:
         bp = Decimal("NaN")
     if not bp.is_finite() or bp != int(bp) or abs(bp) > 1_000_000:
-        raise errors.InvalidRule(f"{field}: {text[:40]!r} is no percentage like 50 or 12.5")
+        raise errors.InvalidRule(f"{field}: {text[:40]!r} is not a percentage like 50 or 12.5")
     return int(bp)
 
 
@@ -122,7 +142,11 @@ def _bulk(line: str) -> dict[str, Any]:
 
 
 def _step(line: str) -> dict[str, Any]:
-    found = re.fullmatch(r"(\d{1,7})\s*:?\s*(\d{1,3}(?:\.\d{1,2})?)\s*%?", line, re.ASCII)
+    found = re.fullmatch(
+        r"(\d{1,7})\s*:?\s*(\d{1,3}(?:\.\d{1,2})?)\s*%?",
+        line,
+        re.ASCII,
+    )
     if found is None:
         raise ValueError("each line is a number and a percentage, like 4 10%")
     return {"from": int(found[1]), "less_bp": _bp("steps", found[2])}

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
+from cardsync.buying.rules.own_targets import own_targets
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.pricing.inputs.cards_to_price import first_of
@@ -135,7 +136,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 class CardTexts(NamedTuple):
-    """What a card is called, for its row on a page."""
+    """Names a card, for its row on a page."""
 
     product_name: str
     set_name: str
@@ -177,7 +178,7 @@ async def read_facts(
     values = {"seller": seller_id, "now": now, "since": _year_before(now)}
     data = await copy_chunks(session, await with_values(session, _FACTS, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
-    judged, chosen = await _governing(session, rules, frame, now)
+    judged, chosen, frame = await _governing(session, seller_id, rules, frame, now)
     return Facts(*_facts(frame, chosen), judged)
 
 
@@ -212,31 +213,41 @@ def _facts(
 
 async def _governing(
     session: AsyncSession,
+    seller_id: int,
     rules: Sequence[BuyRule],
     frame: pl.DataFrame,
     now: datetime,
-) -> tuple[list[BuyRule], list[int | None]]:
-    """Return the rules, and the first of them that selects each card."""
+) -> tuple[list[BuyRule], list[int | None], pl.DataFrame]:
+    """Return the rules, the first of them that selects each card, and the cards with the shop's own
+    targets where a rule asks for them.
+    """
     found = await selections(session, NOBODY, [rule.query for rule in rules])
     judged = [
         replace(rule, broken=selection.where is None)
         for rule, selection in zip(rules, found, strict=True)
     ]
-    if not any(rule.query for rule in rules):
-        first = judged[0].id if judged else None
-        return judged, [first] * frame.height
+    queried = any(rule.query for rule in rules)
+    targeted = any(rule.base == "target" for rule in rules)
+    first: list[int | None] = [judged[0].id if judged else None] * frame.height
+    if not (queried or targeted):
+        return judged, first, frame
+    cards = await asyncio.to_thread(_as_cards, frame)
+    await session.execute(text("DROP TABLE IF EXISTS rows_of_file"))
+    await fill_rows(session, cards)
+    if targeted:
+        asked = await own_targets(session, seller_id, cards, now)
+        frame = frame.with_columns(target=pl.coalesce(asked, "target"))
+    if not queried:
+        return judged, first, frame
     pairs = [(rule.id, selection) for rule, selection in zip(judged, found, strict=True)]
-    return judged, await _selected(session, pairs, frame, now)
+    return judged, await _selected(session, pairs, now), frame
 
 
 async def _selected(
     session: AsyncSession,
     pairs: list[tuple[int, Selection]],
-    frame: pl.DataFrame,
     now: datetime,
 ) -> list[int | None]:
-    await session.execute(text("DROP TABLE IF EXISTS rows_of_file"))
-    await fill_rows(session, await asyncio.to_thread(_as_cards, frame))
     bound: dict[str, Any] = {"seller": NOBODY, "now": now}
     sql = f"SELECT {first_of(pairs, bound, 'b')} FROM ({CARDS}) c ORDER BY c.id"
     data = await copy_chunks(session, await with_values(session, sql, bound))

@@ -53,7 +53,14 @@ async def value(
 ) -> Valued:
     """Value the lines by the live rules. `spent` is what was paid today, by rule."""
     rules = await buy_rules_of(session, caller.seller_id)
-    return await value_by(session, caller, lines, rules, now, spent)
+    return await value_by(
+        session,
+        caller,
+        lines,
+        rules,
+        now,
+        spent,
+    )
 
 
 async def value_by(
@@ -66,9 +73,20 @@ async def value_by(
 ) -> Valued:
     """Value the lines by other rules, as drafts are shown with their effect."""
     live = live_buy_rules(rules)
-    known = await read_facts(session, caller.seller_id, lines, live, now)
+    known = await read_facts(
+        session,
+        caller.seller_id,
+        lines,
+        live,
+        now,
+    )
     budgets = budgets_of(known.rules, spent or {})
-    return await asyncio.to_thread(_valued, lines, known, budgets)
+    return await asyncio.to_thread(
+        _valued,
+        lines,
+        known,
+        budgets,
+    )
 
 
 def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, Left]:
@@ -82,5 +100,19 @@ def _valued(
     budgets: Mapping[int, Left],
 ) -> Valued:
     facts = [known.of_cards.get(key_of(line), UNKNOWN) for line in lines]
-    pairs = list(zip(lines, facts, strict=True))
-    return Valued(value_lines(pairs, known.rules, budgets), facts, known.texts)
+    pairs = list(
+        zip(
+            lines,
+            facts,
+            strict=True,
+        )
+    )
+    return Valued(
+        value_lines(
+            pairs,
+            known.rules,
+            budgets,
+        ),
+        facts,
+        known.texts,
+    )

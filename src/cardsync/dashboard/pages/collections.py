@@ -99,9 +99,12 @@ async def collection_page(
     found = await read_collections.read_collection(session, caller, collection_id)
     page = min(page_number(request), limits.PAGE_MOST)
     waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
-    valued = await value_collection.value_collection(
-        session, caller, collection_id, clock.now(), page
-    )
+    valued = None
+    # A page that looks again every two seconds values nothing meanwhile.
+    if found.state == "done":
+        valued = await value_collection.value_collection(
+            session, caller, collection_id, clock.now(), page
+        )
     return show(
         request,
         caller,
@@ -110,7 +113,7 @@ async def collection_page(
         under_way=found.state == "queued",
         waiting=waiting,
         valued=valued,
-        total_pages=-(-valued.total // valued.per_page),
+        total_pages=-(-valued.total // valued.per_page) if valued else 1,
         column_names=[(field, COLUMN_NAMES[field]) for field in FIELDS],
         columns=[(name, name) for name in found.header],
     )
@@ -140,7 +143,8 @@ async def say_columns(
     session: AsyncSession,
     collection_id: int,
 ) -> Response[str]:
-    columns = {field: form[field] for field in FIELDS if form[field]}
+    named = form.some(*FIELDS)
+    columns = {field: name for field, name in named.items() if name}
     await choose_rows.name_columns(session, caller, collection_id, columns, clock.now())
     return see(f"/buying/collections/{collection_id}", message("saved"))
 

@@ -1,0 +1,72 @@
+"""Prices cards that a customer brings as the shop's own rules would ask for a Near Mint copy today:
+without promotions, reviews and hold-outs, and as cards without a price before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.database.copy import copy_chunks, frame_of, with_values
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.run_inputs import TIME, Run
+from cardsync.pricing.inputs.cards_to_price import choices, first_of
+from cardsync.pricing.inputs.rule_rows import run_of
+from cardsync.pricing.rules.file_queries import CARDS, NOBODY
+
+
+async def own_targets(
+    session: AsyncSession,
+    seller_id: int,
+    cards: pl.DataFrame,
+    now: datetime,
+) -> pl.Series:
+    """Return the target of each card, in the order of the rows that `fill_rows` has copied."""
+    account = await session.get_one(Account, seller_id)
+    run = _unheld(await run_of(session, account, now))
+    chosen = await choices(session, NOBODY, run)
+    bound: dict[str, Any] = {"seller": NOBODY, "now": now}
+    sql = f"SELECT {first_of(chosen.rules, bound, 'p')} FROM ({CARDS}) c ORDER BY c.id"
+    data = await copy_chunks(session, await with_values(session, sql, bound))
+    found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64})
+    return await asyncio.to_thread(_targets, cards.hstack(found), chosen.run)
+
+
+def _unheld(run: Run) -> Run:
+    """Return the run without what keeps a price waiting."""
+    seller = replace(
+        run.seller,
+        automatic_pricing_paused=False,
+        review_up_bp=None,
+        review_down_bp=None,
+        review_first_price=False,
+    )
+    rules = [replace(rule, review=None, holdout_bp=None) for rule in run.rules]
+    return replace(run, rules=rules, seller=seller, sales=[])
+
+
+def _targets(cards: pl.DataFrame, run: Run) -> pl.Series:
+    priced = cards.select(
+        "condition",
+        "printing",
+        "language",
+        "market",
+        "low",
+        "low_with_shipping",
+        "direct_low",
+        "custom",
+        "rule_id",
+        quantity=pl.lit(1, pl.Int64),
+        marketplace_id=pl.int_range(1, pl.len() + 1, dtype=pl.Int64),
+        current_price=pl.lit(None, pl.Int64),
+        observed_at=pl.lit(run.now).cast(TIME),
+        product_line_enabled=pl.lit(True),
+        game_has_rules=pl.lit(True),
+    )
+    return engine.price(priced, run.rules, run.seller, run.now)["target"]
