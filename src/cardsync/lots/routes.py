@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.admission import A_SESSION, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
@@ -102,7 +103,12 @@ async def download_lots(caller: Caller, session: AsyncSession) -> Response[bytes
     return Response(table, media_type="text/csv", headers=headers("lots"))
 
 
-@post("/lots", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@post(
+    "/lots",
+    opt=BY_EITHER | WRITES,
+    security=[A_SESSION],
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
 async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> LotsAdded:
     """Add lots, all or none."""
     now = clock.now()
@@ -111,7 +117,12 @@ async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> L
     return LotsAdded(await write_lots.add_by_hand(session, caller, lots, now))
 
 
-@post("/lots/file", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@post(
+    "/lots/file",
+    opt=BY_EITHER | WRITES,
+    security=[A_SESSION],
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
 async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -> FileAdded:
     """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
     can't be read are told and left out; the same file twice adds nothing.
@@ -125,7 +136,8 @@ async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -
 
 @patch(
     "/lots/{lot_id:int}",
-    opt=WRITES,
+    opt=BY_EITHER | WRITES,
+    security=[A_SESSION],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound),
 )
 async def correct_lot(
@@ -148,7 +160,8 @@ async def correct_lot(
 @delete(
     "/lots/{lot_id:int}",
     status_code=200,
-    opt=WRITES,
+    opt=BY_EITHER | WRITES,
+    security=[A_SESSION],
     responses=problems(*FOR_OWNERS, errors.NotFound),
 )
 async def remove_lot(caller: Caller, session: AsyncSession, lot_id: int) -> Deleted:
@@ -215,7 +228,13 @@ async def read_order_profit(request: Request[Any, Any, State], order_id: int) ->
         return OrderProfit(await profit.of_order(reads, provide_caller(request), order_id))
 
 
-@post("/payments", opt=WRITES, status_code=200, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@post(
+    "/payments",
+    opt=BY_EITHER | WRITES,
+    security=[A_SESSION],
+    status_code=200,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
 async def import_payments(
     caller: Caller,
     session: AsyncSession,

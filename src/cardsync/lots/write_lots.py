@@ -259,6 +259,7 @@ async def _anew(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> 
     await mark_changed(session, _DAYS, values)
     for statement in (_RELEASE, _WHOLE):
         await run(session, statement, values)
-    session.expire_all()
+    for row in [one for one in session if isinstance(one, Lot)]:
+        session.expire(row)
     await mark(session, seller_id, Figure.SALES_SUMS)
     await mark_cards(session, seller_id, cards)
