@@ -15,6 +15,7 @@ NO_SECRETS = {
     "agent_plan.body_sha256",
     "card.identity_hash",
     "card.values_hash",
+    "lot_file.sha256",
     "order_item.items_hash",
     "orders.items_hash",
     "pull_session_order.items_hash",

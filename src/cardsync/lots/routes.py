@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
@@ -47,6 +47,8 @@ from cardsync.web.request import (
     reading,
 )
 
+# A token reads, and writes nothing: what cards cost decides floors.
+BY_TOKENS_TOO: dict[str, Any] = {"opt": BY_ANY, "security": [A_TOKEN]}
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 First = Annotated[
@@ -85,7 +87,7 @@ class TextOfFile(msgspec.Struct):
     csv: Annotated[str, msgspec.Meta(max_length=limits.LOT_FILE_CHARACTERS)]
 
 
-@get("/lots", responses=problems(*READ_BY_OWNERS))
+@get("/lots", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
 async def list_lots(
     caller: Caller,
     session: AsyncSession,
@@ -96,7 +98,9 @@ async def list_lots(
     return await read_lots.lots(session, caller, marketplace_id, after, limits.LOTS_PER_PAGE)
 
 
-@get("/lots.csv", responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)})
+@get(
+    "/lots.csv", **BY_TOKENS_TOO, responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)}
+)
 async def download_lots(caller: Caller, session: AsyncSession) -> Response[bytes]:
     """Every lot as a CSV, which may come in again elsewhere."""
     table = lots_as_csv(list(await read_lots.all_lots(session, caller)))
@@ -105,8 +109,7 @@ async def download_lots(caller: Caller, session: AsyncSession) -> Response[bytes
 
 @post(
     "/lots",
-    opt=BY_EITHER | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
 )
 async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> LotsAdded:
@@ -119,8 +122,7 @@ async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> L
 
 @post(
     "/lots/file",
-    opt=BY_EITHER | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
 )
 async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -> FileAdded:
@@ -136,8 +138,7 @@ async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -
 
 @patch(
     "/lots/{lot_id:int}",
-    opt=BY_EITHER | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound),
 )
 async def correct_lot(
@@ -160,8 +161,7 @@ async def correct_lot(
 @delete(
     "/lots/{lot_id:int}",
     status_code=200,
-    opt=BY_EITHER | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=problems(*FOR_OWNERS, errors.NotFound),
 )
 async def remove_lot(caller: Caller, session: AsyncSession, lot_id: int) -> Deleted:
@@ -170,9 +170,9 @@ async def remove_lot(caller: Caller, session: AsyncSession, lot_id: int) -> Dele
     return Deleted(True)
 
 
-@get("/costs/{marketplace_id:int}", responses=problems(*READ_BY_OWNERS))
+@get("/costs/{marketplace_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
 async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) -> CostOfCard:
-    """What the copies of a card cost that are left in lots."""
+    """The cost of the copies of a card that are left in lots."""
     return await read_lots.cost_of(session, caller, marketplace_id)
 
 
@@ -191,21 +191,21 @@ async def _profit(
 READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 
-@get("/profit", responses=READING)
+@get("/profit", **BY_TOKENS_TOO, responses=READING)
 async def read_profit(
     request: Request[Any, Any, State],
     first: First = None,
     last: Last = None,
     by: ProfitBy = "day",
 ) -> ProfitSummary:
-    """What orders brought, less fees, postage and what their copies cost, by day, week, month or
+    """The money that orders brought, less fees, postage and what their copies cost, by day, week, month or
     game; or what each buy rule's copies brought. A copy of unknown cost has no profit: `costed` of
     `pieces` says how many have one.
     """
     return await _profit(request, by, first, last)
 
 
-@get("/profit.csv", responses={200: answer("The rows"), **READING})
+@get("/profit.csv", **BY_TOKENS_TOO, responses={200: answer("The rows"), **READING})
 async def download_profit(
     request: Request[Any, Any, State],
     first: First = None,
@@ -221,7 +221,7 @@ class OrderProfit(msgspec.Struct):
     lines: list[LineProfit]
 
 
-@get("/profit/orders/{order_id:int}", responses=problems(*READ_BY_OWNERS))
+@get("/profit/orders/{order_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
 async def read_order_profit(request: Request[Any, Any, State], order_id: int) -> OrderProfit:
     """The profit of each line of an order; an unknown or cancelled order has none."""
     async with reading(request) as reads:
@@ -230,8 +230,7 @@ async def read_order_profit(request: Request[Any, Any, State], order_id: int) ->
 
 @post(
     "/payments",
-    opt=BY_EITHER | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     status_code=200,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
 )
@@ -247,7 +246,7 @@ async def import_payments(
     return await fee_audit.add_payments(session, caller, payments, clock.now())
 
 
-@get("/fees", responses=READING)
+@get("/fees", **BY_TOKENS_TOO, responses=READING)
 async def read_fees(
     request: Request[Any, Any, State],
     first: First = None,

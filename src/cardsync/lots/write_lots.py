@@ -249,7 +249,7 @@ def _read(image: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _taken_from(image: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
-    """What decides who takes from the lot: its cost does not."""
+    """Return the fields that decide which sales take from a lot: its cost is none."""
     return None if image is None else (image["quantity"], image["bought_on"])
 
 
