@@ -22,6 +22,7 @@ import brought_collections
 import browser_cycle
 import cancel
 import catalog
+import costs
 import crowd
 import discovery
 import engine
@@ -86,6 +87,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "heal": (heal.measure, {"rounds": 200}),
     "skip_wait": (skip_wait.measure, {"rounds": 300}),
     "tasks": (tasks.measure, {"agents": 1_000, "tasks": 100_000}),
+    "costs": (costs.measure, {"rounds": 9, "items": 1_000_000}),
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
     "pages": (pages.measure, {"rounds": 100, "orders": 1_000_000}),

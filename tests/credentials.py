@@ -84,6 +84,11 @@ KEY_OR_SESSION = routes("""
     GET /api/v1/sales_report
     POST /api/v1/uploads/{upload_id}/confirm
     POST /api/v1/uploads/{upload_id}/discard
+    POST /api/buying/lots
+    POST /api/buying/lots/file
+    PATCH /api/buying/lots/{lot_id}
+    DELETE /api/buying/lots/{lot_id}
+    POST /api/buying/payments
     POST /api/v1/uploads/{upload_id}/mend
 """)
 # Everybody; a token needs mcp:read.
@@ -148,6 +153,13 @@ READS = routes("""
     POST /api/buying/preview
     GET /api/pricing/rule_tests
     POST /api/pricing/rule_tests/check
+    GET /api/buying/lots
+    GET /api/buying/lots.csv
+    GET /api/buying/costs/{marketplace_id}
+    GET /api/buying/profit
+    GET /api/buying/profit.csv
+    GET /api/buying/profit/orders/{order_id}
+    GET /api/buying/fees
     GET /api/sales/summary
     GET /api/sales/summary.csv
     GET /api/sales/cards

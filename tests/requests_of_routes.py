@@ -30,6 +30,9 @@ BODIES = {
     "POST /api/cards/{card_id}/match": {"product_id": 1},
     "POST /api/saved_searches": {"name": "Dear", "query": "price>5"},
     "POST /api/lists": {"name": "Binder"},
+    "POST /api/buying/lots": {"lots": [{"marketplace_id": 1, "quantity": 1}]},
+    "POST /api/buying/lots/file": {"csv": "TCGplayer Id,Quantity\n1,1\n"},
+    "POST /api/buying/payments": {"csv": "Order,Fees\nA-1,1\n"},
     "POST /api/pricing/reviews/accept": {
         "reviews": [{"marketplace_id": 1, "revision": "2026-11-21T08:00:00.000000Z"}]
     },

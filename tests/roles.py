@@ -247,6 +247,18 @@ OWNERS = routes("""
     POST /api/pricing/rule_tests/check
     GET /api/listed_value
     GET /api/v1/sales_report
+    GET /api/buying/lots
+    GET /api/buying/lots.csv
+    GET /api/buying/costs/{marketplace_id}
+    GET /api/buying/profit
+    GET /api/buying/profit.csv
+    GET /api/buying/profit/orders/{order_id}
+    GET /api/buying/fees
+    POST /api/buying/lots
+    POST /api/buying/lots/file
+    PATCH /api/buying/lots/{lot_id}
+    DELETE /api/buying/lots/{lot_id}
+    POST /api/buying/payments
     GET /api/sales/summary
     GET /api/sales/summary.csv
     GET /api/sales/cards

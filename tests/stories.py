@@ -26,6 +26,7 @@ STORIES = {
     "discovery": "test_network",
     "inventory": "test_inventory_cycle",
     "lists": "test_lists",
+    "lots": "test_lots",
     "market": "test_whole_life",
     "moving": "test_move",
     "notices": "test_webhooks",

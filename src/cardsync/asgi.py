@@ -18,7 +18,15 @@ from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import limits
 from cardsync.access.access_tokens import tokens_of
-from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
+from cardsync.access.admission import (
+    A_KEY,
+    A_SESSION,
+    A_TOKEN,
+    BY_ANY,
+    BY_EITHER,
+    BY_SESSION,
+    admitting,
+)
 from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
 from cardsync.access.rate_limits.check_limits import RateLimits
@@ -212,7 +220,6 @@ def _for_any() -> Router:
         kept.router,
         cards.router,
         lists.router,
-        lots.router,
         rules.router,
         rule_tests.router,
         runs.router,
@@ -232,6 +239,16 @@ def _for_any() -> Router:
         price_reviews.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
+    )
+
+
+def _for_keys_and_members() -> Router:
+    """The routes for a key or a signed-in member beside those of agents."""
+    return _known_callers(
+        "/api",
+        lots.router,
+        security=[A_KEY, A_SESSION],
+        opt=BY_EITHER,
     )
 
 
@@ -307,6 +324,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         route_handlers=[
             _for_agents(),
             _for_any(),
+            _for_keys_and_members(),
             _beside_api(),
             _for_members(),
             _for_members_of_agents(),

@@ -16,6 +16,7 @@ NO_SECRETS = {
     "card.identity_hash",
     "card.values_hash",
     "collection.sha256",
+    "lot_file.sha256",
     "order_item.items_hash",
     "orders.items_hash",
     "pull_session_order.items_hash",

@@ -74,8 +74,8 @@ class Lot(Base):
 
 
 class LotUse(Base):
-    """So many copies of an order's item were taken from a lot, and so many of them came back with a
-    refund. `cost` is of each copy, by the seller's costing; null is unknown.
+    """Copies of an order's item that were taken from a lot, and those of them that came back with
+    a refund. `cost` is of each copy, by the seller's costing; null is unknown.
     """
 
     __tablename__ = "lot_use"
@@ -119,7 +119,7 @@ class LotStale(Base):
 
 
 class OrderPayment(Base):
-    """What the marketplace's payments report says of an order: the fees that it took."""
+    """The fees that the marketplace took of an order, by its payments report."""
 
     __tablename__ = "order_payment"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.admission import A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
@@ -46,6 +47,8 @@ from cardsync.web.request import (
     reading,
 )
 
+# A token reads, and writes nothing: what cards cost decides floors.
+BY_TOKENS_TOO: dict[str, Any] = {"opt": BY_ANY, "security": [A_TOKEN]}
 Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
 First = Annotated[
@@ -84,7 +87,7 @@ class TextOfFile(msgspec.Struct):
     csv: Annotated[str, msgspec.Meta(max_length=limits.LOT_FILE_CHARACTERS)]
 
 
-@get("/lots", responses=problems(*READ_BY_OWNERS))
+@get("/lots", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
 async def list_lots(
     caller: Caller,
     session: AsyncSession,
@@ -95,14 +98,20 @@ async def list_lots(
     return await read_lots.lots(session, caller, marketplace_id, after, limits.LOTS_PER_PAGE)
 
 
-@get("/lots.csv", responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)})
+@get(
+    "/lots.csv", **BY_TOKENS_TOO, responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)}
+)
 async def download_lots(caller: Caller, session: AsyncSession) -> Response[bytes]:
     """Every lot as a CSV, which may come in again elsewhere."""
     table = lots_as_csv(list(await read_lots.all_lots(session, caller)))
     return Response(table, media_type="text/csv", headers=headers("lots"))
 
 
-@post("/lots", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@post(
+    "/lots",
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
 async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> LotsAdded:
     """Add lots, all or none."""
     now = clock.now()
@@ -111,7 +120,11 @@ async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> L
     return LotsAdded(await write_lots.add_by_hand(session, caller, lots, now))
 
 
-@post("/lots/file", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@post(
+    "/lots/file",
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
 async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -> FileAdded:
     """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
     can't be read are told and left out; the same file twice adds nothing.
@@ -157,9 +170,9 @@ async def remove_lot(caller: Caller, session: AsyncSession, lot_id: int) -> Dele
     return Deleted(True)
 
 
-@get("/costs/{marketplace_id:int}", responses=problems(*READ_BY_OWNERS))
+@get("/costs/{marketplace_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
 async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) -> CostOfCard:
-    """What the copies of a card cost that are left in lots."""
+    """The cost of the copies of a card that are left in lots."""
     return await read_lots.cost_of(session, caller, marketplace_id)
 
 
@@ -178,21 +191,21 @@ async def _profit(
 READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 
-@get("/profit", responses=READING)
+@get("/profit", **BY_TOKENS_TOO, responses=READING)
 async def read_profit(
     request: Request[Any, Any, State],
     first: First = None,
     last: Last = None,
     by: ProfitBy = "day",
 ) -> ProfitSummary:
-    """What orders brought, less fees, postage and what their copies cost, by day, week, month or
+    """The money that orders brought, less fees, postage and what their copies cost, by day, week, month or
     game; or what each buy rule's copies brought. A copy of unknown cost has no profit: `costed` of
     `pieces` says how many have one.
     """
     return await _profit(request, by, first, last)
 
 
-@get("/profit.csv", responses={200: answer("The rows"), **READING})
+@get("/profit.csv", **BY_TOKENS_TOO, responses={200: answer("The rows"), **READING})
 async def download_profit(
     request: Request[Any, Any, State],
     first: First = None,
@@ -208,14 +221,19 @@ class OrderProfit(msgspec.Struct):
     lines: list[LineProfit]
 
 
-@get("/profit/orders/{order_id:int}", responses=problems(*READ_BY_OWNERS))
+@get("/profit/orders/{order_id:int}", **BY_TOKENS_TOO, responses=problems(*READ_BY_OWNERS))
 async def read_order_profit(request: Request[Any, Any, State], order_id: int) -> OrderProfit:
     """The profit of each line of an order; an unknown or cancelled order has none."""
     async with reading(request) as reads:
         return OrderProfit(await profit.of_order(reads, provide_caller(request), order_id))
 
 
-@post("/payments", opt=WRITES, status_code=200, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@post(
+    "/payments",
+    opt=WRITES,
+    status_code=200,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+)
 async def import_payments(
     caller: Caller,
     session: AsyncSession,
@@ -228,7 +246,7 @@ async def import_payments(
     return await fee_audit.add_payments(session, caller, payments, clock.now())
 
 
-@get("/fees", responses=READING)
+@get("/fees", **BY_TOKENS_TOO, responses=READING)
 async def read_fees(
     request: Request[Any, Any, State],
     first: First = None,

@@ -82,7 +82,7 @@ class ProfitRow(msgspec.Struct):
 
 
 class RuleReturn(msgspec.Struct):
-    """What a buy rule paid, for copies whose cost is known, and what the sold ones brought.
+    """A buy rule: what it paid, for copies whose cost is known, and what the sold ones brought.
     `return_rate` is the profit by the cost of what was sold; `days_to_sell` is a median.
     """
 

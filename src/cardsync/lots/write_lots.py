@@ -249,7 +249,7 @@ def _read(image: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _taken_from(image: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
-    """What decides who takes from the lot: its cost does not."""
+    """Return the fields that decide which sales take from a lot: its cost is none."""
     return None if image is None else (image["quantity"], image["bought_on"])
 
 
@@ -259,6 +259,7 @@ async def _anew(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> 
     await mark_changed(session, _DAYS, values)
     for statement in (_RELEASE, _WHOLE):
         await run(session, statement, values)
-    session.expire_all()
+    for row in [one for one in session if isinstance(one, Lot)]:
+        session.expire(row)
     await mark(session, seller_id, Figure.SALES_SUMS)
     await mark_cards(session, seller_id, cards)

@@ -32,6 +32,7 @@ TAGS = [
     Tag("inventory", "Inventory uploads and their reports"),
     Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
     Tag("sales", "Monthly sales reports, and which are missing"),
+    Tag("lots", "What copies of cards cost, the profit of what was sold, and fees"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("shelves", "Boxes and slots, and the cards in them"),
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),

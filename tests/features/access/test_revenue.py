@@ -37,6 +37,7 @@ SOURCES = {
     "/api/listed_value": "market_value",
     "/api/sales/summary?by=day": "fees",
     "/api/sales/summary?by=month": "net",
+    "/api/buying/profit?by=month": "received",
     "/api/sales/summary?by=game": "gross",
     "/api/sales/cards": "gross",
     "/api/v1/sales_report": "net_sales",

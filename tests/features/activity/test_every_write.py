@@ -124,6 +124,7 @@ class Shop:
         return await self.send("POST", path, imported_at=moment, row_count=1, **body)
 
 
+A_LOT = {"lots": [{"marketplace_id": 1, "quantity": 2, "cost": "1.50"}]}
 A_SALE = {
     "name": "Sale",
     "adjust_bp": -1000,
@@ -251,6 +252,11 @@ async def publish(shop):
 
 async def of_list(shop, method, **body):
     return await shop.send(method, f"/api/lists/{await shop.list()}", **body)
+
+
+async def of_lot(shop, method: str, **body):
+    [lot] = (await shop.send("POST", "/api/buying/lots", **A_LOT)).json()["ids"]
+    return await shop.send(method, f"/api/buying/lots/{lot}", **body)
 
 
 async def of_sale(shop, method, **body):
@@ -566,6 +572,15 @@ SCENES = {
         "PUT", "/api/card_columns/shop", columns=["price"]
     ),
     "POST /api/cards/{card_id}/match": settled,
+    "POST /api/buying/lots": lambda shop: shop.send("POST", "/api/buying/lots", **A_LOT),
+    "POST /api/buying/lots/file": lambda shop: shop.send(
+        "POST", "/api/buying/lots/file", csv="TCGplayer Id,Quantity,Cost\n1,2,1.50\n"
+    ),
+    "PATCH /api/buying/lots/{lot_id}": lambda shop: of_lot(shop, "PATCH", cost="2.00"),
+    "DELETE /api/buying/lots/{lot_id}": lambda shop: of_lot(shop, "DELETE"),
+    "POST /api/buying/payments": lambda shop: shop.send(
+        "POST", "/api/buying/payments", csv="Order,Fees\nA-1,1.50\n"
+    ),
     "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
     "PATCH /api/lists/{list_id}": lambda shop: of_list(shop, "PATCH", name="Folder"),
     "DELETE /api/lists/{list_id}": lambda shop: of_list(shop, "DELETE"),

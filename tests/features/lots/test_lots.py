@@ -224,7 +224,7 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     assert answer.status_code == 201, answer.text
     await bought(seller, 2, "3.33", card=1)
     await settle(seller)
-    rows = [a_row(1, market="2.00", price=""), a_row(2, market="2.00", price="")]
+    rows = [a_row(card, market="2.00", price="5.00") for card in (1, 2)]
     await seller.import_csv(a_csv(*rows))
     said = {}
     for card in (1, 2):

@@ -52,6 +52,8 @@ FOR_PEOPLE: dict[str, Fetch] = {
     "/api/orders/export.csv": read_at("/api/orders/export.csv"),
     "/api/pricing/preview": previewed,
     "/api/pricing/runs/export.csv": read_at("/api/pricing/runs/export.csv"),
+    "/api/buying/lots.csv": read_at("/api/buying/lots.csv"),
+    "/api/buying/profit.csv": read_at(f"/api/buying/profit.csv?by=game&{SPAN}"),
     "/api/sales/cards.csv": read_at(f"/api/sales/cards.csv?{SPAN}"),
     "/api/sales/summary.csv": read_at(f"/api/sales/summary.csv?by=game&{SPAN}"),
     "/api/v1/agent/activity/export.csv": read_at("/api/v1/agent/activity/export.csv"),

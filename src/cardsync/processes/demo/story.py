@@ -44,6 +44,7 @@ from cardsync.processes.demo import (
     market,
     order_files,
     other_shops,
+    past_lots,
     past_year,
     simulated_marketplace,
 )
@@ -215,6 +216,7 @@ def _first_cycles(settings: Settings, demo: DemoSeller) -> list[int]:
     for event in _agent_events(settings, demo, "full"):
         _show(event)
         uploads += event.get("upload_ids", [])
+    say(f"{asyncio.run(past_lots.write(settings, demo.seller_id))} lots of cards that were bought")
     (demo.folder / CYCLE_DONE).touch()
     return uploads
 
