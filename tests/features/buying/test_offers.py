@@ -194,6 +194,17 @@ async def test_staff_price_and_save_and_do_no_more(seller):
     assert (await staff.send("DELETE", path)).json() == {"deleted": True}
 
 
+async def test_today_names_offers_that_wait_or_end(seller):
+    async def told():
+        lines = (await seller.get("/api/today")).json()["work"]
+        return {line["kind"] for line in lines} & {"offers_waiting", "offers_expiring"}
+
+    offer = await done(seller, await drafted(seller), "offer", days=1)
+    assert await told() == {"offers_expiring"}
+    await done(seller, offer, "accept", way="cash")
+    assert await told() == {"offers_waiting"}
+
+
 async def test_another_shop_finds_no_offer(seller, a_seller):
     offer, other = await drafted(seller), await a_seller()
     assert refusal(await other.get(f"/api/buying/offers/{offer['id']}")) == (404, "not_found")

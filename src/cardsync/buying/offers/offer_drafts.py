@@ -211,8 +211,8 @@ async def change_lines(
     for line in lines:
         if line.id in without:
             continue
-        key = (line.product_id, line.condition, line.printing, line.language, line.by_hand)
-        key = (*key, line.cash_each, line.credit_each) if line.by_hand else key
+        prices = (line.cash_each, line.credit_each) if line.by_hand else None
+        key = (line.product_id, line.condition, line.printing, line.language, prices)
         if key in kept:
             kept[key].copies += line.copies
         else:
