@@ -18,6 +18,7 @@ import assistants
 import backtest
 import backups
 import basket
+import brought_collections
 import browser_cycle
 import cancel
 import catalog
@@ -75,6 +76,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "agents": (agents.measure, {"rounds": 5}),
     "assistants": (assistants.measure, {"rounds": 300}),
     "backups": (backups.measure, {"rounds": 2}),
+    "brought_collections": (brought_collections.measure, {"rounds": 5}),
     "browser_cycle": (browser_cycle.measure, {"cards": 20_000, "rounds": 2}),
     "polls": (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
     "slow_bodies": (slow_bodies.measure, {"rounds": 3}),

@@ -136,6 +136,16 @@ READS = routes("""
     POST /api/pricing/preview
     POST /api/pricing/preview/draft
     POST /api/pricing/test
+    GET /api/buying/collections
+    GET /api/buying/collections/{collection_id}
+    GET /api/buying/collections/{collection_id}/rows
+    GET /api/buying/collections/{collection_id}/waiting
+    GET /api/buying/collections/{collection_id}/value
+    GET /api/buying/rules
+    GET /api/buying/rules/{rule_id}
+    GET /api/buying/rule_tests
+    POST /api/buying/rule_tests/check
+    POST /api/buying/preview
     GET /api/pricing/rule_tests
     POST /api/pricing/rule_tests/check
     GET /api/sales/summary
@@ -229,6 +239,16 @@ WRITES = routes("""
     POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
+    POST /api/buying/collections
+    POST /api/buying/collections/{collection_id}/choices
+    PUT /api/buying/collections/{collection_id}/columns
+    DELETE /api/buying/collections/{collection_id}
+    POST /api/buying/rules
+    PATCH /api/buying/rules/{rule_id}
+    DELETE /api/buying/rules/{rule_id}
+    POST /api/buying/presets/{preset}
+    POST /api/buying/rule_tests
+    DELETE /api/buying/rule_tests/{test_id}
     POST /api/pricing/rule_tests
     PATCH /api/pricing/rule_tests/{test_id}
     DELETE /api/pricing/rule_tests/{test_id}

@@ -98,6 +98,26 @@ def _customers(answers: list[Any], reader: Reader) -> Iterable[str]:
         yield from _money(reader, customer["lifetime_total"])
 
 
+def _collections(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for one in found["collections"]:
+        yield f'href="/buying/collections/{one["id"]}"'
+        yield from (reader.number(one[count]) for count in ("copies", "waiting"))
+
+
+def _collection(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [valued] = answers
+    yield from _money(reader, valued["cash"], valued["credit"])
+    for row in valued["rows"]:
+        yield from _money(reader, row["cash"], row["credit"])
+
+
+def _buy_rules(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for rule in found["rules"]:
+        yield f'href="/buying/rules/{rule["id"]}"'
+
+
 def _lists(answers: list[Any], reader: Reader) -> Iterable[str]:
     [found] = answers
     for one in found["lists"]:
@@ -296,6 +316,15 @@ PAGES = [
     Page("/sync/uploads", ("/api/v1/uploads",), owner_only=True),
     Page("/sync/uploads/{upload_id:int}", owner_only=True),
     Page("/sync/uploads/{upload_id:int}/rejected.csv", kind="file"),
+    Page("/buying", ("/api/buying/collections",), _collections),
+    Page(
+        "/buying/collections/{collection_id:int}",
+        ("/api/buying/collections/{collection_id}/value",),
+        _collection,
+    ),
+    Page("/buying/rules", ("/api/buying/rules",), _buy_rules, owner_only=True),
+    Page("/buying/rules/new", owner_only=True),
+    Page("/buying/rules/{rule_id:int}", kind="part"),
     Page("/add-cards"),
     Page("/add-cards/recover"),
     Page("/set-up", kind="stranger"),

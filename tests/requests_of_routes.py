@@ -69,6 +69,8 @@ BODIES = {
         "reason": "gift",
     },
     "PATCH /api/buying/buylist": {"is_open": True},
+    "POST /api/buying/collections/{collection_id}/choices": {"choices": [{"row": 1}]},
+    "PUT /api/buying/collections/{collection_id}/columns": {"columns": {"name": "Name"}},
     "POST /api/quick_add/publish": {"ids": [1]},
     "POST /api/quick_add/{entry_id}/settle": {"listed": True},
     "POST /api/pricing/rules/reorder": {"ids": []},

@@ -129,6 +129,14 @@ STAFF = routes("""
     GET /api/v1/agent/activity
     POST /api/discovery/availability
     POST /api/discovery/basket
+    GET /api/buying/collections
+    POST /api/buying/collections
+    GET /api/buying/collections/{collection_id}
+    GET /api/buying/collections/{collection_id}/rows
+    GET /api/buying/collections/{collection_id}/waiting
+    GET /api/buying/collections/{collection_id}/value
+    POST /api/buying/collections/{collection_id}/choices
+    PUT /api/buying/collections/{collection_id}/columns
     GET /api/quick_add/products
     GET /api/buying/offers
     GET /api/buying/offers/{offer_id}
@@ -230,6 +238,18 @@ OWNERS = routes("""
     POST /api/pricing/preview
     POST /api/pricing/preview/draft
     POST /api/pricing/test
+    DELETE /api/buying/collections/{collection_id}
+    GET /api/buying/rules
+    POST /api/buying/rules
+    GET /api/buying/rules/{rule_id}
+    PATCH /api/buying/rules/{rule_id}
+    DELETE /api/buying/rules/{rule_id}
+    POST /api/buying/presets/{preset}
+    POST /api/buying/preview
+    GET /api/buying/rule_tests
+    POST /api/buying/rule_tests
+    DELETE /api/buying/rule_tests/{test_id}
+    POST /api/buying/rule_tests/check
     GET /api/pricing/rule_tests
     POST /api/pricing/rule_tests
     PATCH /api/pricing/rule_tests/{test_id}

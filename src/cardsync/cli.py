@@ -114,6 +114,10 @@ def _sentence(e: Exception) -> str | None:
             "cardsync.operations.commands:doctor",
             "Check the installation, a line a part; exit status 1 if any is bad.",
         ),
+        "buy": Command(
+            "cardsync.buying.collections.commands:buy",
+            "Bring a customer's collection to a server, and see what the buy rules pay for it.",
+        ),
         "price": Command(
             "cardsync.inventory.price_commands:price",
             "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",

@@ -132,6 +132,7 @@ WITH_JSON_BODY = {
         "buying/offers/{offer_id}/pay",
         "buying/offers/{offer_id}/stock",
         "quick_add/{entry_id}/settle",
+        "buying/collections/{collection_id}/choices",
     )
 } | {
     ("PATCH", "/api/members/{member_id}"),
@@ -144,6 +145,7 @@ WITH_JSON_BODY = {
     ("PATCH", "/api/buying/offers/{offer_id}"),
     ("PATCH", "/api/buying/customers/{customer_id}"),
     ("PATCH", "/api/buying/buylist"),
+    ("PUT", "/api/buying/collections/{collection_id}/columns"),
     ("PATCH", "/api/lists/{list_id}"),
     ("DELETE", "/api/lists/{list_id}/cards"),
 }
@@ -391,6 +393,26 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_feedbacks"),
         ("POST", "/api/discovery/availability"),
         ("POST", "/api/discovery/basket"),
+        ("GET", "/api/buying/collections"),
+        ("POST", "/api/buying/collections"),
+        ("GET", "/api/buying/collections/{collection_id}"),
+        ("GET", "/api/buying/collections/{collection_id}/rows"),
+        ("GET", "/api/buying/collections/{collection_id}/waiting"),
+        ("GET", "/api/buying/collections/{collection_id}/value"),
+        ("POST", "/api/buying/collections/{collection_id}/choices"),
+        ("PUT", "/api/buying/collections/{collection_id}/columns"),
+        ("DELETE", "/api/buying/collections/{collection_id}"),
+        ("GET", "/api/buying/rules"),
+        ("POST", "/api/buying/rules"),
+        ("GET", "/api/buying/rules/{rule_id}"),
+        ("PATCH", "/api/buying/rules/{rule_id}"),
+        ("DELETE", "/api/buying/rules/{rule_id}"),
+        ("POST", "/api/buying/presets/{preset}"),
+        ("POST", "/api/buying/preview"),
+        ("GET", "/api/buying/rule_tests"),
+        ("POST", "/api/buying/rule_tests"),
+        ("DELETE", "/api/buying/rule_tests/{test_id}"),
+        ("POST", "/api/buying/rule_tests/check"),
         ("GET", "/api/quick_add/products"),
         ("GET", "/api/quick_add"),
         ("POST", "/api/quick_add"),
@@ -1004,6 +1026,36 @@ OWN_REFUSALS = {
         }
         for what in ("availability", "basket")
     },
+    ("GET", "/api/buying/collections"): {422: {"invalid_payload"}},
+    ("POST", "/api/buying/collections"): {
+        413: {"payload_too_large", "decompressed_too_large", "too_many_rows"},
+        422: {"invalid_payload", "invalid_csv", "invalid_gzip"},
+    },
+    **{
+        ("GET", f"/api/buying/collections/{{collection_id}}{what}"): {
+            404: {"not_found"}, 422: {"invalid_payload"},
+        }
+        for what in ("", "/rows", "/waiting", "/value")
+    },
+    ("DELETE", "/api/buying/collections/{collection_id}"): {404: {"not_found"}},
+    ("POST", "/api/buying/collections/{collection_id}/choices"): {
+        **READS_JSON, 404: {"not_found"},
+    },
+    ("PUT", "/api/buying/collections/{collection_id}/columns"): {
+        **READS_JSON, 404: {"not_found"},
+    },
+    ("POST", "/api/buying/preview"): {**READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule", "invalid_query"}},
+    ("POST", "/api/buying/rules"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}},
+    ("GET", "/api/buying/rules/{rule_id}"): {404: {"not_found"}},
+    ("PATCH", "/api/buying/rules/{rule_id}"): {
+        **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule", "invalid_query"},
+    },
+    ("DELETE", "/api/buying/rules/{rule_id}"): {404: {"not_found"}},
+    ("POST", "/api/buying/presets/{preset}"): {404: {"not_found"}},
+    ("POST", "/api/buying/rule_tests"): {
+        **READS_JSON, 422: {"invalid_payload", "invalid_query"},
+    },
+    ("DELETE", "/api/buying/rule_tests/{test_id}"): {404: {"not_found"}},
     ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
     ("GET", "/api/quick_add"): {422: {"invalid_payload"}},
     ("GET", "/api/buying/offers"): {422: {"invalid_payload"}},

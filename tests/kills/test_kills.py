@@ -11,6 +11,7 @@ import random
 import time
 
 import pytest
+from tests.kills.brought_files import Collection
 from tests.kills.imports import Cancel, Import
 from tests.kills.order_uploads import OrderUploads
 from tests.kills.recommendations import Acceptance, Generation
@@ -26,6 +27,7 @@ STREAMS: tuple[type[Work], ...] = (
     Import,
     Cancel,
     OrderUploads,
+    Collection,
     Reprice,
     Preparation,
     MoveBack,

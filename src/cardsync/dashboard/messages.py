@@ -30,6 +30,10 @@ MESSAGES: Final[dict[str, str]] = {
     "draft_saved": "Draft saved.",
     "entry_deleted": "Entry deleted.",
     "entry_settled": "Entry resolved.",
+    # buying
+    "collection_brought": "File received.",
+    "collection_deleted": "Collection deleted.",
+    "rows_settled": "# [row|rows] settled.",
     # cards
     "pinned": "Price pinned. The next run uses it.",
     "unpinned": "Price unpinned. Rules price the card again.",

@@ -36,7 +36,7 @@ TAGS = [
     Tag("shelves", "Boxes and slots, and the cards in them"),
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
     Tag("quick-add", "What a seller wants to list: drafts, published, sent, and how it ended"),
-    Tag("buying", "Buying cards: what the shop pays, offers, customers and their store credit"),
+    Tag("buying", "Collections that customers bring, buy rules, offers and store credit"),
     Tag("discovery", "Stock of the consenting sellers of the network, by card"),
     Tag("account", "The settings of an account"),
     Tag("agent work", "Work that waits for the agent"),

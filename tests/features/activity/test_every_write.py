@@ -42,6 +42,8 @@ EXEMPT = {
     "POST /api/pricing/preview/draft": READS_ONLY,
     "POST /api/pricing/test": READS_ONLY,
     "POST /api/pricing/rule_tests/check": READS_ONLY,
+    "POST /api/buying/preview": READS_ONLY,
+    "POST /api/buying/rule_tests/check": READS_ONLY,
 }
 
 
@@ -439,6 +441,47 @@ async def of_assistant(shop, method, **body):
     return await shop.owner.send(method, f"/api/assistants/{one['id']}", json=body or None)
 
 
+A_LIST_OF_CARDS = b"4 Card 1\n"
+A_TABLE = b"Titel;Menge\nCard 1;4\n"
+
+
+async def a_collection(shop, data=A_LIST_OF_CARDS):
+    made = await shop.seller.post("/api/buying/collections", content=data)
+    await shop.seller.service.run_jobs()
+    return f"/api/buying/collections/{made.json()['id']}"
+
+
+async def choosing(shop):
+    path = await a_collection(shop)
+    return await shop.send("POST", f"{path}/choices", choices=[{"row": 1}])
+
+
+async def naming(shop):
+    path = await a_collection(shop, A_TABLE)
+    return await shop.send("PUT", f"{path}/columns", columns={"name": "Titel"})
+
+
+async def bringing(shop):
+    return await shop.seller.post("/api/buying/collections", content=A_LIST_OF_CARDS)
+
+
+async def forgetting(shop):
+    return await shop.send("DELETE", await a_collection(shop))
+
+
+A_BUY_TEST = {"name": "Staples", "expectation": "never over 20.00"}
+
+
+async def of_buy_test(shop):
+    test = await shop.made("/api/buying/rule_tests", **A_BUY_TEST)
+    return await shop.send("DELETE", f"/api/buying/rule_tests/{test}")
+
+
+async def of_buy_rule(shop, method, **body):
+    rule = await shop.made("/api/buying/rules", name="Rares")
+    return await shop.send(method, f"/api/buying/rules/{rule}", **body)
+
+
 A_TEST = {"name": "Staples", "search": "price>20", "expectation": "never under 20.00"}
 
 
@@ -592,6 +635,20 @@ SCENES = {
     ),
     "PUT /api/pricing/pins/{marketplace_id}": lambda shop: of_pin(shop, "PUT"),
     "DELETE /api/pricing/pins/{marketplace_id}": lambda shop: of_pin(shop, "DELETE"),
+    "POST /api/buying/collections": bringing,
+    "POST /api/buying/collections/{collection_id}/choices": choosing,
+    "PUT /api/buying/collections/{collection_id}/columns": naming,
+    "DELETE /api/buying/collections/{collection_id}": forgetting,
+    "POST /api/buying/rules": lambda shop: shop.send("POST", "/api/buying/rules", name="Rares"),
+    "PATCH /api/buying/rules/{rule_id}": lambda shop: of_buy_rule(shop, "PATCH", name="Other"),
+    "DELETE /api/buying/rules/{rule_id}": lambda shop: of_buy_rule(shop, "DELETE"),
+    "POST /api/buying/presets/{preset}": lambda shop: shop.send(
+        "POST", "/api/buying/presets/hungry"
+    ),
+    "POST /api/buying/rule_tests": lambda shop: shop.send(
+        "POST", "/api/buying/rule_tests", **A_BUY_TEST
+    ),
+    "DELETE /api/buying/rule_tests/{test_id}": of_buy_test,
     "POST /api/pricing/rule_tests": lambda shop: shop.send(
         "POST", "/api/pricing/rule_tests", **A_TEST
     ),

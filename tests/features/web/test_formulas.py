@@ -80,6 +80,7 @@ WRITERS = {
     "processes/demo/market.py": "the marketplace's, of the demo",
     "processes/demo/other_shops.py": "the marketplace's, of the demo",
     "processes/demo/demo_catalog.py": "the marketplace's, of the demo",
+    "processes/demo/customers_box.py": "an app's, of the demo",
     "processes/demo/order_texts.py": "the marketplace's, of the demo",
     "database/copy.py": "for PostgreSQL",
     "inventory/outcome.py": "for a hash",

@@ -124,11 +124,11 @@ async def name_columns(
         "columns": named,
         "updated_at": now,
     }
-    known = insert(CollectionColumns).values(kept)
+    named_before = insert(CollectionColumns).values(kept)
     await session.execute(
-        known.on_conflict_do_update(
+        named_before.on_conflict_do_update(
             index_elements=["seller_id", "header"],
-            set_={"columns": known.excluded.columns, "updated_at": known.excluded.updated_at},
+            set_={name: named_before.excluded[name] for name in ("columns", "updated_at")},
         )
     )
     said = f"collection {collection_id} “{row.name}”: columns named"

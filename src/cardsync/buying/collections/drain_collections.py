@@ -48,7 +48,6 @@ from cardsync.work.piece import LeaseLost, Piece
 log = structlog.get_logger(__name__)
 
 COLLECTIONS: Final = "collections"
-SLAB: Final = 10_000
 SAMPLES: Final = 5
 # A report lists so many rejected rows, and counts all.
 _LISTED: Final = 1_000
@@ -145,10 +144,11 @@ async def _read(work: Work, hold: Piece, collection: Collection) -> None:
     async with work.database.tenant(collection.seller_id) as session:
         account = await session.get_one(Account, collection.seller_id)
         games = list(account.product_lines)
-    for at in range(begun, rows.height, SLAB):
-        slab = rows.slice(at, SLAB)
+    step = work.settings.slab_rows
+    for at in range(begun, rows.height, step):
+        slab = rows.slice(at, step)
         matched = await match_rows(work.database, collection.seller_id, games, slab)
-        await _store(work, collection, matched, min(at + SLAB, rows.height))
+        await _store(work, collection, matched, min(at + step, rows.height))
     await _finish(work, collection)
 
 

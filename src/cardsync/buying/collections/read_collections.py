@@ -185,10 +185,11 @@ async def waiting_rows(
     rows = [one[0] for one in found]
     alike = await session.execute(text(_ALIKE_COUNT), values | {"rows": rows})
     of_row: dict[int, int] = {row: count for row, count in alike}  # noqa: C416
-    shown = []
+    shown: list[WaitingRow] = []
     for one in found:
         near = await _candidates(session, caller, one)
-        shown.append(WaitingRow(*one[:-1], near, of_row.get(one[0], 1)))
+        cells: list[Any] = [*one[:-1], near, of_row.get(one[0], 1)]
+        shown.append(WaitingRow(*cells))
     counts = (await counts_of(session, caller.seller_id, [collection_id])).get(collection_id)
     return WaitingRows(shown, counts.waiting if counts else 0)
 

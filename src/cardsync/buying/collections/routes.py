@@ -17,15 +17,22 @@ from litestar.params import QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS, WRITES
-from cardsync.buying.collections import choose_rows, read_collections, value_collection
+from cardsync.buying.collections import (
+    choose_rows,
+    draft_effect,
+    read_collections,
+    value_collection,
+)
 from cardsync.buying.collections.accept_collection import accept_collection
 from cardsync.buying.collections.shown import (
     Choices,
     Chosen,
     CollectionDetail,
     CollectionList,
+    EffectShown,
     NamedColumns,
     RowPage,
     ValuedCollection,
@@ -192,7 +199,30 @@ async def delete_collection(
     return Deleted(True)
 
 
+@post(
+    "/preview",
+    status_code=200,
+    opt=READS,
+    security=[A_READING_TOKEN],
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.InvalidRule,
+        errors.InvalidQuery,
+    ),
+)
+async def preview_buy_rule(
+    caller: Caller,
+    session: AsyncSession,
+    data: dict[str, Any],
+) -> EffectShown:
+    """What the newest collection would bring with a draft of a buy rule; nothing is written."""
+    return await draft_effect.preview_draft(session, caller, data, clock.now())
+
+
 HANDLERS: list[Any] = [
+    preview_buy_rule,
     list_collections,
     bring_collection,
     read_collection,

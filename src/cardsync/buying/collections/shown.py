@@ -218,3 +218,17 @@ def _common(row: Collection, counts: Counts) -> dict[str, object]:
         "finished_at": rfc3339_or_none(row.finished_at),
         "created_by": row.created_by,
     }
+
+
+class EffectShown(msgspec.Struct):
+    """What a collection brings by the live rules, and with a draft beside or in place of them."""
+
+    collection_id: int | None
+    name: str
+    copies: int
+    bought: int
+    cash: str
+    credit: str
+    draft_bought: int
+    draft_cash: str
+    draft_credit: str

@@ -123,7 +123,8 @@ async def delete_buy_rule_test(caller: Caller, session: AsyncSession, test_id: i
 @post(
     "/rule_tests/check",
     status_code=200,
-    opt=READS | A_READING_TOKEN,
+    opt=READS,
+    security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS),
 )
 async def check_buy_rule_tests(caller: Caller, session: AsyncSession) -> BuyRuleVerdicts:

@@ -39,6 +39,7 @@ from cardsync.pricing.inputs import rule_rows as store
 from cardsync.pricing.receipts import sentences
 from cardsync.processes import bind_address
 from cardsync.processes.demo import (
+    customers_box,
     demo_catalog,
     market,
     order_files,
@@ -108,6 +109,8 @@ def _story(settings: Settings, *, leave: bool, marketplace: bool) -> None:
             if demo.is_new:
                 said = asyncio.run(market.observe(ready, demo.seller_id))
                 market.show(console, f"http://{ready.bind}", demo.api_key, said)
+                box = asyncio.run(customers_box.file_of(ready, demo.seller_id))
+                customers_box.show(console, f"http://{ready.bind}", demo.api_key, box)
                 keys = asyncio.run(other_shops.join(ready, demo.seller_id, LINES))
                 other_shops.show(console, f"http://{ready.bind}", demo.api_key, keys)
             _show_address(ready, demo)

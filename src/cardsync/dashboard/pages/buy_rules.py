@@ -1,0 +1,219 @@
+"""The pages of buy rules: the list with its presets and rule tests, and one rule with the effect of
+its draft on the newest collection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Response, get
+from litestar.response import Template
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.buying.collections.draft_effect import preview_draft
+from cardsync.buying.engine.buy_rules import BUY_PRESETS, GRADES, BuyRule
+from cardsync.buying.rules import buy_rule_sets, buy_rule_tests
+from cardsync.buying.rules.buy_rule_form import FIELDS, body_of, form_of
+from cardsync.buying.rules.buy_rule_json import buy_rule_body, columns_of
+from cardsync.buying.rules.models import StoredBuyRule
+from cardsync.catalog.condition import CODES
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.lists.models import CardList
+
+BASE_NAMES: Final = [
+    ("market", "market price"),
+    ("low", "lowest listing"),
+    ("target", "your own target"),
+]
+STATES: Final = [("draft", "Draft"), ("published", "Published")]
+_NAMES: Final = {code: label.title() for label, code in CODES.items()}
+
+
+@get("/buying/rules", opt=BY_FORM)
+async def buy_rules_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _list(request, caller, session)
+
+
+async def _list(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    problem: errors.Problem | None = None,
+) -> Template:
+    tests = await buy_rule_tests.check(session, caller, clock.now())
+    return show(
+        request,
+        caller,
+        "buy_rules.html",
+        problem.status if problem else 200,
+        rules=await buy_rule_sets.read_all(session, caller),
+        presets=[(name, rule.name) for name, rule in BUY_PRESETS.items()],
+        tests=tests.rule_tests,
+        problem=sentence(problem) if problem else "",
+    )
+
+
+@post_form("/buying/presets")
+async def choose_preset(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
+    await buy_rule_sets.apply_preset(session, caller, form["preset"], clock.now())
+    return see("/buying/rules", message("saved"))
+
+
+@post_form("/buying/tests")
+async def make_buy_test(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+) -> Template | Response[str]:
+    try:
+        body = form.some("name", "search", "expectation")
+        await buy_rule_tests.create(session, caller, body, clock.now())
+    except (errors.InvalidPayload, errors.InvalidQuery) as e:
+        return await _list(request, caller, session, e)
+    return see("/buying/rules", message("test_made"))
+
+
+@post_form("/buying/tests/{test_id:int}/delete")
+async def delete_buy_test(caller: Caller, session: AsyncSession, test_id: int) -> Response[str]:
+    await buy_rule_tests.remove(session, caller, test_id, clock.now())
+    return see("/buying/rules", message("saved"))
+
+
+@get("/buying/rules/new", opt=BY_FORM)
+async def new_buy_rule_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+) -> Template:
+    caller.must_be_owner()
+    return await _rule(request, caller, session, 0, _blank())
+
+
+@get("/buying/rules/{rule_id:int}", opt=BY_FORM)
+async def buy_rule_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+) -> Template:
+    found = await buy_rule_sets.read_one(session, caller, rule_id)
+    return await _rule(request, caller, session, rule_id, form_of(found))
+
+
+def _blank() -> dict[str, str]:
+    now = clock.now()
+    rule = BuyRule(id=0, name="", priority=1)
+    row = StoredBuyRule(id=0, created_at=now, updated_at=now, **columns_of(rule))
+    return form_of(buy_rule_body(row, []))
+
+
+async def _rule(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    fields: dict[str, str],
+    problem: errors.Problem | None = None,
+) -> Template:
+    effect = None
+    if problem is None:
+        effect = await preview_draft(session, caller, await _asked(session, caller, fields, rule_id),
+                                     clock.now())  # fmt: skip
+    return show(
+        request,
+        caller,
+        "buy_rule.html",
+        problem.status if problem else 200,
+        rule_id=rule_id,
+        fields=fields,
+        bases=BASE_NAMES,
+        states=STATES,
+        grades=[(grade, _NAMES[grade]) for grade in GRADES],
+        effect=effect,
+        problem=sentence(problem) if problem else "",
+    )
+
+
+async def _asked(
+    session: AsyncSession,
+    caller: Caller,
+    fields: dict[str, str],
+    rule_id: int,
+) -> dict[str, Any]:
+    """Return the body of the form's rule, and which rule it takes the place of."""
+    named = {"name": fields["name"] or "Draft"}
+    body = body_of(fields | named, await _lists(session, caller))
+    return body | {"rule_id": rule_id or None}
+
+
+async def _lists(session: AsyncSession, caller: Caller) -> dict[str, int]:
+    mine = select(CardList.name, CardList.id).where(
+        CardList.seller_id == caller.seller_id,
+        CardList.deleted_at.is_(None),
+    )
+    return {row.name: row.id for row in await session.execute(mine)}
+
+
+@post_form("/buying/rules/effect")
+async def show_effect(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+) -> Template:
+    """Show beside the form what the newest collection would bring by it."""
+    problem, effect = "", None
+    try:
+        rule_id = int(form["rule_id"] or 0) if form["rule_id"].isdecimal() else 0
+        asked = await _asked(session, caller, form.some(*FIELDS), rule_id)
+        effect = await preview_draft(session, caller, asked, clock.now())
+    except (errors.InvalidRule, errors.InvalidQuery) as e:
+        problem = sentence(e)
+    return show(request, caller, "buy_rule_effect.html", effect=effect, problem=problem)
+
+
+@post_form("/buying/rules/{rule_id:int}")
+async def save_buy_rule(
+    request: PageRequest,
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    rule_id: int,
+) -> Template | Response[str]:
+    """Save the form; rule 0 is a new one."""
+    fields = form.some(*FIELDS)
+    try:
+        body = body_of(fields, await _lists(session, caller))
+        if rule_id:
+            await buy_rule_sets.change(session, caller, rule_id, body, clock.now())
+        else:
+            await buy_rule_sets.create(session, caller, body, clock.now())
+    except (errors.InvalidRule, errors.InvalidQuery) as e:
+        return await _rule(request, caller, session, rule_id, fields, e)
+    return see("/buying/rules", message("saved"))
+
+
+@post_form("/buying/rules/{rule_id:int}/delete")
+async def delete_buy_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Response[str]:
+    await buy_rule_sets.remove(session, caller, rule_id, clock.now())
+    return see("/buying/rules", message("saved"))
+
+
+ROUTES: Final = [
+    buy_rules_page,
+    choose_preset,
+    make_buy_test,
+    delete_buy_test,
+    new_buy_rule_page,
+    buy_rule_page,
+    show_effect,
+    save_buy_rule,
+    delete_buy_rule,
+]

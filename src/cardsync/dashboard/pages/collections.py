@@ -1,0 +1,165 @@
+"""The pages of collections: the files that customers brought, and one with its progress, the rows
+that wait for a choice, and what it brings.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get, post
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.buying.collections import choose_rows, read_collections, value_collection
+from cardsync.buying.collections.accept_collection import accept_collection
+from cardsync.buying.collections.file_formats import FIELDS
+from cardsync.buying.collections.shown import Choice
+from cardsync.cards.bulk_selection import read_id
+from cardsync.dashboard.form_handlers import Form, post_form, read_file
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.uploads import MENDED_BYTES, page_number
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.storage import Store
+
+# Our columns as a seller says them.
+COLUMN_NAMES: Final = {
+    "copies": "Copies",
+    "name": "Name",
+    "set_name": "Set",
+    "set_code": "Set code",
+    "number": "Collector number",
+    "finish": "Finish",
+    "condition": "Condition",
+    "language": "Language",
+    "rarity": "Rarity",
+    "game": "Game",
+    "grade": "Grade",
+    "sku": "SKU",
+    "listing_id": "Product ID",
+    "scryfall_id": "Scryfall ID",
+}
+
+
+@get("/buying", opt=BY_FORM)
+async def buying_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _list(request, caller, session)
+
+
+async def _list(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    problem: errors.Problem | None = None,
+) -> Template:
+    page = min(page_number(request), limits.PAGE_MOST)
+    found = await read_collections.list_collections(session, caller, page)
+    return show(
+        request,
+        caller,
+        "buying.html",
+        problem.status if problem else 200,
+        found=found,
+        total_pages=-(-found.total // found.per_page),
+        problem=sentence(problem) if problem else "",
+    )
+
+
+@post("/buying", opt=BY_FORM | UPLOADS, request_max_body_size=MENDED_BYTES)
+async def bring_file(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+) -> Template | Response[str]:
+    file = await read_file(request)
+    try:
+        if file is None:
+            raise errors.InvalidCsv("choose the customer's file first")
+        data = await file.read()
+        name = file.filename or ""
+        made = await accept_collection(database, caller, store, name, data, clock.now())
+    except (errors.InvalidCsv, errors.TooManyRows, errors.DecompressedTooLarge) as e:
+        async with database.tenant(caller.seller_id) as session:
+            return await _list(request, caller, session, e)
+    return see(f"/buying/collections/{made.id}", message("collection_brought"))
+
+
+@get("/buying/collections/{collection_id:int}", opt=BY_FORM)
+async def collection_page(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+) -> Template:
+    found = await read_collections.read_collection(session, caller, collection_id)
+    page = min(page_number(request), limits.PAGE_MOST)
+    waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
+    valued = await value_collection.value_collection(
+        session, caller, collection_id, clock.now(), page
+    )
+    return show(
+        request,
+        caller,
+        "collection.html",
+        found=found,
+        under_way=found.state == "queued",
+        waiting=waiting,
+        valued=valued,
+        total_pages=-(-valued.total // valued.per_page),
+        column_names=[(field, COLUMN_NAMES[field]) for field in FIELDS],
+        columns=[(name, name) for name in found.header],
+    )
+
+
+@post_form("/buying/collections/{collection_id:int}/choose")
+async def choose_row(
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    collection_id: int,
+) -> Response[str]:
+    """Settle one row: the product that a button names, or nothing where it is left out."""
+    row, product = read_id(form["row"]), read_id(form["product_id"])
+    if row is None or (form["product_id"] and product is None):
+        raise errors.InvalidPayload("row: a row of the file")
+    choice = Choice(row, product)
+    done = await choose_rows.choose_rows(session, caller, collection_id, [choice], clock.now())
+    told = message("rows_settled", done.settled)
+    return see(f"/buying/collections/{collection_id}", told)
+
+
+@post_form("/buying/collections/{collection_id:int}/columns")
+async def say_columns(
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    collection_id: int,
+) -> Response[str]:
+    columns = {field: form[field] for field in FIELDS if form[field]}
+    await choose_rows.name_columns(session, caller, collection_id, columns, clock.now())
+    return see(f"/buying/collections/{collection_id}", message("saved"))
+
+
+@post_form("/buying/collections/{collection_id:int}/delete")
+async def forget_collection(
+    caller: Caller,
+    session: AsyncSession,
+    collection_id: int,
+) -> Response[str]:
+    await choose_rows.delete_collection(session, caller, collection_id, clock.now())
+    return see("/buying", message("collection_deleted"))
+
+
+ROUTES: Final = [
+    buying_page,
+    bring_file,
+    collection_page,
+    choose_row,
+    say_columns,
+    forget_collection,
+]

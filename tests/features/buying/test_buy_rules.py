@@ -1,0 +1,149 @@
+"""Buy rules over HTTP: written, governing in order, bound by lists, days, stock and budget, judged by
+their own tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+from buying_builder import a_catalog, a_moxfield_file, brought, valued
+
+PAYS_HALF = {
+    "name": "Half",
+    "state": "published",
+    "bands": [{"from": "0", "cash_bp": 5000, "credit_bp": 6000}],
+}
+
+
+@pytest.fixture
+async def products(service, tmp_path):
+    return await a_catalog(
+        service,
+        tmp_path,
+        {"product_name": "Alacrian Jaguar", "number": "152", "rarity": "Rare"},
+        {"product_name": "Air Response Unit", "number": "7"},
+    )
+
+
+@pytest.fixture
+async def shop(a_seller, products):
+    seller = await a_seller(lines=["magic"])
+    usual = {"set": products.set_name, "market": "10.00", "low": "8.00", "quantity": 1}
+    rows = [
+        a_row(77, name="Alacrian Jaguar", number="152", rarity="R", **usual),
+        a_row(78, name="Air Response Unit", number="7", **usual),
+    ]
+    await seller.import_csv(a_csv(*rows))
+    return seller
+
+
+@pytest.fixture
+async def box(shop, products):
+    code = products.set_code
+    found = await brought(
+        shop,
+        a_moxfield_file(
+            {"name": "Alacrian Jaguar", "set_code": code, "number": "152"},
+            {"name": "Air Response Unit", "set_code": code, "number": "7"},
+        ),
+    )
+    return found["id"]
+
+
+async def made(who, **body):
+    answer = await who.post("/api/buying/rules", json=PAYS_HALF | body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def cash(told):
+    return [row["cash"] for row in told["rows"]]
+
+
+async def test_the_first_rule_that_selects_governs(shop, box):
+    owner = await signed_in(shop)
+    rare = await made(owner, name="Rare", query="rarity:rare", base="low")
+    assert (rare["query"], rare["base"], rare["priority"]) == ("rarity:rare", "low", 10)
+    assert cash(await valued(owner, box)) == ["16.00", "0.00"]
+    await made(owner, name="All")
+    told = await valued(owner, box)
+    assert cash(told) == ["16.00", "20.00"]
+    assert [row["rule_name"] for row in told["rows"]] == ["Rare", "All"]
+    path = f"/api/buying/rules/{rare['id']}"
+    changed = await owner.send("PATCH", path, json={"enabled": False})
+    assert (changed.status_code, changed.json()["enabled"]) == (200, False)
+    assert cash(await valued(owner, box)) == ["20.00", "20.00"]
+    assert (await owner.send("DELETE", path)).status_code == 200
+    assert (await owner.get(path)).status_code == 404
+
+
+async def test_a_rule_sees_lists_stock_and_budget(shop, box):
+    owner = await signed_in(shop)
+    card = (await owner.get("/api/cards", params={"search": "jaguar"})).json()["cards"][0]
+    hot = (await owner.post("/api/lists", json={"name": "Hot"})).json()["id"]
+    await owner.post(f"/api/lists/{hot}/cards", json={"card_ids": [card["id"]]})
+    await made(
+        owner,
+        lists=[{"list_id": hot, "change_bp": 2000, "name": "Hot"}],
+        most_copies=3,
+        stock_steps=[{"from": 2, "less_bp": 5000}],
+        budget={"offer_cash": "11.50"},
+    )
+    jaguar, unit = (await valued(owner, box))["rows"]
+    assert jaguar["bought"] == [
+        {"copies": 1, "cash": "6.00", "credit": "7.20"},
+        {"copies": 1, "cash": "3.00", "credit": "3.60"},
+    ]
+    assert (jaguar["left"], jaguar["reason"]) == (2, "limit")
+    assert unit["bought"] == [
+        {"copies": 1, "cash": None, "credit": "6.00"},
+        {"copies": 1, "cash": "2.50", "credit": "3.00"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ({"bands": []}, "invalid_rule", "bands: needs 1 to 50 bands"),
+        ({"query": "list:hot"}, "invalid_rule", "query: list cannot be asked"),
+        ({"query": "market>="}, "invalid_query", "query: "),
+        ({"lists": [{"list_id": 9, "change_bp": 1}]}, "invalid_rule", "lists: there is no list 9"),
+        ({"base": "guess"}, "invalid_rule", "base: must be one of low, market, target"),
+        ({"colour": 1}, "invalid_rule", "colour: is not a field"),
+    ],
+)
+async def test_a_rule_that_cannot_be_is_refused(shop, body, code, said):
+    owner = await signed_in(shop)
+    answer = await owner.post("/api/buying/rules", json=PAYS_HALF | body)
+    assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
+    assert answer.json()["error"].startswith(said)
+
+
+async def test_presets_replace_each_other_and_staff_may_not(shop):
+    owner = await signed_in(shop)
+    presets = [f"/api/buying/presets/{name}" for name in ("hungry", "conservative")]
+    await asyncio.gather(*(owner.post(path) for path in presets))
+    [rule] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert rule["preset"] in ("hungry", "conservative")
+    assert (await owner.post("/api/buying/presets/greedy")).status_code == 404
+    bea = await joined(shop, f"bea-{shop.email}")
+    assert (await bea.post(presets[0])).json()["code"] == "owner_required"
+
+
+async def test_rule_tests_judge_what_is_paid(shop):
+    owner = await signed_in(shop)
+    await made(owner)
+    body = {"name": "Not too dear", "search": "jaguar", "expectation": "never over 4.00"}
+    answer = await owner.post("/api/buying/rule_tests", json=body)
+    assert answer.status_code == 201, answer.text
+    told = (await owner.post("/api/buying/rule_tests/check")).json()
+    [test] = told["rule_tests"]
+    assert (told["red"], test["cards"], test["failing"]) == (1, 1, 1)
+    assert test["first"][0]["cash"] == "5.00"
+    assert (await owner.send("DELETE", f"/api/buying/rule_tests/{test['id']}")).status_code == 200
+    moving = await owner.post("/api/buying/rule_tests", json=body | {"expectation": "never moves"})
+    assert moving.status_code == 422
