@@ -288,6 +288,7 @@ PAGES = [
     Page("/recommendations/outcomes", owner_only=True),
     Page("/returns"),
     Page("/sales", owner_only=True),
+    Page("/profit", owner_only=True),
     Page("/shelves"),
     Page("/shelves/box", kind="part"),
     Page("/shelves/put"),

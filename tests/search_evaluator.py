@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -61,6 +61,8 @@ class Inventory:
     # SKUs with the days of the orders that have them.
     ordered: dict[int, list[date]]
     has_orders: bool
+    # What the copies in lots cost, and since when the oldest lot is there.
+    costs: dict[int, tuple[Any, date]]
 
 
 async def inventory_of(
@@ -129,6 +131,10 @@ async def inventory_of(
         capped,
         ordered,
         bool(await rows("SELECT 1 FROM orders WHERE seller_id = :s LIMIT 1")),
+        {
+            row["marketplace_id"]: (row["cost"], row["oldest"])
+            for row in await rows("SELECT * FROM card_cost WHERE seller_id = :s")
+        },
     )
 
 
@@ -182,7 +188,11 @@ def _measure(inv: Inventory, card: Row, field: str) -> Any:
         case "direct":
             return card["direct_low"]
         case "cost":
-            return None
+            return inv.costs.get(card["marketplace_id"], (None, None))[0]
+        case "margin":
+            cost, price = inv.costs.get(card["marketplace_id"], (None, None))[0], card["price"]
+            known = price and cost is not None
+            return Fraction(price - cost) * 100 / Fraction(price) if known else None
         case "qty":
             return card["quantity"]
         case "unshelved":
@@ -195,7 +205,11 @@ def _measure(inv: Inventory, card: Row, field: str) -> Any:
                 else None
             )
         case "age":
-            return (inv.now - card["created_at"]) // timedelta(days=1)
+            oldest = inv.costs.get(card["marketplace_id"], (None, None))[1]
+            since = card["created_at"]
+            if oldest is not None:
+                since = datetime.combine(oldest, time(), UTC)
+            return (inv.now - since) // timedelta(days=1)
         case "sku":
             return card["marketplace_id"]
     return card[field]
@@ -212,6 +226,7 @@ MEASURED = (
     "qty",
     "unshelved",
     "change",
+    "margin",
     "age",
     "id",
     "sku",

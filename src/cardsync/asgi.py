@@ -51,6 +51,7 @@ from cardsync.discovery import routes as discovery
 from cardsync.discovery.misses import Misses
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
+from cardsync.lots import routes as lots
 from cardsync.market import routes as market
 from cardsync.notices import routes as notices
 from cardsync.notices import unsubscribe_pages
@@ -208,6 +209,7 @@ def _for_any() -> Router:
         kept.router,
         cards.router,
         lists.router,
+        lots.router,
         rules.router,
         rule_tests.router,
         runs.router,

@@ -77,7 +77,7 @@ def expected(
     found["after_undercut"] = price
     found["after_stale_reduction"] = price = reduced(card, rule, price, now)
     hard = cents_up(Decimal(seller.hard_floor or 0) / 10_000)
-    lowest, highest = limits(rule, current)
+    lowest, highest = limits(card, rule, current)
     lowest, highest = max(lowest, hard), max(highest, hard)
     found["after_bounds"] = price = min(max(price, lowest), highest)
     down, up = cap_limits(rule, start, current)
@@ -91,7 +91,7 @@ def expected(
     found["after_direct_minimum"] = price = max(price, direct_minimum)
     found["after_fee_gap"] = price = out_of_the_gap(rule, price, highest, seller, now, direct)
     if not (held and price == current and price >= CENT):
-        floor = Decimal(rule.floor or 0) / 10_000
+        floor = floor_of(card, rule)
         if rule.never_lower and current is not None and not sale:
             floor = max(floor, current)
         ceiling = highest
@@ -331,8 +331,17 @@ def blockers_of(
     return found
 
 
-def limits(rule: Rule, current: Decimal | None) -> tuple[Decimal, Decimal]:
+def floor_of(card: Card, rule: Rule) -> Decimal:
+    """The rule's floor, or what the card cost and so much more, up to the next cent."""
     floor = Decimal(rule.floor or 0) / 10_000
+    if rule.floor_cost_bp is None or card.get("cost") is None:
+        return floor
+    factor = 1 + Decimal(rule.floor_cost_bp) / 10_000
+    return max(floor, cents_up(Decimal(card["cost"]) / 10_000 * factor))
+
+
+def limits(card: Card, rule: Rule, current: Decimal | None) -> tuple[Decimal, Decimal]:
+    floor = floor_of(card, rule)
     kept = current if rule.never_lower and current is not None else Decimal(0)
     ceiling = HIGHEST if rule.ceiling is None else Decimal(rule.ceiling) / 10_000
     return max(floor, kept, CENT), min(ceiling, HIGHEST)
@@ -578,6 +587,7 @@ def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
         if rng.random() < 0.3
         else None,
         last_moved_at=random_time(rng, timedelta(days=14)),
+        cost=rng.choice([None, None, 0, rng.randrange(0, 150_000)]),
         **{name: random_price(rng) for name in prices},
     )
 
@@ -598,6 +608,7 @@ def random_rule(rng: random.Random, number: int = 1) -> Rule:
         ),
         adjust_amount=rng.choice([0, 0, rng.randrange(-50_000, 50_000)]),
         floor=floor,
+        floor_cost_bp=rng.choice([None, None, 0, 2_000, -1_000, rng.randrange(0, 30_000)]),
         ceiling=ceiling,
         never_lower=rng.random() < 0.4,
         stale=rng.choice([None, random_stale(rng)]),

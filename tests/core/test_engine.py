@@ -28,8 +28,8 @@ from tests.core.pricing_reference import (
     random_seller,
 )
 
+from cardsync.lots.fee_schedule import net, schedule_at
 from cardsync.pricing.engine.engine import PRICE_STEPS, RECEIPT_COLUMNS, Summary, price, summary
-from cardsync.pricing.engine.fees import net, schedule_at
 from cardsync.pricing.engine.rules import (
     PRESETS,
     Cap,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cardsync.lots.fee_schedule import net
 from cardsync.pricing.engine import engine
-from cardsync.pricing.engine.fees import net
 from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.recommendations import generation

@@ -63,6 +63,7 @@ def test_a_rule_has_every_field_of_the_specification():
         *(
             "adjust_amount",
             "floor",
+            "floor_cost_bp",
             "ceiling",
             "never_lower",
             "stale",

@@ -27,6 +27,11 @@ FIELDS: Final = (
     "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
     "planner_opt_in", "write_consent", "network_consent", "network_published",
     "listing_url_template", "postage_steps", "staff_see_revenue", "loss_budget",
+    "costing", "letter_postage", "parcel_postage", "supplies",
+)  # fmt: skip
+
+_MONEY: Final = (
+    "tracking_threshold", "loss_budget", "letter_postage", "parcel_postage", "supplies",
 )  # fmt: skip
 
 
@@ -58,7 +63,7 @@ class Unreadable(Exception):
 def as_texts(account: Account) -> dict[str, str]:
     """Return the settings and the product lines as the form shows them. Pure."""
     texts = {name: _text(getattr(account, name)) for name in FIELDS}
-    for name in ("tracking_threshold", "loss_budget"):
+    for name in _MONEY:
         amount = getattr(account, name)
         texts[name] = "" if amount is None else dollars(to_units(amount))
     lines = line_switches(account)

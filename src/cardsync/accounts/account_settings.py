@@ -32,6 +32,9 @@ _READ_AS_TEXT = (
     "time_zone",
     "tracking_threshold",
     "loss_budget",
+    "letter_postage",
+    "parcel_postage",
+    "supplies",
     "listing_url_template",
     "postage_steps",
 )

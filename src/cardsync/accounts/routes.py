@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from litestar import Router, get, patch
@@ -24,7 +24,8 @@ Days = Annotated[int, msgspec.Meta(ge=1, le=limits.SHIP_WITHIN_MOST)]
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`;
     `ship_within_days` are working days; `loss_budget` is what keys, tokens and the automatic mode
-    may take off the listed value within a week, in dollars.
+    may take off the listed value within a week, in dollars. `costing` says which lot a sold copy
+    is of, and the amounts are what an order costs to send.
 
     Product lines that are not named stay as they are.
     """
@@ -41,6 +42,10 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     ship_within_days: Days | UnsetType = UNSET
     tracking_threshold: str | int | float | UnsetType = UNSET
     loss_budget: str | int | float | UnsetType | None = UNSET
+    costing: Literal["fifo", "average"] | UnsetType = UNSET
+    letter_postage: str | int | float | UnsetType = UNSET
+    parcel_postage: str | int | float | UnsetType = UNSET
+    supplies: str | int | float | UnsetType = UNSET
     direct_program: bool | UnsetType = UNSET
     staff_see_revenue: bool | UnsetType = UNSET
     attribution_logging: bool | UnsetType = UNSET

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import delete, select, text
@@ -29,6 +29,8 @@ from cardsync.discovery import exposure
 from cardsync.discovery.buyer_links import listing_url_template
 from cardsync.errors import CommandError
 from cardsync.limits import PLANS, SHIP_WITHIN_MOST
+from cardsync.lots.profit_by_day import mark_days
+from cardsync.lots.stale_cards import mark_all
 from cardsync.orders import shipping_type
 from cardsync.postage import postage_steps
 from cardsync.pricing.inputs.rule_rows import make_preset_rule
@@ -117,6 +119,7 @@ def _money(value: str) -> Decimal:
     return amount
 
 
+PROFIT_SETTINGS: Final = frozenset({"letter_postage", "parcel_postage", "supplies"})
 # The keys of `cardsync admin seller set` and how each reads its value.
 SETTABLE: Mapping[str, Any] = {
     "plan": _choice(*PLANS),
@@ -140,6 +143,10 @@ SETTABLE: Mapping[str, Any] = {
     "tracking_threshold": _money,
     "loss_budget": lambda value: _money(value) if value else None,
     "direct_program": _flag,
+    "costing": _choice("fifo", "average"),
+    "letter_postage": _money,
+    "parcel_postage": _money,
+    "supplies": _money,
     "staff_see_revenue": _flag,
     "network_consent": _flag,
     "network_published": _flag,
@@ -262,6 +269,10 @@ async def change_seller(
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
     if exposure.SEEN & changed.keys():
         await exposure.follow(session, account, now)
+    if PROFIT_SETTINGS & changed.keys():
+        await mark_days(session, seller_id)
+    if "costing" in changed:
+        await mark_all(session, seller_id)
     if "time_zone" in changed:
         await mark(session, seller_id, Figure.SALES_SUMS)
     await price_tasks.cancel_lost(session, seller_id, now)

@@ -47,6 +47,10 @@ class AccountSettings(msgspec.Struct):
     ship_within_days: int
     tracking_threshold: str
     loss_budget: str | None
+    costing: Literal["fifo", "average"]
+    letter_postage: str
+    parcel_postage: str
+    supplies: str
     direct_program: bool
     staff_see_revenue: bool
     attribution_logging: bool
@@ -70,7 +74,8 @@ def settings_body(account: Account) -> AccountSettings:
     own: dict[str, Any] = {
         name: getattr(account, name) for name in AccountSettings.__struct_fields__
     }
-    own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
+    for name in ("tracking_threshold", "letter_postage", "parcel_postage", "supplies"):
+        own[name] = dollars(to_units(getattr(account, name)))
     budget = account.loss_budget
     own["loss_budget"] = usd(budget)
     own["product_lines"] = [LineSwitch(*line) for line in line_switches(account)]

@@ -21,6 +21,7 @@ from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.cards import chosen_match as cards
 from cardsync.cards import saved_searches as searches
 from cardsync.lists import undo_lists as lists
+from cardsync.lots import write_lots as lots_of_cards
 from cardsync.orders import one_customer, returned_copies
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.decisions import accept_reviews as reviews
@@ -53,6 +54,8 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.DELETED: lists.undelete,
     lists.ADDED: lists.take_off,
     lists.REMOVED: lists.put_on,
+    lots_of_cards.KIND: lots_of_cards.put_back,
+    lots_of_cards.FILE: lots_of_cards.remove_file,
     orders.DISMISSED: orders.undo_dismissal,
     buylist_settings.KIND: buylist_settings.put_back,
     offer_drafts.DELETED: offer_drafts.undelete,

@@ -75,7 +75,9 @@ def _prices(card: CardBody) -> list[Mark]:
 def _bounds(steps: Sequence[Mapping[str, Any]]) -> list[Mark]:
     by_name = {step["name"]: step for step in steps}
     bounds, cap = by_name.get("bounds", {}), by_name.get("cap", {})
-    floors = [floor for name in ("floor", "hard_floor") if (floor := bounds.get(name))]
+    floors = [
+        floor for name in ("floor", "cost_floor", "hard_floor") if (floor := bounds.get(name))
+    ]
     known = (
         _mark("Floor", max(floors, key=Decimal, default=None), "stop", above=False),
         _mark("Ceiling", bounds.get("ceiling"), "stop", above=False),

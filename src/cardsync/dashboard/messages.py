@@ -70,6 +70,13 @@ MESSAGES: Final[dict[str, str]] = {
     "list_had": "# of the selected [was|were] already on it.",
     "list_full": "It is full now: not all of the # fit.",
     "list_removed": "# [card|cards] removed from the list.",
+    # lots and profit
+    "lot_added": "Lot added.",
+    "lot_corrected": "Lot corrected.",
+    "lot_removed": "Lot removed.",
+    "lots_made": "# [lot|lots] added.",
+    "lots_known": "This file was here before. Its # [lot stays as it is|lots stay as they are].",
+    "payments_kept": "The fees of # [order|orders] are new or changed.",
     # offers
     "credit_entered": f"Store credit changed. {_UNDO}",
     "offer_answered": "Accepted. Now count the cards.",

@@ -113,7 +113,9 @@ async def read_rules(work: Work, upload: Upload) -> tuple[Account, Run, pl.DataF
             await session.execute(select(Account).where(Account.seller_id == upload.seller_id))
         ).scalar_one()
         run = await rule_rows.run_of(session, account, upload.begun_at or upload.received_at)
-        decided = await decided_of(session, upload.seller_id, run.now, reviewed=run.reviewed)
+        decided = await decided_of(
+            session, upload.seller_id, run.now, reviewed=run.reviewed, costed=run.costed
+        )
         return account, run, decided
 
 

@@ -9,6 +9,7 @@ take shorter spans than periods.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -19,6 +20,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 from cardsync.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
+from cardsync.lots import profit
+from cardsync.lots.shown import Profit, profit_of
 from cardsync.orders.sales_figures import Day, Period, fee_rate, figures
 from cardsync.orders.sales_summary_shown import (
     SalesCards,
@@ -99,31 +102,44 @@ async def summary(
     """Return sums by period or by game, with the total. Raises OwnerRequired, InvalidPayload."""
     caller.must_see_revenue()
     need_span(first, last, limits.SALES_ITEMS_DAYS if by == "game" else limits.SALES_SUMMARY_DAYS)
-    values = _values(caller, first, last)
-    games = [_game(*row) for row in await reading.rows(GAMES, values)] if by == "game" else []
-    sums, reports = await reading.together([PERIODS, _REPORTS], values, last=True)
+    values = _values(caller, first, last) | await profit.settings(reading, caller)
+    games = await _games(reading, values) if by == "game" else []
+    asked = [PERIODS, _REPORTS, profit.BY_DAY]
+    sums, reports, earned = await reading.together(asked, values, last=True)
+    step = "month" if by == "game" else by
+    earnings = {start: profit_of(*one) for start, one in profit.in_periods(earned, step)}
+    whole = profit.added([tuple(row[1:]) for row in earned]) if earned else None
     days = [Day(*row) for row in sums]
     known = {month: fee_rate(gross, fees, back) for month, gross, fees, back in reports}
     rates = {month: rate for month, rate in known.items() if rate is not None}
-    found = figures(days, rates, "month" if by == "game" else by)
+    found = figures(days, rates, step)
     return SalesSummary(
         by=by,
         first=first,
         last=last,
         time_zone=caller.account.time_zone,
-        periods=[] if by == "game" else [_period(one, one.start) for one in found.periods],
+        periods=[]
+        if by == "game"
+        else [_period(one, one.start, earnings.get(one.start)) for one in found.periods],
         games=games,
-        total=_period(found.total, None) if found.total else None,
+        total=_period(found.total, None, profit_of(*whole) if whole else None)
+        if found.total
+        else None,
         fee_rate=None if found.fee_rate is None else str(found.fee_rate),
         gaps=[f"{month:%Y-%m}" for month in found.gaps],
     )
 
 
-def _game(game: str, orders: int, pieces: int, gross: Decimal | None, *rest: Any) -> SalesOfGame:
-    return SalesOfGame(game, orders, pieces, money(gross), *rest)
+async def _games(reading: Reading, values: Mapping[str, Any]) -> list[SalesOfGame]:
+    rows, earned = await reading.together([GAMES, profit.BY_GAME], values)
+    of = {game: profit_of(*sums) for game, *sums in earned}
+    return [
+        SalesOfGame(game, orders, pieces, money(gross), days, shared, unpriced, of.get(game))
+        for game, orders, pieces, gross, days, shared, unpriced in rows
+    ]
 
 
-def _period(period: Period, start: date | None) -> SalesPeriod:
+def _period(period: Period, start: date | None, earned: Profit | None) -> SalesPeriod:
     return SalesPeriod(
         start,
         period.orders,
@@ -132,6 +148,7 @@ def _period(period: Period, start: date | None) -> SalesPeriod:
         money(period.refunds) or "",
         money(period.fees),
         money(period.net),
+        earned,
     )
 
 

@@ -5,10 +5,11 @@ pure.
 from __future__ import annotations
 
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from cardsync.lots.shown import Profit
 from cardsync.web.safe_texts import encoded
 
 SummaryBy = Literal["day", "week", "month", "game"]
@@ -16,7 +17,7 @@ SummaryBy = Literal["day", "week", "month", "game"]
 
 class SalesPeriod(msgspec.Struct):
     """`start` is the period's first day, or null in the total. `fees` and `net` are null if a month
-    in it has no report.
+    in it has no report. `profit` holds for the copies whose cost is known.
     """
 
     start: date | None
@@ -26,6 +27,7 @@ class SalesPeriod(msgspec.Struct):
     refunds: str
     fees: str | None
     net: str | None
+    profit: Profit | None
 
 
 class SalesOfGame(msgspec.Struct):
@@ -41,6 +43,7 @@ class SalesOfGame(msgspec.Struct):
     days_to_sell: float | None
     estimated: int
     unpriced: int
+    profit: Profit | None
 
 
 class SalesSummary(msgspec.Struct):
@@ -92,8 +95,14 @@ class SalesCards(msgspec.Struct):
 def as_csv(summary: SalesSummary) -> bytes:
     """Return the periods or the games as a CSV."""
     kind = SalesOfGame if summary.by == "game" else SalesPeriod
-    rows = (msgspec.structs.astuple(row) for row in summary.games or summary.periods)
-    return encoded([kind.__struct_fields__, *rows])
+    rows = (_line(row) for row in summary.games or summary.periods)
+    return encoded([(*kind.__struct_fields__, "costed"), *rows])
+
+
+def _line(row: SalesPeriod | SalesOfGame) -> list[Any]:
+    own = msgspec.structs.astuple(row)[:-1]
+    one = row.profit
+    return [*own, None, 0] if one is None else [*own, one.profit, one.costed]
 
 
 def cards_as_csv(cards: SalesCards) -> bytes:

@@ -8,11 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.derived.kept_figures import Asked, Figure, Kept
 from cardsync.derived.sales_by_day import DAYS_AT_ONCE, keep_days
+from cardsync.lots.profit_by_day import keep_profit
 from cardsync.orders.customer_sums import keep_customers
 
 
 async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
     days = await keep_days(session, asked.seller_id, asked.now)
+    await keep_profit(session, asked.seller_id, days)
     await keep_customers(session, asked.seller_id, days)
     return len(days) < DAYS_AT_ONCE
 
@@ -22,9 +24,12 @@ SALES_SUMS = Kept[None](
     tables=(
         "sales_kept", "sales_sum", "sales_game", "sales_pace",
         "customer_order", "customer_sum", "customer_count",
+        "profit_sum",
     ),
-    source="orders, their items, the days on which cards were first seen, and the account's zone",
-    marked_by="an upload that changes orders, which names their days in `sales_stale`, and another zone",
+    source="orders, their items and what those cost, the days on which cards were first seen, and the"
+    " account's zone, fees and postage",
+    marked_by="an upload that changes orders, lots and payments, which name days in `sales_stale`,"
+    " and another zone, fee level or postage",
     meanwhile="a reader counts the days in `sales_stale` by itself, of customers all orders",
     refresh=_refresh,
 )  # fmt: skip

@@ -172,7 +172,9 @@ async def read_cards(
     columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
     run = chosen.run
-    decided = await decided_of(session, seller_id, run.now, reviewed=run.reviewed)
+    decided = await decided_of(
+        session, seller_id, run.now, reviewed=run.reviewed, costed=run.costed
+    )
     kept = with_decided(seen.cards.drop("rule_id", "sale_id", strict=False), decided)
     return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
 

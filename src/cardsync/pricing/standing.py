@@ -115,6 +115,12 @@ _FOR_RUN: Final = """
      WHERE seller_id = :seller AND kind = ANY (CAST(:kinds AS text[]))
        AND (until IS NULL OR until > :now)
 """
+_COSTS: Final = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg((cost * 10000)::bigint), '{}') AS cost
+      FROM card_cost WHERE seller_id = :seller AND cost IS NOT NULL
+"""
+_COST: Final = {"marketplace_id": pl.Int64, "cost": pl.Int64}
 _DECIDED: Final = {"marketplace_id": pl.Int64, "pin": pl.Int64, "approved_price": pl.Int64}
 
 
@@ -130,19 +136,25 @@ async def decided_of(
     now: datetime,
     *,
     reviewed: bool,
+    costed: bool = False,
 ) -> pl.DataFrame:
     """Return the cards with a `pin` or an `approved_price` that holds at this moment; accepted
-    prices are read where the run is `reviewed`.
+    prices are read where the run is `reviewed`, and what cards cost where it is `costed`.
     """
     kinds = ["pin", "accepted"] if reviewed else ["pin"]
     values = {"seller": seller_id, "kinds": kinds, "now": now}
     row = (await session.execute(text(_FOR_RUN), values)).one()
     found = pl.DataFrame(dict(row._mapping), schema=_DECIDED)
     # A card may have both.
-    return found.group_by("marketplace_id").max()
+    decided = found.group_by("marketplace_id").max()
+    if not costed:
+        return decided
+    row = (await session.execute(text(_COSTS), values)).one()
+    costs = pl.DataFrame(dict(row._mapping), schema=_COST)
+    return decided.join(costs, on="marketplace_id", how="full", coalesce=True)
 
 
 def with_decided(cards: pl.DataFrame, decided: pl.DataFrame) -> pl.DataFrame:
-    """Return the cards with their `pin` and `approved_price`, as the engine takes them."""
-    of_cards = cards.drop("pin", "approved_price", strict=False)
+    """Return the cards with their `pin`, `approved_price` and `cost`, as the engine takes them."""
+    of_cards = cards.drop("pin", "approved_price", "cost", strict=False)
     return of_cards.join(decided, on="marketplace_id", how="left", maintain_order="left")

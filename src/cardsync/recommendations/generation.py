@@ -16,6 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.lots.fee_schedule import net
 from cardsync.market.verdicts import (
     ANCHOR_SALES,
     BUY_OUT_WINDOW,
@@ -26,7 +27,6 @@ from cardsync.market.verdicts import (
 from cardsync.money import UNITS_PER_CENT, dollars
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.expressions import cents, moment, scaled, true, within
-from cardsync.pricing.engine.fees import net
 from cardsync.pricing.engine.rules import WHOLE_BP, ReviewLimits, Rule
 from cardsync.pricing.engine.run_inputs import TIME, Run
 

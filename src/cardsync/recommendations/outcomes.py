@@ -24,8 +24,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.lots.fee_schedule import net, schedule_at
 from cardsync.money import dollars, to_units
-from cardsync.pricing.engine.fees import net, schedule_at
 from cardsync.pricing.engine.rules import WHOLE_BP
 from cardsync.pricing.inputs.rule_rows import seller_pricing
 from cardsync.recommendations.review_effect import Brought, Effect, Pair, effect_of, effect_of_draw

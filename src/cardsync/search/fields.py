@@ -250,6 +250,7 @@ _ALL = (
     Field("qty", _number, COMPARING, ("quantity",)),
     Field("unshelved", _number, COMPARING),
     Field("change", _or_range(_percent), COMPARING),
+    Field("margin", _or_range(_percent), COMPARING),
     Field("age", _number, COMPARING),
     Field("list", _list, IS),
     Field("box", _box, EQUALITY),

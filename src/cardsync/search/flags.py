@@ -15,6 +15,13 @@ _UNSHELVED = """greatest(c.quantity - coalesce((
     FROM card_location l
    WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
+# What the copies in lots cost on average, where that is known of some (lots/settle_uses.py).
+_COST = """(SELECT k.cost FROM card_cost k
+  WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id)"""
+# A card without lots is as old as its first upload.
+_AGE = """floor(extract(epoch FROM (CAST(:now AS timestamptz) - coalesce((
+  SELECT CAST(k.oldest AS timestamp) AT TIME ZONE 'UTC' FROM card_cost k
+   WHERE k.seller_id = :seller AND k.marketplace_id = c.marketplace_id), c.created_at))) / 86400)"""
 AMOUNTS = {
     "price": "c.price",
     "target": "c.target_price",
@@ -22,12 +29,12 @@ AMOUNTS = {
     "low": "c.low",
     "lowship": "c.low_with_shipping",
     "direct": "c.direct_low",
-    # No file says what a card was bought for.
-    "cost": "CAST(NULL AS numeric)",
+    "cost": _COST,
+    "margin": f"(CASE WHEN c.price > 0 THEN (c.price - {_COST}) * 100 / c.price END)",
     "qty": "c.quantity",
     "unshelved": _UNSHELVED,
     "change": "(CASE WHEN c.price > 0 THEN (c.target_price - c.price) * 100 / c.price END)",
-    "age": "floor(extract(epoch FROM (CAST(:now AS timestamptz) - c.created_at)) / 86400)",
+    "age": _AGE,
     "id": "c.id",
     "sku": "c.marketplace_id",
 }

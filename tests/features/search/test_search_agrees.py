@@ -2,6 +2,7 @@
 
 import random
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from cardsync.database.snapshot_reads import Readings
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import print_query
+from lots_builder import add, settle
 from orders_builder import an_item, an_order
 from search_evaluator import inventory_of, selected
 
@@ -99,6 +101,16 @@ async def an_inventory(service, seed: int):
             sku_id=sku,
             quantity=dice.choice([1, 4]),
         )
+    today = clock.now().date()
+    await add(
+        seller,
+        *(
+            (sku, dice.choice([1, 3]), dice.choice([None, Decimal("0.50"), Decimal(2)]),
+             today - timedelta(days=dice.choice([0, 5, 40])))
+            for sku in dice.sample(range(1, 31), 12)
+        ),
+    )  # fmt: skip
+    await settle(seller)
     await service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
     queries = {
         "Premium": "bolt price>=2",

@@ -28,6 +28,7 @@ from cardsync.dashboard.ladder import ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
 from cardsync.database.session import Database
+from cardsync.lots import profit, read_lots
 from cardsync.orders.of_card import orders_of_card
 from cardsync.plans import writes
 from cardsync.pricing.receipts.archive import breakdown_at
@@ -137,6 +138,7 @@ async def card_page(
     steps = why.steps if why else []
     async with database.tenant(caller.seller_id) as session:
         marks = await badges_of(session, caller, [], [card_id], clock.now())
+    costs = await _costs(database, caller, settings, card)
     return show(
         request,
         caller,
@@ -170,7 +172,26 @@ async def card_page(
             for name, key in SERIES.items()
             if name == "Price" or any(getattr(seen, key) for seen in card.history)
         ],
+        **costs,
     )
+
+
+async def _costs(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    card: CardWithHistory,
+) -> dict[str, Any]:
+    """Return the card's lots and profit, for a caller who sees revenue."""
+    if not caller.sees_revenue or card.contribution is not None or card.custom:
+        return {"cost": None}
+    number = card.marketplace_id
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        earned = await profit.of_card(reading, caller, number)
+    async with database.tenant(caller.seller_id) as session:
+        found = await read_lots.lots(session, caller, number, None, limits.LOTS_PER_PAGE)
+        cost = await read_lots.cost_of(session, caller, number)
+    return {"cost": cost, "lots": found.lots, "earned": earned}
 
 
 async def _match(

@@ -14,6 +14,7 @@ from cardsync.access.caller import Caller
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.lots import profit
 from cardsync.orders import one_customer
 from cardsync.web.request import reading
 
@@ -22,11 +23,14 @@ from cardsync.web.request import reading
 async def customer_page(request: PageRequest, caller: Caller, key: str) -> Template:
     async with reading(request) as reads:
         customer = await one_customer.read_customer(reads, caller, key)
+        orders = [order.id for order in customer.orders]
+        earned = await profit.of_orders(reads, caller, orders) if caller.sees_revenue else None
     return show(
         request,
         caller,
         "customer.html",
         customer=customer,
+        earned=earned,
         longest=limits.CUSTOMER_NOTE_CHARACTERS,
     )
 

@@ -19,6 +19,7 @@ from cardsync.dashboard.form_handlers import post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
+from cardsync.lots import profit
 from cardsync.orders import pull_marks
 from cardsync.orders.one_order import read_order
 from cardsync.orders.pullable import is_beyond
@@ -47,6 +48,10 @@ async def order_page(
         found = await read_order(reads, caller, order_id)
     order = order_in_full(found)
     cards = [item.card_id for item in order.items if item.card_id][: limits.CARDS_PER_PAGE_MOST]
+    lines = []
+    if caller.sees_revenue:
+        async with reading(request) as reads:
+            lines = await profit.of_order(reads, caller, order_id)
     async with database.tenant(caller.seller_id) as session:
         badges = await badges_of(session, caller, [], cards, clock.now())
     return show(
@@ -56,6 +61,8 @@ async def order_page(
         order=order,
         may_ship=not is_beyond(found.order.status),
         marks={one.card_id: one for one in badges},
+        profit={one.item_id: one.profit for one in lines},
+        fees_reported=any(one.fees_reported for one in lines),
     )
 
 

@@ -80,6 +80,16 @@ SHOP: Final = (
         hint="What assistants and keys may take off your listed value in a week without your"
         " approval, like 50.00. Empty for 5% of it.",
     ),
+    Input(
+        "costing",
+        "Cost of a sold copy",
+        "select",
+        "Profit counts with it.",
+        (("fifo", "Of the oldest lot"), ("average", "The average of the lots bought by then")),
+    ),
+    Input("letter_postage", "Postage of a letter", hint="What you pay for one, like 0.73."),
+    Input("parcel_postage", "Postage with tracking", hint="What you pay for it, like 4.50."),
+    Input("supplies", "Supplies of an order", hint="Sleeves, envelope, label, like 0.25."),
     Input("direct_program", "This store is in the Direct program", "check"),
     Input(
         "staff_see_revenue",

@@ -56,6 +56,8 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "sales_of_network": pl.Boolean(),
     "listings_of_network": pl.Boolean(),
     "approved_price": pl.Int64(),
+    # What the copies in lots cost on average; unlike a price, it may be zero.
+    "cost": pl.Int64(),
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
 # Zero and negative values mean "no price", never a price of zero.
@@ -169,6 +171,8 @@ def price(
     inputs = _inputs(cards)
     frame = _on_sale(_governed(inputs, run), inputs, run)
     # Eligibility is the first step, and reads the failures of the second and third.
+    if run.costed:
+        frame = frame.with_columns(steps.floors_by_cost())
     if run.periodic:
         frame = frame.with_columns(sources.period_start(run))
     for stage in (

@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.lots.fee_schedule import WHOLE_BP as WHOLE_BP
+from cardsync.lots.fee_schedule import FeeLevel as FeeLevel
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT, dollars
 
 PriceSource = Literal["market", "low", "low_with_shipping", "direct_low", "sales_anchor", "current"]
@@ -20,11 +22,9 @@ Rounding = Literal["cent", "x9", "x99", "x49_x99"]
 RuleState = Literal["draft", "published"]
 CapPeriod = Literal["sync", "day", "week"]
 CapMode = Literal["clamp", "hold"]
-FeeLevel = Literal["1-4", "pro"]
 RepricingScope = Literal["all_games", "games_with_rules"]
 PresetName = Literal["premium", "competitive", "move", "buy-box"]
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
-WHOLE_BP: Final = 10_000
 # The spec has no such limit: +10,000 % keeps every product inside Int64, and a seller who types
 # more has mistyped.
 ADJUST_BP_MAX: Final = 1_000_000
@@ -179,6 +179,8 @@ class Rule:
     adjust_bp: int = 0
     adjust_amount: int = 0
     floor: int | None = None
+    # The floor is also so much above what the card cost, where that is known.
+    floor_cost_bp: int | None = None
     ceiling: int | None = None
     never_lower: bool = False
     stale: Stale | None = None
@@ -222,6 +224,7 @@ def _check_names(rule: Rule) -> None:
 
 def _check_amounts(rule: Rule) -> None:
     _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
+    _need_range(rule.floor_cost_bp, -WHOLE_BP, ADJUST_BP_MAX, "floor_cost_bp")
     _need_range(rule.undercut_up_bp, 0, UNDERCUT_UP_MAX, "undercut_up_bp")
     _need_range(rule.holdout_bp, 1, HOLDOUT_MAX, "holdout_bp")
     _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")

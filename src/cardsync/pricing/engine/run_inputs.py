@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from cardsync.limits import DEFAULT_PRIORITY
-from cardsync.pricing.engine.fees import FeeSchedule, gap, schedule_at
+from cardsync.lots.fee_schedule import FeeSchedule, gap, schedule_at
 from cardsync.pricing.engine.holdout_draw import seed
 from cardsync.pricing.engine.rules import (
     PRICE_SOURCES,
@@ -124,6 +124,11 @@ class Run:
         return self.any(lambda rule: rule.undercut_up_bp is not None)
 
     @property
+    def costed(self) -> bool:
+        """Return whether some rule's floor asks what a card cost."""
+        return self.any(lambda rule: rule.floor_cost_bp is not None)
+
+    @property
     def stale(self) -> bool:
         return self.any(lambda rule: rule.stale)
 
@@ -184,6 +189,7 @@ _PARAMETERS: Final[dict[str, pl.DataType]] = {
     "_stale_limit": pl.Int64(),
     "_velocity": pl.Boolean(),
     "_floor": pl.Int64(),
+    "_cost_factor": pl.Int64(),
     "_ceiling": pl.Int64(),
     "_never_lower": pl.Boolean(),
     "_cap_period": pl.String(),
@@ -219,6 +225,7 @@ def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
         "_amount": rule.adjust_amount,
         "_velocity": rule.velocity_boost_enabled,
         "_floor": rule.floor,
+        "_cost_factor": None if rule.floor_cost_bp is None else WHOLE_BP + rule.floor_cost_bp,
         "_ceiling": rule.ceiling,
         "_never_lower": rule.never_lower,
         "_fee_gap": rule.fee_gap_adjustment,

@@ -47,7 +47,15 @@ BLOCKERS: Final[dict[str, str]] = {
 BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
 # Append only, as with every Enum of a receipt.
 BOUND: Final = pl.Enum(
-    ["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price", "hard_floor"]
+    [
+        "floor",
+        "ceiling",
+        "never_lower",
+        "marketplace_minimum",
+        "largest_price",
+        "hard_floor",
+        "cost_floor",
+    ]
 )
 VERDICT: Final = pl.Enum(
     [
@@ -261,6 +269,16 @@ def hard_limits(run: Run) -> list[pl.Expr]:
     return [low.alias("_low"), pl.max_horizontal(high, *hard).alias("_high")]
 
 
+def floors_by_cost() -> list[pl.Expr]:
+    """Raise the rule's floor to that by what the card cost, up to the next cent, where that is
+    known.
+    """
+    a_cent = WHOLE_BP * UNITS_PER_CENT
+    above = pl.col("cost") * pl.col("_cost_factor")
+    by_cost = (above + (a_cent - 1)) // a_cent * UNITS_PER_CENT
+    return [pl.max_horizontal("_floor", by_cost).alias("_floor"), by_cost.alias("_cost_floor")]
+
+
 def hard_floor_of(run: Run) -> list[pl.Expr]:
     """Return the seller-wide floor, in whole cents: no ceiling, cap or sale goes below it."""
     hard = run.seller.hard_floor
@@ -279,6 +297,7 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
     binding = [
         (too_high & (pl.col("_ceiling") <= high), "ceiling"),
         (too_high, "largest_price"),
+        *([(too_low & (pl.col("_cost_floor") == low), "cost_floor")] if run.costed else []),
         (too_low & (pl.col("_floor") == low), "floor"),
         (too_low & pl.col("_never_lower") & (pl.col("current_price") == low), "never_lower"),
         (too_low & at_hard_floor, "hard_floor"),

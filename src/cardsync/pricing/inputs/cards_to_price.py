@@ -127,7 +127,9 @@ async def read_stock(
     rows = await _read_rows(session, account, chosen, market, where, card_ids, values)
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_ids)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
-    decided = await decided_of(session, account.seller_id, run.now, reviewed=chosen.run.reviewed)
+    decided = await decided_of(
+        session, account.seller_id, run.now, reviewed=chosen.run.reviewed, costed=chosen.run.costed
+    )
     if market.is_empty:
         return Stock(chosen, _cards(rows.with_columns(**inputs), decided))
     seen = await evidence_of(session, market, rows.select(KEYS), account.seller_id, run.now)

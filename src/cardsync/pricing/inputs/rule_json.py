@@ -153,6 +153,7 @@ class PriceFields(msgspec.Struct, forbid_unknown_fields=True):
     adjust_bp: Whole | UnsetType = UNSET
     adjust_amount: Money | UnsetType = UNSET
     floor: Money | UnsetType | None = UNSET
+    floor_cost_bp: Whole | UnsetType | None = UNSET
     ceiling: Money | UnsetType | None = UNSET
     never_lower: bool | UnsetType = UNSET
     stale: _Stale | UnsetType | None = UNSET

@@ -22,6 +22,7 @@ SOURCES: Final = {
 }
 _BOUNDS: Final = {
     "floor": "the rule's floor",
+    "cost_floor": "the rule's floor by cost",
     "hard_floor": "your hard floor",
     "ceiling": "the rule's ceiling",
     "never_lower": "never lowered",

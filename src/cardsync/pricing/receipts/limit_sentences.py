@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cardsync.clock import rfc3339_or_none
+from cardsync.lots.fee_schedule import net
 from cardsync.money import UNITS_PER_CENT, dollars, dollars_or_none, percent
-from cardsync.pricing.engine.fees import net
-from cardsync.pricing.engine.rules import Rule, Sale
+from cardsync.pricing.engine.rules import WHOLE_BP, Rule, Sale
 from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
 
 Row = Mapping[str, Any]
@@ -24,8 +24,13 @@ def bounds_step(row: Row, rule: Rule, before: int, after: int, run: Run) -> Step
         if bound
         else f"{dollars_or_none(after)} is within the bounds."
     )
+    if rule.floor_cost_bp is not None and row.get("cost") is None:
+        said += " What the card cost is unknown, so the rule's floor by cost does not apply."
     own = {
         "floor": dollars_or_none(rule.floor),
+        "floor_cost_bp": rule.floor_cost_bp,
+        "cost": dollars_or_none(row.get("cost")),
+        "cost_floor": dollars_or_none(_cost_floor(row, rule)),
         "hard_floor": dollars_or_none(run.seller.hard_floor),
         "ceiling": dollars_or_none(rule.ceiling),
         "never_lower": rule.never_lower,
@@ -33,8 +38,17 @@ def bounds_step(row: Row, rule: Rule, before: int, after: int, run: Run) -> Step
     return said, {"bound": bound, **own}
 
 
+def _cost_floor(row: Row, rule: Rule) -> int | None:
+    cost = row.get("cost")
+    if rule.floor_cost_bp is None or cost is None:
+        return None
+    above = cost * (WHOLE_BP + rule.floor_cost_bp)
+    return int(-(-above // (WHOLE_BP * UNITS_PER_CENT)) * UNITS_PER_CENT)
+
+
 _BOUNDS: Final = {
     "floor": "below the rule's floor of",
+    "cost_floor": "below the rule's floor by cost,",
     "hard_floor": "below your hard floor of",
     "ceiling": "above the rule's ceiling of",
     "never_lower": "below the current price, and the rule never lowers",

@@ -109,7 +109,7 @@ def input_shown(name: str, value: Any) -> Any:
     """Return one of the engine's inputs in its form on the wire."""
     if isinstance(value, datetime):
         return rfc3339(value)
-    return dollars_or_none(value) if name in PRICE_INPUTS or name == "pin" else value
+    return dollars_or_none(value) if name in (*PRICE_INPUTS, "pin", "cost") else value
 
 
 def _eligibility_step(row: Row) -> dict[str, object]:

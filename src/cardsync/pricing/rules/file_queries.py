@@ -67,7 +67,7 @@ CARDS: Final = """
       FROM rows_of_file i
 """
 _FIELDS: Final = frozenset(
-    {"list", "box", "loc", "unshelved", "target", "change", "age", "cost", "rule"},
+    {"list", "box", "loc", "unshelved", "target", "change", "age", "cost", "margin", "rule"},
 )
 _FLAGS: Final = {
     "is": frozenset(

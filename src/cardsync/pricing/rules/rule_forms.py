@@ -81,6 +81,13 @@ def _bounds(rule: RuleJson) -> list[str]:
     sentences = []
     if rule.get("floor") is not None:
         sentences.append(f"Prices never go below {rule['floor']}.")
+    if (bp := rule.get("floor_cost_bp")) is not None:
+        side = "more" if bp >= 0 else "less"
+        sentences.append(
+            f"Prices never go below what the card cost, {percent(abs(bp))} {side}."
+            if bp
+            else "Prices never go below what the card cost."
+        )
     if rule.get("ceiling") is not None:
         sentences.append(f"Prices never go above {rule['ceiling']}.")
     if rule.get("never_lower"):
@@ -192,6 +199,7 @@ def form_of(rule: RuleJson) -> dict[str, str]:
         "percent": percent_field(abs(rule["adjust_bp"])),
         "side": "under" if rule["adjust_bp"] < 0 else "above",
         "undercut_up": _percent_or_none(rule.get("undercut_up_bp")),
+        "floor_cost": _percent_or_none(rule.get("floor_cost_bp")),
         "holdout": _percent_or_none(rule.get("holdout_bp")),
         "review_up": _percent_or_none(review.get("up_bp")),
         "review_down": _percent_or_none(review.get("down_bp")),
@@ -227,6 +235,9 @@ def read_form(texts: Mapping[str, str], was: RuleJson) -> dict[str, Any]:
         "adjust_amount": texts.get("adjust_amount") or "0",
         "undercut_up_bp": (
             read_percent(texts["undercut_up"], "undercut_up") if texts.get("undercut_up") else None
+        ),
+        "floor_cost_bp": (
+            read_percent(texts["floor_cost"], "floor_cost") if texts.get("floor_cost") else None
         ),
         "review": _review(texts),
         "holdout_bp": read_percent(texts["holdout"], "holdout") if texts.get("holdout") else None,

@@ -20,6 +20,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import RULE_PRIORITY, SALES
+from cardsync.lots.profit_by_day import mark_days
 from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing import standing
 from cardsync.pricing.engine.rules import InvalidRule, Sale
@@ -193,6 +194,8 @@ async def change_settings(
     for name, value in values.items():
         amount = name in MONEY_SETTINGS and value is not None
         setattr(account, name, from_units(value) if amount else value)
+    if "fee_level" in values:
+        await mark_days(session, caller.seller_id)
     if values:
         became = plain_settings(account, values)
         note(

@@ -76,6 +76,7 @@ class PricingRuleShown(msgspec.Struct):
     adjust_bp: int
     adjust_amount: str
     floor: str | None
+    floor_cost_bp: int | None
     ceiling: str | None
     never_lower: bool
     stale: StaleCuts | None

@@ -16,6 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.database.row_images import Image, RowImages
 from cardsync.limits import SALES
+from cardsync.lots.profit_by_day import mark_days
 from cardsync.money import dollars, to_units
 from cardsync.pricing.decisions.on_sale import note_until
 from cardsync.pricing.inputs.rule_file import MONEY_SETTINGS
@@ -101,3 +102,5 @@ async def put_settings_back(
         amount = name in MONEY_SETTINGS and value is not None
         setattr(account, name, Decimal(value) if amount else value)
     await session.flush()
+    if "fee_level" in became:
+        await mark_days(session, caller.seller_id)

@@ -1,5 +1,5 @@
-"""Computes what a seller gets of a price after the marketplace's fees, by fee level and date. Pure
-and exact.
+"""Computes what a seller gets of a price, and what the marketplace takes of an order, by fee level
+and date. Pure and exact.
 
 Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is
 ever rounded.
@@ -7,14 +7,17 @@ ever rounded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from cardsync.money import UNITS_PER_CENT
-from cardsync.pricing.engine.rules import WHOLE_BP, FeeLevel
+from cardsync.money import UNITS_PER_CENT, dollars, from_units, percent
 
+FeeLevel = Literal["1-4", "pro"]
+WHOLE_BP: Final = 10_000
 MARKETPLACE_ZONE: Final = ZoneInfo("America/New_York")
 
 
@@ -104,3 +107,56 @@ def gap(schedule: FeeSchedule, level: FeeLevel) -> tuple[int, int] | None:
     while net(end, schedule, level, direct=True) < lower:
         end += UNITS_PER_CENT
     return (first, end) if end > first else None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The fees that the schedule expects of an order, in dollars, and its rule in words."""
+
+    fees: Decimal
+    rule: str
+
+
+def expected_fees(
+    ordered: date | None,
+    level: FeeLevel,
+    lines: Sequence[tuple[Decimal, int]],
+    shipping: Decimal,
+    refunded: Decimal,
+) -> Expected:
+    """Return the fees of an order of `lines` (amount and copies); what was refunded bears none, and
+    an order that was refunded in full has none. The SQL of
+    `line_profit.py` agrees with it.
+    """
+    schedule = schedule_on(ordered)
+    products = sum((amount for amount, _ in lines), Decimal(0))
+    paid = products + shipping
+    rule = rule_of(schedule, level)
+    if paid <= 0 or refunded >= paid:
+        return Expected(Decimal("0.00"), rule)
+    most = from_units(schedule.commission_most)
+    commission = part(schedule.commission_bp[level])
+    kept = sum((min(amount * commission, most * copies) for amount, copies in lines), Decimal(0))
+    kept += shipping * commission + paid * part(schedule.processing_bp[level])
+    fees = kept * (paid - refunded) / paid + from_units(schedule.a_sale)
+    return Expected(fees.quantize(Decimal("0.01"), ROUND_HALF_UP), rule)
+
+
+def part(bp: int) -> Decimal:
+    return Decimal(bp) / WHOLE_BP
+
+
+def schedule_on(day: date | None) -> FeeSchedule:
+    """Return the newest schedule that holds on a day of the marketplace."""
+    held = (one for one in reversed(SCHEDULES) if day is None or one.since <= day)
+    return next(held, SCHEDULES[0])
+
+
+def rule_of(schedule: FeeSchedule, level: FeeLevel) -> str:
+    """Return the schedule's rule as a seller reads it."""
+    return (
+        f"{percent(schedule.commission_bp[level])} of items and shipping,"
+        f" at most ${dollars(schedule.commission_most)} a product,"
+        f" + {percent(schedule.processing_bp[level])} + ${dollars(schedule.a_sale)} an order"
+        f" (level {level}, since {schedule.since})"
+    )

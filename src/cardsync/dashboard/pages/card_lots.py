@@ -1,0 +1,76 @@
+"""The forms of a card's page that add, correct and remove its lots."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from litestar import Response
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import read_id
+from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.messages import message
+from cardsync.dashboard.shell import see
+from cardsync.lots import write_lots
+from cardsync.lots.hand_lot import changed_fields, hand_lots
+
+
+def fields_of(form: Form) -> dict[str, Any]:
+    """Read what a lot's form holds; an empty cost is unknown. Raises InvalidPayload."""
+    quantity = form["quantity"]
+    if not (quantity.isascii() and quantity.isdigit() and int(quantity[:8]) >= 1):
+        raise errors.InvalidPayload("quantity: must be a whole number from 1")
+    if int(quantity[:19]) > limits.SHELVED_QUANTITY:
+        raise errors.InvalidPayload("quantity: is too large")
+    try:
+        cost = Decimal(form["cost"].replace(",", ".").lstrip("$")) if form["cost"] else None
+    except InvalidOperation as e:
+        raise errors.InvalidPayload("cost: must be an amount like 1.50") from e
+    try:
+        day = date.fromisoformat(form["bought_on"]) if form["bought_on"] else None
+    except ValueError as e:
+        raise errors.InvalidPayload("bought_on: must be a day like 2026-07-31") from e
+    return {"quantity": int(quantity), "cost": cost, "bought_on": day}
+
+
+@post_form("/cards/{card_id:int}/lots")
+async def add_lot(
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    card_id: int,
+) -> Response[str]:
+    number = read_id(form["marketplace_id"])
+    if number is None or not 1 <= number <= limits.LARGEST_ID:
+        raise errors.InvalidPayload("marketplace_id: is missing")
+    now = clock.now()
+    given = fields_of(form)
+    lot = (number, given["quantity"], given["cost"], given["bought_on"])
+    await write_lots.add_by_hand(session, caller, hand_lots(caller, [lot], now), now)
+    return see(f"/cards/{card_id}", done=message("lot_added"))
+
+
+@post_form("/cards/{card_id:int}/lots/{lot_id:int}")
+async def change_lot(
+    caller: Caller,
+    form: Form,
+    session: AsyncSession,
+    card_id: int,
+    lot_id: int,
+) -> Response[str]:
+    now = clock.now()
+    if form["remove"]:
+        await write_lots.remove(session, caller, lot_id, now)
+        return see(f"/cards/{card_id}", done=message("lot_removed"))
+    given = {name: value for name, value in fields_of(form).items() if name in form and value}
+    if "cost" in form and not form["cost"]:
+        given["cost"] = None
+    await write_lots.correct(session, caller, lot_id, changed_fields(caller, given, now), now)
+    return see(f"/cards/{card_id}", done=message("lot_corrected"))
+
+
+ROUTES: Final = [add_lot, change_lot]

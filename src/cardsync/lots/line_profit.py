@@ -1,0 +1,138 @@
+"""The SQL that finds the profit of each line of some orders: price and shipping, less its shares of
+refund, fees, postage and supplies, less what its copies cost. Pure: constants and their formatting.
+
+A line's share is that of its price in its order. Fees are those of the payments report, or those
+that the schedule expects (`fee_schedule.expected_fees`). A line counts with as many of its copies as
+have a known cost; one without a price counts with none, and one whose order was refunded in full
+has no copies, and cost its postage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, get_args
+
+from cardsync.access.models import Account
+from cardsync.derived.sales_by_day import DAY, PIECES, SHARED, SOLD
+from cardsync.lots.fee_schedule import SCHEDULES, WHOLE_BP, FeeLevel, FeeSchedule
+from cardsync.money import UNITS_PER_DOLLAR
+
+SETTINGS: Final = """
+    SELECT fee_level, letter_postage, parcel_postage, supplies FROM account
+     WHERE seller_id = :seller
+"""
+
+
+def _dated(value: Callable[[FeeSchedule], Any]) -> str:
+    """The value of the schedule that holds on the order's date."""
+    found = [(one.since, value(one)) for one in SCHEDULES]
+    while len(found) > 1 and found[-1][1] == found[-2][1]:
+        found.pop()
+    cases = " ".join(
+        f"WHEN orders.order_date >= DATE '{since}' THEN {what}" for since, what in found[:0:-1]
+    )
+    return f"(CASE {cases} ELSE {found[0][1]} END)" if cases else str(found[0][1])
+
+
+def _by_level(name: str) -> str:
+    cases = " ".join(
+        f"WHEN :fee_level = '{level}' THEN {_dated(lambda one: _part(getattr(one, name)[level]))}"  # noqa: B023
+        for level in get_args(FeeLevel)
+    )
+    return f"(CASE {cases} END)"
+
+
+def _part(bp: int) -> str:
+    return f"{bp / WHOLE_BP:.4f}"
+
+
+def _dollars(units: int) -> str:
+    return f"{units / UNITS_PER_DOLLAR:.2f}"
+
+
+_COMMISSION: Final = _by_level("commission_bp")
+_PROCESSING: Final = _by_level("processing_bp")
+_MOST: Final = _dated(lambda one: _dollars(one.commission_most))
+_A_SALE: Final = _dated(lambda one: _dollars(one.a_sale))
+IN_FULL: Final = "(orders.refund_amt >= orders.total_amt) IS TRUE"
+# `on` narrows the orders; each line is an item of one of them.
+_LINES: Final = f"""
+    SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {DAY} AS day,
+           i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {PIECES},
+           {IN_FULL} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
+           coalesce(orders.refund_amt, 0) AS refunded, {_COMMISSION} AS commission,
+           {_PROCESSING} AS processing, {_MOST} AS most, {_A_SALE} AS a_sale,
+           CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
+                ELSE CAST(:parcel_postage AS numeric) END + :supplies AS spent
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
+     WHERE {SOLD} {{on}}
+"""
+_WHOLES: Final = """
+    SELECT l.*, sum(coalesce(gross, 0)) OVER of_order AS products, sum(pieces) OVER of_order AS copies,
+           sum(least(coalesce(gross, 0) * commission, most * pieces)) OVER of_order AS kept
+      FROM ({lines}) l WINDOW of_order AS (PARTITION BY order_id)
+"""
+# An order that was refunded in full bears no fees.
+EXPECTED: Final = """
+    CASE WHEN returned OR products + shipping <= 0 THEN 0 ELSE round(
+        (kept + shipping * commission + (products + shipping) * processing)
+        * greatest(0, products + shipping - refunded) / (products + shipping) + a_sale, 2) END
+"""
+_SHARES: Final = f"""
+    SELECT w.*, p.fees AS reported, {EXPECTED} AS expected,
+           CASE WHEN products > 0 THEN coalesce(gross, 0) / products
+                ELSE CAST(pieces AS numeric) / greatest(copies, 1) END AS share
+      FROM ({{wholes}}) w
+      LEFT JOIN order_payment p ON p.seller_id = :seller AND p.order_number = w.order_number
+"""
+_COSTED: Final = """
+    SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
+           CASE WHEN returned THEN 0 ELSE s.pieces END AS pieces,
+           CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,
+           round(coalesce(gross, 0) + (shipping - refunded) * share, 4) AS received,
+           round(coalesce(reported, expected) * share, 4) AS fees,
+           reported IS NOT NULL AS is_reported,
+           round(spent * share, 4) AS postage,
+           CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.cost, 0) END AS cost
+      FROM ({shares}) s
+      LEFT JOIN LATERAL (
+           SELECT sum(x.taken - x.given_back) AS copies,
+                  sum(x.cost * (x.taken - x.given_back)) AS cost
+             FROM lot_use x
+            WHERE x.seller_id = :seller AND x.item_id = s.item_id AND x.cost IS NOT NULL
+           ) u ON true
+"""
+_PROFIT: Final = """
+    SELECT c.*, round((received - fees - postage)
+               * CASE WHEN pieces = 0 THEN 1 ELSE least(1, costed / CAST(pieces AS numeric)) END
+               - cost, 4) AS profit
+      FROM ({costed}) c
+"""
+SUMMED: Final = """
+    CAST(sum(pieces) AS bigint) AS pieces, CAST(sum(costed) AS bigint) AS costed,
+    sum(received) AS received, sum(fees) AS fees, sum(postage) AS postage, sum(cost) AS cost,
+    sum(profit) AS profit
+"""
+
+
+def lines_of(on: str) -> str:
+    """Return the query of the lines with their profit, of the orders that `on` leaves."""
+    wholes = _WHOLES.format(lines=_LINES.format(on=on))
+    costed = _COSTED.format(shares=_SHARES.format(wholes=wholes))
+    return _PROFIT.format(costed=costed)
+
+
+def of_orders(on: str) -> str:
+    """Return the query of the fees that the schedule expects of each of these orders."""
+    wholes = _WHOLES.format(lines=_LINES.format(on=on))
+    return f"""
+        SELECT DISTINCT order_id, ordered, day, reported, expected, products, shipping, refunded,
+               order_number
+          FROM ({_SHARES.format(wholes=wholes)}) f
+    """
+
+
+def settings_of(account: Account) -> dict[str, Any]:
+    """Return the values of the account that these queries name."""
+    names = ("fee_level", "letter_postage", "parcel_postage", "supplies")
+    return {name: getattr(account, name) for name in names}

@@ -1,0 +1,82 @@
+"""Reads the marketplace's payments report: the fees that it took of each order. Pure.
+
+The fees are one column, or several that are added; the sign that a report gives them does not
+matter. Rows of one order are added.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from cardsync import errors, limits
+from cardsync.lots.lot_csv import RejectedRow, amount_of, day_of, table_of
+
+_ORDER: Final = ("order number", "order #", "order", "order id", "order_number")
+_DAY: Final = ("payment date", "paid on", "date", "order date", "paid_on")
+_AMOUNT: Final = ("total amount", "total", "order amount", "gross sales", "amount")
+_FEES: Final = (
+    "fees", "total fees", "fee amount", "commission", "commission fee", "commission fees",
+    "payment processing fee", "processing fee", "transaction fee", "seller fees", "direct fees",
+)  # fmt: skip
+_SUMS: Final = ("fees", "total fees", "fee amount")
+
+
+class Paid(NamedTuple):
+    order_number: str
+    paid_on: date | None
+    amount: Decimal | None
+    fees: Decimal
+
+
+class Payments(NamedTuple):
+    paid: list[Paid]
+    rejected: list[RejectedRow]
+
+
+def read_payments(body: bytes) -> Payments:
+    """Raises InvalidPayload for a file without the columns, or with too many rows."""
+    table = table_of(body)
+    names = [cell.strip().casefold() for cell in table[0]] if table else []
+    order = _first(names, _ORDER)
+    fees = [at for at, name in enumerate(names) if name in _SUMS][:1]
+    fees = fees or [at for at, name in enumerate(names) if name in _FEES]
+    if order is None or not fees:
+        missing = "an order number" if order is None else "fees"
+        raise errors.InvalidPayload(f"csv: line 1 has no column of {missing}")
+    if len(table) > limits.LOT_ROWS + 1:
+        raise errors.InvalidPayload(f"csv: at most {limits.LOT_ROWS:,} rows in a file")
+    day, amount = _first(names, _DAY), _first(names, _AMOUNT)
+    found: dict[str, Paid] = {}
+    rejected: list[RejectedRow] = []
+    for line, cells in enumerate(table[1:], 2):
+        if not any(cell.strip() for cell in cells):
+            continue
+        number = _cell(cells, order)[: limits.ORDER_NUMBER_CHARACTERS]
+        taken = [amount_of(_cell(cells, at) or "0") for at in fees]
+        if not number:
+            rejected.append(RejectedRow(line, "order_number", "it is missing"))
+        elif None in taken:
+            rejected.append(RejectedRow(line, "fees", "is not an amount like 1.50"))
+        else:
+            total = sum((abs(one) for one in taken if one is not None), Decimal(0))
+            paid = Paid(number, day_of(_cell(cells, day)), amount_of(_cell(cells, amount)), total)
+            found[number] = _joined(found.get(number), paid)
+    return Payments(list(found.values()), rejected)
+
+
+def _first(names: list[str], known: tuple[str, ...]) -> int | None:
+    return next((names.index(name) for name in known if name in names), None)
+
+
+def _cell(cells: list[str], at: int | None) -> str:
+    return cells[at].strip().lstrip("'") if at is not None and at < len(cells) else ""
+
+
+def _joined(former: Paid | None, paid: Paid) -> Paid:
+    if former is None:
+        return paid
+    amounts = [one.amount for one in (former, paid) if one.amount is not None]
+    amount = sum(amounts, Decimal(0)) if amounts else None
+    return Paid(paid.order_number, paid.paid_on, amount, former.fees + paid.fees)

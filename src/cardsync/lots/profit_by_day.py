@@ -1,0 +1,66 @@
+"""Keeps sums of profit for each day of orders and game, beside the sums of sales
+(`derived/sales_by_day.py`): the same days are out of date, and a reader counts those by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, Final
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.database.session import run
+from cardsync.derived.kept_figures import Figure, mark
+from cardsync.derived.sales_by_day import SPLIT
+from cardsync.lots.line_profit import SETTINGS, SUMMED, lines_of
+
+_COLUMNS: Final = "pieces, costed, received, fees, postage, cost, profit"
+_OF_DAYS: Final = "AND orders.order_date = ANY (CAST(:days AS date[]))"
+_GONE: Final = """
+    DELETE FROM profit_sum
+     WHERE seller_id = :seller AND ordered = ANY (CAST(:days AS date[]))
+"""
+_KEEP: Final = f"""
+    INSERT INTO profit_sum (seller_id, ordered, day, game, {_COLUMNS})
+    SELECT CAST(:seller AS bigint), ordered, day, game, {SUMMED}
+      FROM ({lines_of(_OF_DAYS)}) line GROUP BY 2, 3, 4
+"""
+_ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
+_ALL: Final = """
+    INSERT INTO sales_stale (seller_id, ordered)
+    SELECT k.seller_id, k.ordered FROM sales_kept k WHERE k.seller_id = :seller
+"""
+# By day, or by game: `{by}` is one of the two. Days that are out of date are few.
+SUMS: Final = f"""
+    WITH {SPLIT}
+    SELECT {{by}}, {SUMMED}
+      FROM (SELECT p.day, p.game, {", ".join(f"p.{name}" for name in _COLUMNS.split(", "))}
+              FROM kept JOIN profit_sum p ON p.seller_id = :seller AND p.ordered = kept.ordered
+             WHERE p.day BETWEEN :first AND :last
+            UNION ALL
+            SELECT live.* FROM days CROSS JOIN LATERAL (
+                SELECT day, game, {_COLUMNS}
+                  FROM ({lines_of("AND orders.order_date = days.ordered")}) line
+                 WHERE day BETWEEN :first AND :last OFFSET 0) live) found
+     GROUP BY 1 ORDER BY 1
+"""
+
+
+async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date]) -> None:
+    """Keep the profit of these days, in the transaction that keeps their sales."""
+    if not days:
+        return
+    values: dict[str, Any] = {"seller": seller_id, "days": list(days)}
+    account = (await session.execute(text(SETTINGS), values)).one()
+    values |= dict(account._mapping)
+    values["zone"] = await session.scalar(text(_ZONE), values)
+    for statement in (_GONE, _KEEP):
+        await run(session, statement, values)
+
+
+async def mark_days(session: AsyncSession, seller_id: int) -> None:
+    """Mark all days: what an order costs to send, or the seller's fees, are others."""
+    await run(session, _ALL, {"seller": seller_id})
+    await mark(session, seller_id, Figure.SALES_SUMS)

@@ -1,0 +1,253 @@
+"""HTTP routes of lots, profit, and the fee audit."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request, Response, Router, delete, get, patch, post
+from litestar.datastructures import State
+from litestar.params import QueryParameter
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.lots import fee_audit, profit, read_lots, write_lots
+from cardsync.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
+from cardsync.lots.lot_csv import read_lots as read_file
+from cardsync.lots.payment_csv import read_payments
+from cardsync.lots.shown import (
+    CostOfCard,
+    FeeAudit,
+    FileAdded,
+    LineProfit,
+    LotBody,
+    LotPage,
+    LotsAdded,
+    PaymentsAdded,
+    ProfitBy,
+    ProfitSummary,
+    lot_body,
+    lots_as_csv,
+    profit_as_csv,
+)
+from cardsync.web.as_csv import answer, headers
+from cardsync.web.request import (
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+    provide_caller,
+    reading,
+)
+
+Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
+Copies = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+First = Annotated[
+    date | None,
+    QueryParameter(name="from", description="The first day; by default thirty days are read"),
+]
+Last = Annotated[date | None, QueryParameter(name="to", description="The last day, included")]
+
+
+class LotByHand(msgspec.Struct):
+    """`cost` is that of each copy, rounded to cents; null or absent is unknown. Without a day, it
+    was bought today.
+    """
+
+    marketplace_id: Id
+    quantity: Copies
+    cost: Decimal | None = None
+    bought_on: date | None = None
+
+
+class LotsByHand(msgspec.Struct):
+    lots: Annotated[list[LotByHand], msgspec.Meta(min_length=1, max_length=limits.LOTS_AT_ONCE)]
+
+
+class LotCorrection(msgspec.Struct):
+    """Only the fields that are given change; a cost of null is unknown."""
+
+    quantity: Copies | UnsetType = UNSET
+    cost: Decimal | UnsetType | None = UNSET
+    bought_on: date | UnsetType = UNSET
+
+
+class TextOfFile(msgspec.Struct):
+    """`csv` is the text of the file."""
+
+    csv: Annotated[str, msgspec.Meta(max_length=limits.LOT_FILE_CHARACTERS)]
+
+
+@get("/lots", responses=problems(*READ_BY_OWNERS))
+async def list_lots(
+    caller: Caller,
+    session: AsyncSession,
+    marketplace_id: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+    after: Annotated[int | None, QueryParameter(ge=1, le=limits.LARGEST_ID)] = None,
+) -> LotPage:
+    """Lots, the newest first, of one card or of all."""
+    return await read_lots.lots(session, caller, marketplace_id, after, limits.LOTS_PER_PAGE)
+
+
+@get("/lots.csv", responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)})
+async def download_lots(caller: Caller, session: AsyncSession) -> Response[bytes]:
+    """Every lot as a CSV, which may come in again elsewhere."""
+    table = lots_as_csv(list(await read_lots.all_lots(session, caller)))
+    return Response(table, media_type="text/csv", headers=headers("lots"))
+
+
+@post("/lots", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> LotsAdded:
+    """Add lots, all or none."""
+    now = clock.now()
+    given = [(one.marketplace_id, one.quantity, one.cost, one.bought_on) for one in data.lots]
+    lots = hand_lots(caller, given, now)
+    return LotsAdded(await write_lots.add_by_hand(session, caller, lots, now))
+
+
+@post("/lots/file", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -> FileAdded:
+    """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
+    can't be read are told and left out; the same file twice adds nothing.
+    """
+    now = clock.now()
+    body = data.csv.encode()
+    rows = read_file(body, today_of(caller, now))
+    lots, known = await write_lots.add_by_file(session, caller, body, rows, now)
+    return FileAdded(lots, known, rows.rejected)
+
+
+@patch(
+    "/lots/{lot_id:int}",
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound),
+)
+async def correct_lot(
+    caller: Caller,
+    session: AsyncSession,
+    lot_id: int,
+    data: LotCorrection,
+) -> LotBody:
+    """Correct a lot. With another number of copies or day, the card's sales take from its lots
+    anew.
+    """
+    now = clock.now()
+    given = {
+        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
+    }
+    changes = changed_fields(caller, given, now)
+    return lot_body(await write_lots.correct(session, caller, lot_id, changes, now))
+
+
+@delete(
+    "/lots/{lot_id:int}",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, errors.NotFound),
+)
+async def remove_lot(caller: Caller, session: AsyncSession, lot_id: int) -> Deleted:
+    """Remove a lot; the card's sales take from its other lots."""
+    await write_lots.remove(session, caller, lot_id, clock.now())
+    return Deleted(True)
+
+
+@get("/costs/{marketplace_id:int}", responses=problems(*READ_BY_OWNERS))
+async def read_cost(caller: Caller, session: AsyncSession, marketplace_id: int) -> CostOfCard:
+    """What the copies of a card cost that are left in lots."""
+    return await read_lots.cost_of(session, caller, marketplace_id)
+
+
+async def _profit(
+    request: Request[Any, Any, State],
+    by: ProfitBy,
+    since: date | None,
+    until: date | None,
+) -> ProfitSummary:
+    caller = provide_caller(request)
+    first, last = span_of(caller, since, until, clock.now())
+    async with reading(request) as reads:
+        return await profit.profit(reads, caller, by, first, last)
+
+
+READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
+
+
+@get("/profit", responses=READING)
+async def read_profit(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: ProfitBy = "day",
+) -> ProfitSummary:
+    """What orders brought, less fees, postage and what their copies cost, by day, week, month or
+    game; or what each buy rule's copies brought. A copy of unknown cost has no profit: `costed` of
+    `pieces` says how many have one.
+    """
+    return await _profit(request, by, first, last)
+
+
+@get("/profit.csv", responses={200: answer("The rows"), **READING})
+async def download_profit(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+    by: ProfitBy = "day",
+) -> Response[bytes]:
+    """The same rows as a CSV."""
+    table = profit_as_csv(await _profit(request, by, first, last))
+    return Response(table, media_type="text/csv", headers=headers("profit"))
+
+
+class OrderProfit(msgspec.Struct):
+    lines: list[LineProfit]
+
+
+@get("/profit/orders/{order_id:int}", responses=problems(*READ_BY_OWNERS))
+async def read_order_profit(request: Request[Any, Any, State], order_id: int) -> OrderProfit:
+    """The profit of each line of an order; an unknown or cancelled order has none."""
+    async with reading(request) as reads:
+        return OrderProfit(await profit.of_order(reads, provide_caller(request), order_id))
+
+
+@post("/payments", opt=WRITES, status_code=200, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+async def import_payments(
+    caller: Caller,
+    session: AsyncSession,
+    data: TextOfFile,
+) -> PaymentsAdded:
+    """Keep the fees of a payments report, a CSV with an order number and fees. Profit takes them
+    instead of the schedule's.
+    """
+    payments = read_payments(data.csv.encode())
+    return await fee_audit.add_payments(session, caller, payments, clock.now())
+
+
+@get("/fees", responses=READING)
+async def read_fees(
+    request: Request[Any, Any, State],
+    first: First = None,
+    last: Last = None,
+) -> FeeAudit:
+    """The fees that were taken beside those that the schedule expects, by month, and each order
+    that differs by more than 0.02.
+    """
+    caller = provide_caller(request)
+    since, until = span_of(caller, first, last, clock.now())
+    async with reading(request) as reads:
+        return await fee_audit.audit(reads, caller, since, until)
+
+
+router = Router(
+    path="/buying",
+    route_handlers=[
+        list_lots, download_lots, add_lots, import_lots, correct_lot, remove_lot, read_cost,
+        read_profit, download_profit, read_order_profit, import_payments, read_fees,
+    ],
+    tags=["lots"],
+)  # fmt: skip

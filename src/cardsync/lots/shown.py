@@ -1,0 +1,199 @@
+"""The shapes of lots, profit and the fee audit, as the API and the pages show them. Pure."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Literal
+
+import msgspec
+
+from cardsync.lots.lot_csv import RejectedRow
+from cardsync.lots.models import Lot, Source
+from cardsync.web.safe_texts import encoded
+
+ProfitBy = Literal["day", "week", "month", "game", "rule"]
+
+
+class LotBody(msgspec.Struct):
+    """`cost` is that of each copy; null is unknown. `source_id` is an offer's or a file's id, and
+    `rule_id` that of the buy rule whose price was paid.
+    """
+
+    id: int
+    marketplace_id: int
+    quantity: int
+    remaining: int
+    cost: str | None
+    bought_on: date
+    source: Source
+    source_id: int | None
+    rule_id: int | None
+
+
+class LotPage(msgspec.Struct):
+    """`after` begins the next page; it is null on the last one."""
+
+    lots: list[LotBody]
+    after: int | None
+
+
+class LotsAdded(msgspec.Struct):
+    ids: list[int]
+
+
+class FileAdded(msgspec.Struct):
+    """`known_before` says that the same file was here: then nothing is added."""
+
+    lots: int
+    known_before: bool
+    rejected: list[RejectedRow]
+
+
+class CostOfCard(msgspec.Struct):
+    """`copies` are left in lots, for `known` of them the cost is known: `cost` each on average."""
+
+    copies: int
+    known: int
+    cost: str | None
+    oldest: date | None
+
+
+class Profit(msgspec.Struct):
+    """`received` is price and shipping less refunds. Profit is that of `costed` of the `pieces`,
+    the copies whose cost is known; null if there is none.
+    """
+
+    pieces: int
+    costed: int
+    received: str
+    fees: str
+    postage: str
+    cost: str
+    profit: str | None
+
+
+class ProfitRow(msgspec.Struct):
+    """`start` is the first day of a period, `game` the name of a game."""
+
+    start: date | None
+    game: str | None
+    profit: Profit
+
+
+class RuleReturn(msgspec.Struct):
+    """What a buy rule paid, for copies whose cost is known, and what the sold ones brought.
+    `return_rate` is the profit by the cost of what was sold; `days_to_sell` is a median.
+    """
+
+    rule_id: int
+    bought: int
+    paid: str
+    sold: int
+    cost: str
+    profit: str
+    return_rate: str | None
+    days_to_sell: float | None
+
+
+class ProfitSummary(msgspec.Struct):
+    """`rows` is empty by rule, and `rules` otherwise."""
+
+    by: ProfitBy
+    first: date
+    last: date
+    rows: list[ProfitRow]
+    rules: list[RuleReturn]
+    total: Profit | None
+
+
+class LineProfit(msgspec.Struct):
+    """The profit of a line of an order; `fees_reported` says that the payments report has them."""
+
+    item_id: int
+    fees_reported: bool
+    profit: Profit
+
+
+class FeeDifference(msgspec.Struct):
+    """`difference` is what was taken above what `rule` of the schedule expects."""
+
+    order_id: int
+    order_number: str
+    order_date: date | None
+    expected: str
+    taken: str
+    difference: str
+    rule: str
+
+
+class FeeMonth(msgspec.Struct):
+    month: date
+    orders: int
+    expected: str
+    taken: str
+    difference: str
+
+
+class FeeAudit(msgspec.Struct):
+    """`claim` is a text about the orders that were charged too much; empty if there is none."""
+
+    months: list[FeeMonth]
+    differences: list[FeeDifference]
+    left_out: int
+    claim: str
+
+
+class PaymentsAdded(msgspec.Struct):
+    """`changed` counts orders whose fees are new or other ones."""
+
+    orders: int
+    changed: int
+    rejected: list[RejectedRow]
+
+
+def lot_body(lot: Lot) -> LotBody:
+    cost = None if lot.cost is None else f"{lot.cost:.2f}"
+    return LotBody(
+        lot.id,
+        lot.marketplace_id,
+        lot.quantity,
+        lot.remaining,
+        cost,
+        lot.bought_on,
+        lot.source,
+        lot.source_id,
+        lot.rule_id,
+    )
+
+
+def cents(amount: Decimal) -> str:
+    return f"{amount.quantize(Decimal('0.01'), ROUND_HALF_UP):f}"
+
+
+def profit_of(
+    pieces: int,
+    costed: int,
+    received: Decimal,
+    fees: Decimal,
+    postage: Decimal,
+    cost: Decimal,
+    profit: Decimal,
+) -> Profit:
+    """Profit that holds for no copy is unknown, unless no copy was kept by its buyer."""
+    known = None if pieces and not costed else cents(profit)
+    return Profit(pieces, costed, cents(received), cents(fees), cents(postage), cents(cost), known)
+
+
+def lots_as_csv(lots: list[LotBody]) -> bytes:
+    return encoded([LotBody.__struct_fields__, *map(msgspec.structs.astuple, lots)])
+
+
+def profit_as_csv(summary: ProfitSummary) -> bytes:
+    """Return the rows or the rules as a CSV."""
+    if summary.by == "rule":
+        rules = map(msgspec.structs.astuple, summary.rules)
+        return encoded([RuleReturn.__struct_fields__, *rules])
+    names = ("start", "game", *Profit.__struct_fields__)
+    rows = ((r.start, r.game, *msgspec.structs.astuple(r.profit)) for r in summary.rows)
+    return encoded([names, *rows])

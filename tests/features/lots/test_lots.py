@@ -1,0 +1,239 @@
+"""Lots by hand and by file over HTTP: what sold copies cost, what was earned with them, corrections
+with their undo, the fee audit, and two callers at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date
+from decimal import Decimal
+
+from browsers import signed_in
+from builders import a_csv, a_row, an_order
+from cards_builder import explained
+from cardsync.derived.kept_figures import Figure, mark
+from cardsync.lots.settle_uses import LOTS
+from lots_builder import add, settle
+
+CARD = 4_040
+SPAN = {"from": "2026-07-01", "to": "2026-07-31"}
+
+
+async def bought(seller, quantity, cost, day="2026-07-01", card=CARD):
+    lot = {"marketplace_id": card, "quantity": quantity, "cost": cost, "bought_on": day}
+    answer = await seller.post("/api/buying/lots", json={"lots": [lot]})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["ids"][0]
+
+
+async def sold(seller, number, quantity, price, *, day="2026-07-03", **order):
+    total = quantity * price
+    amounts = {"product_amt": total, "shipping_amt": 1.0, "total_amt": total + 1.0}
+    await seller.send("/orders", [an_order(number, order_date=day, **amounts, **order)])
+    item = {
+        "order_number": number, "sku_id": CARD, "quantity": quantity, "unit_price": price,
+        "product_line": "Magic",
+    }  # fmt: skip
+    await seller.send("/order_items", [item])
+
+
+async def lots(seller):
+    answer = await seller.get("/api/buying/lots", params={"marketplace_id": CARD})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["lots"]
+
+
+async def earned(seller, by="day", **span):
+    answer = await seller.get("/api/buying/profit", params=SPAN | span | {"by": by})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def undo(browser, action):
+    feed = (await browser.get("/api/v1/agent/activity")).json()["activity"]
+    entry = next(one for one in feed if one["action"] == action)
+    answer = await browser.post(f"/api/v1/agent/activity/{entry['id']}/undo")
+    assert answer.status_code in (200, 201), answer.text
+
+
+async def test_sold_copies_cost_what_their_lots_did(a_seller):
+    seller = await a_seller()
+    await bought(seller, 2, "1.00", "2026-07-01")
+    await bought(seller, 5, None, "2026-07-02")
+    await sold(seller, "A-1", 3, 10.0)
+    await settle(seller)
+    assert [lot["remaining"] for lot in await lots(seller)] == [4, 0]
+    total = (await earned(seller))["total"]
+    # Fees: 31.00 x (10.75 % + 2.5 %) + 0.30. Of three copies two have a cost.
+    assert (total["pieces"], total["costed"], total["received"]) == (3, 2, "31.00")
+    assert (total["fees"], total["cost"]) == ("4.41", "2.00")
+    assert Decimal(total["profit"]) == Decimal("15.73")
+    [game] = (await earned(seller, "game"))["rows"]
+    assert (game["game"], game["profit"]["profit"]) == ("magic", total["profit"])
+    kept = (await seller.get(f"/api/buying/costs/{CARD}")).json()
+    assert kept == {"copies": 4, "known": 0, "cost": None, "oldest": "2026-07-02"}
+
+
+async def test_another_setting_changes_profit_and_costs(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    await bought(seller, 1, "1.00", "2026-07-01")
+    await bought(seller, 3, "3.00", "2026-07-02")
+    await sold(seller, "A-1", 1, 10.0)
+    await settle(seller)
+    before = (await earned(seller))["total"]
+    wanted = {"costing": "average", "letter_postage": "0.73", "supplies": "0.27"}
+    answer = await browser.send("PATCH", "/api/account", json=wanted)
+    assert answer.status_code == 200, answer.text
+    await settle(seller)
+    after = (await earned(seller))["total"]
+    assert (before["cost"], after["cost"]) == ("1.00", "2.50")
+    assert (before["postage"], after["postage"]) == ("0.00", "1.00")
+    assert Decimal(before["profit"]) - Decimal(after["profit"]) == Decimal("2.50")
+
+
+async def test_a_refund_gives_copies_back_to_their_lot(a_seller):
+    seller = await a_seller()
+    await bought(seller, 1, "1.00", "2026-07-01")
+    await bought(seller, 1, "5.00", "2026-07-02")
+    await sold(seller, "A-1", 1, 10.0)
+    await settle(seller)
+    await sold(seller, "A-2", 1, 10.0)
+    await settle(seller)
+    back = {"order_number": "A-1", "refund_type": "full", "total_amt": 11.0}
+    await seller.send("/order_refunds", [back])
+    await settle(seller)
+    assert [lot["remaining"] for lot in await lots(seller)] == [0, 1]
+    total = (await earned(seller))["total"]
+    assert (total["pieces"], total["costed"], total["cost"]) == (1, 1, "5.00")
+
+
+async def test_a_file_comes_in_once_and_its_bad_rows_are_told(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    csv = (
+        "TCGplayer Id;Quantity;Purchase price;Date Bought\r\n"
+        f"{CARD};4;$1.25;07/01/2026\r\n{CARD};0;1;2026-07-01\r\nx;1;1;\r\n{CARD};1;;soon\r\n"
+    )
+    first = (await seller.post("/api/buying/lots/file", json={"csv": csv})).json()
+    assert (first["lots"], first["known_before"]) == (1, False)
+    assert [(row["row"], row["field"]) for row in first["rejected"]] == [
+        (3, "quantity"), (4, "marketplace_id"), (5, "bought_on"),
+    ]  # fmt: skip
+    again = await asyncio.gather(
+        *(seller.post("/api/buying/lots/file", json={"csv": csv}) for _ in range(3))
+    )
+    assert all(one.json()["known_before"] for one in again)
+    [lot] = await lots(seller)
+    assert (lot["quantity"], lot["cost"], lot["bought_on"]) == (4, "1.25", "2026-07-01")
+    table = (await seller.get("/api/buying/lots.csv")).text
+    assert table.splitlines()[0].startswith("id,marketplace_id,quantity,remaining,cost")
+    await undo(browser, "lots.imported")
+    assert await lots(seller) == []
+
+
+async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    lot = await bought(seller, 2, "1.00")
+    await sold(seller, "A-1", 2, 10.0)
+    await settle(seller)
+    path = f"/api/buying/lots/{lot}"
+    answer = await seller.http.patch(path, json={"quantity": 1, "cost": "2.00"})
+    assert answer.status_code == 200, answer.text
+    await settle(seller)
+    total = (await earned(seller))["total"]
+    assert (total["costed"], total["cost"]) == (1, "2.00")
+    await undo(browser, "lots.corrected")
+    await settle(seller)
+    total = (await earned(seller))["total"]
+    assert (total["costed"], total["cost"]) == (2, "2.00")
+    assert (await seller.http.delete(path)).status_code == 200
+    await settle(seller)
+    assert (await earned(seller))["total"]["profit"] is None
+    await undo(browser, "lots.removed")
+    await settle(seller)
+    assert (await earned(seller))["total"]["costed"] == 2
+    assert (await seller.http.patch(f"{path}9", json={"quantity": 1})).status_code == 404
+
+
+async def test_a_buy_rule_says_what_its_money_brought(a_seller):
+    seller = await a_seller()
+    await add(seller, (CARD, 4, Decimal("2.00"), date(2026, 7, 1)), rule_id=7)
+    await sold(seller, "A-1", 2, 10.0, day="2026-07-05")
+    await settle(seller)
+    [rule] = (await earned(seller, "rule"))["rules"]
+    assert (rule["rule_id"], rule["bought"], rule["paid"]) == (7, 4, "8.00")
+    assert (rule["sold"], rule["cost"], rule["days_to_sell"]) == (2, "4.00", 4.0)
+    assert rule["profit"] == (await earned(seller))["total"]["profit"]
+
+
+async def test_the_fee_audit_lists_what_was_charged_too_much(a_seller):
+    seller = await a_seller()
+    await sold(seller, "A-1", 3, 10.0)
+    await sold(seller, "A-2", 1, 10.0)
+    await settle(seller)
+    report = "Order #,Commission,Payment Processing Fee\nA-1,-3.34,(1.08)\nA-2,1.18,0.58\nA-9,x,1\n"
+    told = (await seller.post("/api/buying/payments", json={"csv": report})).json()
+    assert (told["orders"], told["changed"], len(told["rejected"])) == (2, 2, 1)
+    found = (await seller.get("/api/buying/fees", params=SPAN)).json()
+    [month] = found["months"]
+    assert (month["orders"], month["expected"], month["taken"]) == (2, "6.17", "6.18")
+    assert found["differences"] == []
+    report = "Order #,Fees\nA-2,2.00\n"
+    await seller.post("/api/buying/payments", json={"csv": report})
+    found = (await seller.get("/api/buying/fees", params=SPAN)).json()
+    [one] = found["differences"]
+    assert (one["order_number"], one["expected"], one["difference"]) == ("A-2", "1.76", "0.24")
+    assert "10.75% of items and shipping" in one["rule"]
+    assert "A-2 (2026-07-03): expected $1.76, charged $2.00, $0.24 too much" in found["claim"]
+    await settle(seller)
+    order = await seller.service.sql(
+        seller.id, "SELECT id FROM orders WHERE seller_id = :id AND order_number = 'A-2'",
+        id=seller.id,
+    )  # fmt: skip
+    answer = await seller.get(f"/api/buying/profit/orders/{order[0]['id']}")
+    [line] = answer.json()["lines"]
+    assert (line["fees_reported"], line["profit"]["fees"]) == (True, "2.00")
+
+
+async def test_two_workers_settle_each_copy_once(a_seller):
+    seller = await a_seller()
+    await bought(seller, 3, "1.00")
+    for number in range(4):
+        await sold(seller, f"A-{number}", 1, 10.0)
+    await settle(seller)
+    await bought(seller, 2, "2.00")
+    async with seller.service.database.tenant(seller.id) as session:
+        await mark(session, seller.id, Figure.LOTS)
+    await asyncio.gather(*(LOTS.work_off(seller.service.work, seller.id) for _ in range(4)))
+    await settle(seller)
+    [row] = await seller.service.sql(
+        seller.id,
+        "SELECT (SELECT sum(taken - given_back) FROM lot_use WHERE seller_id = :id) AS used,"
+        " (SELECT sum(quantity - remaining) FROM lot WHERE seller_id = :id) AS gone",
+        id=seller.id,
+    )
+    assert (row["used"], row["gone"]) == (4, 4)
+
+
+async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
+    seller = await a_seller()
+    rule = {"name": "By cost", "priority": 5, "state": "published", "floor_cost_bp": 2_000}
+    answer = await seller.post("/api/pricing/rules", json=rule)
+    assert answer.status_code == 201, answer.text
+    await bought(seller, 2, "3.33", card=1)
+    await settle(seller)
+    rows = [a_row(1, market="2.00", price=""), a_row(2, market="2.00", price="")]
+    await seller.import_csv(a_csv(*rows))
+    said = {}
+    for card in (1, 2):
+        steps = (await explained(seller, card))["historical_breakdown"]["steps"]
+        said[card] = next(one for one in steps if one["name"] == "bounds")
+    known, unknown = said[1], said[2]
+    assert (known["output"], known["bound"], known["cost_floor"]) == ("4.00", "cost_floor", "4.00")
+    assert known["summary"] == "2.00 is below the rule's floor by cost, 4.00."
+    assert (unknown["output"], unknown["bound"], unknown["cost"]) == ("2.00", None, None)
+    assert unknown["summary"].endswith("so the rule's floor by cost does not apply.")
+    found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
+    assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]
