@@ -130,6 +130,7 @@ def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
         | {"seller_id": shop.seller.id}
         | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
         | {"webhook_id": _webhook(page)}
+        | _bought(page, int(ids["card_id"]))
     )
 
 
@@ -141,6 +142,22 @@ def _webhook(page: Page) -> int:
     data = {"url": "https://localhost/hook"}
     made = page.request.post("/api/webhooks", data=data, headers=headers).json()
     return int(made["webhook"]["id"])
+
+
+def _bought(page: Page, card_id: int) -> dict[str, int]:
+    """Make a buying customer and a draft offer, once."""
+    known: list[dict[str, int]] = page.request.get("/api/buying/offers").json()["offers"]
+    for offer in known:
+        if offer["customer_id"]:
+            return {"offer_id": offer["id"], "customer_id": offer["customer_id"]}
+    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
+    name = {"name": "Mia Moss"}
+    made = page.request.post("/api/buying/customers", data=name, headers=headers).json()
+    product = page.request.get(f"/api/cards/{card_id}").json()["product_id"]
+    line = {"product_id": product, "condition": "NM", "copies": 2, "cash_each": "1.25"}
+    body = {"lines": [line], "customer_id": made["id"]}
+    offer = page.request.post("/api/buying/offers", data=body, headers=headers).json()
+    return {"offer_id": int(offer["id"]), "customer_id": int(made["id"])}
 
 
 def _counted(page: Page, card_id: int) -> int:

@@ -196,7 +196,7 @@ async def test_staff_price_and_save_and_do_no_more(seller):
 
 async def test_today_names_offers_that_wait_or_end(seller):
     async def told():
-        lines = (await seller.get("/api/today")).json()["work"]
+        lines = (await seller.get("/api/today")).json()["conditions"]
         return {line["kind"] for line in lines} & {"offers_waiting", "offers_expiring"}
 
     offer = await done(seller, await drafted(seller), "offer", days=1)
