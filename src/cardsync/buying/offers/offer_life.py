@@ -54,8 +54,8 @@ class CountedLine(msgspec.Struct):
 async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
-    """Freeze the prices for so many days. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
-    OfferStateWrong, InvalidPayload.
+    """Freeze the prices for so many days. Raises OwnerRequired, RefusedByGrant, NotFound,
+    RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
@@ -139,8 +139,8 @@ async def receive(
     now: datetime,
 ) -> OfferInFull:
     """Note what came; the lines that are not named came as they were offered. It may be done again
-    until the offer is paid. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong,
-    InvalidPayload.
+    until the offer is paid. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
+    OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
@@ -171,8 +171,8 @@ async def pay(
     cash_part: Decimal | None = None,
 ) -> OfferInFull:
     """Pay what came, credit into the customer's ledger in the same transaction. `way` takes the
-    place of the one that was accepted. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
-    OfferStateWrong, InvalidPayload.
+    place of the one that was accepted. Raises OwnerRequired, RefusedByGrant, NotFound,
+    RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)

@@ -1,4 +1,4 @@
-"""The JSON structs of offers, and the functions that fill them from rows. Pure. Amounts are text."""
+"""The JSON structs of offers, and the functions that fill them. Pure. Amounts are text."""
 
 from __future__ import annotations
 

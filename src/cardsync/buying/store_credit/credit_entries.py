@@ -105,8 +105,8 @@ async def add_or_spend(
     key: str,
     now: datetime,
 ) -> CreditEntry:
-    """Add credit by hand, or spend it at the counter. Raises OwnerRequired, RefusedByGrant and what `enter`
-    raises.
+    """Add credit by hand, or spend it at the counter. Raises OwnerRequired, RefusedByGrant and what
+    `enter` raises.
     """
     must_bind_shop(caller)
     exact = cents(amount, "amount")
