@@ -1061,7 +1061,9 @@ OWN_REFUSALS = {
     ("GET", "/api/buying/offers"): {422: {"invalid_payload"}},
     ("POST", "/api/buying/offers"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/buying/offers/{offer_id}"): {404: {"not_found"}},
-    ("PATCH", "/api/buying/offers/{offer_id}"): OF_OFFER,
+    ("PATCH", "/api/buying/offers/{offer_id}"): {
+        **OF_OFFER, 403: {"account_suspended", "owner_required", "refused_by_grant"},
+    },
     ("DELETE", "/api/buying/offers/{offer_id}"): {404: {"not_found"}, 409: {"offer_state_wrong"}},
     ("POST", "/api/buying/offers/{offer_id}/link"): {
         404: {"not_found"}, 409: {"offer_state_wrong"},

@@ -192,6 +192,10 @@ async def test_staff_price_and_save_and_do_no_more(seller):
     ):
         assert refusal(await step(staff, offer, name, **body)) == (403, "owner_required")
     assert (await staff.send("DELETE", path)).json() == {"deleted": True}
+    offer = await done(seller, await drafted(seller), "offer")
+    body = {"revision": offer["revision"], "note": "mine"}
+    path = f"/api/buying/offers/{offer['id']}"
+    assert refusal(await staff.send("PATCH", path, json=body)) == (403, "owner_required")
 
 
 async def test_today_names_offers_that_wait_or_end(seller):

@@ -183,6 +183,8 @@ async def pay(
     chosen = offer.way or "cash"
     lines = await lines_of(session, caller.seller_id, offer_id)
     came = [counted(line) for line in lines]
+    if any(line.accepted and not _brings(line, chosen) for line in lines):
+        raise errors.InvalidPayload("way: some of the cards are bought in the other way only")
     due = payment(came, chosen, offer.cash_part)
     if due.credit and offer.customer_id is None:
         raise errors.InvalidPayload("customer_id: credit needs a customer; name one first")

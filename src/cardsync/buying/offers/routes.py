@@ -136,6 +136,8 @@ async def read_offer(caller: Caller, session: AsyncSession, offer_id: int) -> Of
     responses=problems(
         *FOR_EITHER,
         *WITH_JSON_BODY,
+        errors.OwnerRequired,
+        errors.RefusedByGrant,
         errors.NotFound,
         errors.RevisionConflict,
         errors.OfferStateWrong,
