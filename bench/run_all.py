@@ -20,6 +20,7 @@ import backups
 import basket
 import brought_collections
 import browser_cycle
+import buylist
 import cancel
 import catalog
 import costs
@@ -78,6 +79,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "assistants": (assistants.measure, {"rounds": 300}),
     "backups": (backups.measure, {"rounds": 2}),
     "brought_collections": (brought_collections.measure, {"rounds": 5}),
+    "buylist": (buylist.measure, {"products": 500_000, "rounds": 200, "visitors": 50}),
     "browser_cycle": (browser_cycle.measure, {"cards": 20_000, "rounds": 2}),
     "polls": (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
     "slow_bodies": (slow_bodies.measure, {"rounds": 3}),

@@ -186,6 +186,12 @@ READS = routes("""
     POST /api/discovery/basket
     GET /api/quick_add
     GET /api/quick_add/products
+    GET /api/buying/offers
+    GET /api/buying/offers/{offer_id}
+    GET /api/buying/customers
+    GET /api/buying/customers/{customer_id}
+    GET /api/buying/customers/{customer_id}/credit
+    GET /api/buying/buylist
 """)
 # Everybody; a token needs mcp:write.
 WRITES = routes("""
@@ -194,6 +200,20 @@ WRITES = routes("""
     PATCH /api/quick_add/{entry_id}
     DELETE /api/quick_add/{entry_id}
     POST /api/quick_add/publish
+    POST /api/buying/offers
+    PATCH /api/buying/offers/{offer_id}
+    DELETE /api/buying/offers/{offer_id}
+    POST /api/buying/customers
+    PATCH /api/buying/customers/{customer_id}
+    PATCH /api/buying/buylist
+    POST /api/buying/customers/{customer_id}/credit
+    POST /api/buying/offers/{offer_id}/link
+    POST /api/buying/offers/{offer_id}/offer
+    POST /api/buying/offers/{offer_id}/accept
+    POST /api/buying/offers/{offer_id}/decline
+    POST /api/buying/offers/{offer_id}/receive
+    POST /api/buying/offers/{offer_id}/pay
+    POST /api/buying/offers/{offer_id}/stock
     POST /api/saved_searches
     PATCH /api/saved_searches/{search_id}
     DELETE /api/saved_searches/{search_id}

@@ -77,6 +77,7 @@ async def filled_shop(
     made = await owner.post("/api/webhooks", json={"url": "https://localhost/hook"})
     webhook = made.json()["webhook"]["id"]
     assert (await owner.post(f"/api/webhooks/{webhook}/test")).status_code == 201
+    customer, offer = await an_offer(seller, name)
     ids = {
         "card_id": cards[1],
         "list_id": list_id,
@@ -92,5 +93,21 @@ async def filled_shop(
         "count_id": counted.json()["id"],
         "webhook_id": webhook,
         "collection_id": collection,
+        "customer_id": customer,
+        "offer_id": offer,
     }
     return seller, ids
+
+
+async def an_offer(seller: Seller, name: str) -> tuple[int, int]:
+    """A buying customer of this name, and a draft offer of one card."""
+    body = {"name": name[:100], "contact": name[:100]}
+    customer = (await seller.post("/api/buying/customers", json=body)).json()["id"]
+    entry = {"amount": "20.00", "key": "first", "reason": name[:200]}
+    await seller.post(f"/api/buying/customers/{customer}/credit", json=entry)
+    product = (await seller.cards())[0]["product_id"]
+    line = {"product_id": product, "condition": "NM", "copies": 2, "cash_each": "7.25"}
+    body = {"lines": [line], "customer_id": customer, "note": name[:200]}
+    answer = await seller.post("/api/buying/offers", json=body)
+    assert answer.status_code == 201, answer.text
+    return customer, answer.json()["id"]

@@ -20,6 +20,9 @@ NOW = datetime(2026, 11, 1, 12, 30, 15, 123456, tzinfo=UTC)
 GIVEN: dict[str, dict[str, Any]] = {
     "pull_mark": {"kind": "pulled"},
     "quick_add": {"status": "rejected"},
+    "store_credit_entry": {"kind": "spent"},
+    "buying_offer": {"state": "draft", "source": "hand", "way": "cash"},
+    "buying_offer_line": {"copies": 1},
 }
 
 

@@ -182,6 +182,33 @@ def _webhook(answers: list[Any], reader: Reader) -> Iterable[str]:
         yield reader.number(one["tries"])
 
 
+def _offers(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for offer in found["offers"]:
+        yield f'href="/buying/offers/{offer["id"]}"'
+        yield from _money(reader, offer["totals"]["cash"])
+
+
+def _offer(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [offer] = answers
+    yield from _money(reader, offer["totals"]["cash"])
+    for line in offer["lines"]:
+        yield str(escape(line["product_name"]))
+
+
+def _buying_customers(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for customer in found["customers"]:
+        yield f'href="/buying/customers/{customer["id"]}"'
+        yield from _money(reader, customer["credit"])
+
+
+def _store_credit(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [sheet] = answers
+    for entry in sheet["entries"]:
+        yield from _money(reader, entry["amount"], entry["balance_after"])
+
+
 def _network(answers: list[Any], reader: Reader) -> Iterable[str]:
     [network] = answers
     yield reader.number(network["printings"])
@@ -326,6 +353,17 @@ PAGES = [
     Page("/buying/rules", ("/api/buying/rules",), _buy_rules, owner_only=True),
     Page("/buying/rules/new", owner_only=True),
     Page("/buying/rules/{rule_id:int}", kind="part"),
+    Page("/buying/offers", ("/api/buying/offers",), _offers),
+    Page("/buying/offers/new"),
+    Page("/buying/offers/{offer_id:int}", ("/api/buying/offers/{offer_id}",), _offer),
+    Page("/print/offers/{offer_id:int}", ("/api/buying/offers/{offer_id}",), _offer),
+    Page("/buying/customers", ("/api/buying/customers",), _buying_customers),
+    Page(
+        "/buying/customers/{customer_id:int}",
+        ("/api/buying/customers/{customer_id}/credit",),
+        _store_credit,
+    ),
+    Page("/buying/buylist", owner_only=True),
     Page("/add-cards"),
     Page("/add-cards/recover"),
     Page("/set-up", kind="stranger"),

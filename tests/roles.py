@@ -138,6 +138,16 @@ STAFF = routes("""
     POST /api/buying/collections/{collection_id}/choices
     PUT /api/buying/collections/{collection_id}/columns
     GET /api/quick_add/products
+    GET /api/buying/offers
+    GET /api/buying/offers/{offer_id}
+    GET /api/buying/customers
+    GET /api/buying/customers/{customer_id}
+    GET /api/buying/customers/{customer_id}/credit
+    POST /api/buying/offers
+    PATCH /api/buying/offers/{offer_id}
+    DELETE /api/buying/offers/{offer_id}
+    POST /api/buying/customers
+    PATCH /api/buying/customers/{customer_id}
     GET /api/quick_add
     POST /api/quick_add
     PATCH /api/quick_add/{entry_id}
@@ -301,6 +311,16 @@ OWNERS = routes("""
     GET /api/v1/agent/plans/permissions
     PATCH /api/v1/agent/plans/permissions
     POST /api/quick_add/publish
+    GET /api/buying/buylist
+    PATCH /api/buying/buylist
+    POST /api/buying/customers/{customer_id}/credit
+    POST /api/buying/offers/{offer_id}/link
+    POST /api/buying/offers/{offer_id}/offer
+    POST /api/buying/offers/{offer_id}/accept
+    POST /api/buying/offers/{offer_id}/decline
+    POST /api/buying/offers/{offer_id}/receive
+    POST /api/buying/offers/{offer_id}/pay
+    POST /api/buying/offers/{offer_id}/stock
     POST /api/quick_add/{entry_id}/settle
     GET /api/v1/tasks
 """)

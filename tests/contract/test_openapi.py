@@ -125,6 +125,15 @@ WITH_JSON_BODY = {
         "pricing/pins/unpin_many",
         "quick_add",
         "quick_add/publish",
+        "buying/offers",
+        "buying/customers",
+        "buying/customers/{customer_id}/credit",
+        "buying/offers/{offer_id}/offer",
+        "buying/offers/{offer_id}/accept",
+        "buying/offers/{offer_id}/decline",
+        "buying/offers/{offer_id}/receive",
+        "buying/offers/{offer_id}/pay",
+        "buying/offers/{offer_id}/stock",
         "quick_add/{entry_id}/settle",
         "buying/collections/{collection_id}/choices",
     )
@@ -137,6 +146,9 @@ WITH_JSON_BODY = {
     ("PUT", "/api/card_columns/shop"),
     ("PATCH", "/api/saved_searches/{search_id}"),
     ("PATCH", "/api/quick_add/{entry_id}"),
+    ("PATCH", "/api/buying/offers/{offer_id}"),
+    ("PATCH", "/api/buying/customers/{customer_id}"),
+    ("PATCH", "/api/buying/buylist"),
     ("PUT", "/api/buying/collections/{collection_id}/columns"),
     ("PATCH", "/api/lists/{list_id}"),
     ("DELETE", "/api/lists/{list_id}/cards"),
@@ -423,6 +435,26 @@ def test_every_route_of_the_issue_is_there():
         ("PATCH", "/api/quick_add/{entry_id}"),
         ("DELETE", "/api/quick_add/{entry_id}"),
         ("POST", "/api/quick_add/publish"),
+        ("GET", "/api/buying/offers"),
+        ("GET", "/api/buying/offers/{offer_id}"),
+        ("GET", "/api/buying/customers"),
+        ("GET", "/api/buying/customers/{customer_id}"),
+        ("GET", "/api/buying/customers/{customer_id}/credit"),
+        ("POST", "/api/buying/offers"),
+        ("PATCH", "/api/buying/offers/{offer_id}"),
+        ("DELETE", "/api/buying/offers/{offer_id}"),
+        ("POST", "/api/buying/customers"),
+        ("PATCH", "/api/buying/customers/{customer_id}"),
+        ("GET", "/api/buying/buylist"),
+        ("PATCH", "/api/buying/buylist"),
+        ("POST", "/api/buying/customers/{customer_id}/credit"),
+        ("POST", "/api/buying/offers/{offer_id}/link"),
+        ("POST", "/api/buying/offers/{offer_id}/offer"),
+        ("POST", "/api/buying/offers/{offer_id}/accept"),
+        ("POST", "/api/buying/offers/{offer_id}/decline"),
+        ("POST", "/api/buying/offers/{offer_id}/receive"),
+        ("POST", "/api/buying/offers/{offer_id}/pay"),
+        ("POST", "/api/buying/offers/{offer_id}/stock"),
         ("GET", "/api/quick_add/pending"),
         ("POST", "/api/quick_add/{entry_id}/settle"),
         ("POST", "/api/contributions"),
@@ -567,6 +599,11 @@ TESTED = {
     409: {"rule_tests_failed"},
     422: {"invalid_payload", "invalid_rule", "invalid_query"},
 }
+OF_OFFER = {
+    **READS_JSON,
+    404: {"not_found"},
+    409: {"revision_conflict", "offer_state_wrong"},
+}
 FOR_STRANGERS = {
     403: {"csrf_failed", "account_suspended"},
     429: {"rate_limited"},
@@ -586,6 +623,12 @@ LIMITED = {
 }
 # An owner may forbid a grant what waits for nobody.
 FORBIDDEN = {
+    ("PATCH", "/api/buying/buylist"),
+    ("POST", "/api/buying/customers/{customer_id}/credit"),
+    *(
+        ("POST", f"/api/buying/offers/{{offer_id}}/{step}")
+        for step in ("offer", "link", "accept", "decline", "receive", "pay", "stock")
+    ),
     ("POST", "/api/recommendations/{recommendation_id}/dismiss"),
     ("POST", "/api/recommendations/{recommendation_id}/snooze"),
     ("POST", "/api/pricing/runs/{run_id}/discard"),
@@ -1036,6 +1079,32 @@ OWN_REFUSALS = {
     ("DELETE", "/api/buying/rule_tests/{test_id}"): {404: {"not_found"}},
     ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
     ("GET", "/api/quick_add"): {422: {"invalid_payload"}},
+    ("GET", "/api/buying/offers"): {422: {"invalid_payload"}},
+    ("POST", "/api/buying/offers"): {**READS_JSON, 404: {"not_found"}},
+    ("GET", "/api/buying/offers/{offer_id}"): {404: {"not_found"}},
+    ("PATCH", "/api/buying/offers/{offer_id}"): {
+        **OF_OFFER, 403: {"account_suspended", "owner_required", "refused_by_grant"},
+    },
+    ("DELETE", "/api/buying/offers/{offer_id}"): {404: {"not_found"}, 409: {"offer_state_wrong"}},
+    ("POST", "/api/buying/offers/{offer_id}/link"): {
+        404: {"not_found"}, 409: {"offer_state_wrong"},
+    },
+    **{("POST", f"/api/buying/offers/{{offer_id}}/{step}"): OF_OFFER
+       for step in ("offer", "accept", "decline", "receive", "pay", "stock")},
+    ("GET", "/api/buying/customers"): {
+        403: {"account_suspended", "buyers_hidden"}, 422: {"invalid_payload"},
+    },
+    ("POST", "/api/buying/customers"): READS_JSON,
+    ("GET", "/api/buying/customers/{customer_id}"): {404: {"not_found"}},
+    ("PATCH", "/api/buying/customers/{customer_id}"): {
+        **READS_JSON, 403: {"account_suspended", "buyers_hidden"},
+        404: {"not_found"},
+    },
+    ("GET", "/api/buying/customers/{customer_id}/credit"): {404: {"not_found"}},
+    ("POST", "/api/buying/customers/{customer_id}/credit"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"store_credit_too_low"},
+    },
+    ("PATCH", "/api/buying/buylist"): READS_JSON,
     ("POST", "/api/quick_add"): {
         **READS_JSON, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"},
     },
@@ -1138,6 +1207,7 @@ def test_every_code_has_one_problem_class_and_appears():
     # the pages of an installation without a shop.
     by_code.pop("restore_under_way")
     by_code.pop("pull_link_ended")
+    by_code.pop("offer_link_ended")
     by_code.pop("misdirected_request")
     assert told == by_code.keys() | {"internal_server_error"} | {
         f"status {kind.code}" for kind in own

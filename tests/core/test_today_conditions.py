@@ -52,6 +52,11 @@ CASES = [
     ({"rejected_listings": Some(1, NOW)}, [("listings_rejected", "warn")]),
     ({"unanswered_listings": Some(1, NOW)}, [("listings_unanswered", "warn")]),
     ({"plans": Some(1, NOW, None, NOW + HOUR), "plan_id": 5}, [("plans_waiting", "warn")]),
+    ({"offers": Some(2, NOW)}, [("offers_waiting", "warn")]),
+    (
+        {"offers_expiring": Some(1, NOW, None, NOW + HOUR)},
+        [("offers_expiring", "info")],
+    ),
     ({"broken_rules": ("a",)}, [("rules_broken", "bad")]),
     ({"idle_rules": ("a", "b")}, [("rules_never_match", "info")]),
     ({"dropped": Some(4, NOW, Decimal(8))}, [("cards_dropped", "info")]),

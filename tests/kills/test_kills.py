@@ -13,6 +13,7 @@ import time
 import pytest
 from tests.kills.brought_files import Collection
 from tests.kills.imports import Cancel, Import
+from tests.kills.offers_in_stock import IntoStock
 from tests.kills.order_uploads import OrderUploads
 from tests.kills.recommendations import Acceptance, Generation
 from tests.kills.removals import Removal
@@ -34,6 +35,7 @@ STREAMS: tuple[type[Work], ...] = (
     Generation,
     SalesSums,
     Acceptance,
+    IntoStock,
     Removal,
 )
 

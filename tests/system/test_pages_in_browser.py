@@ -130,6 +130,7 @@ def ids_of(page: Page, shop: Shop) -> dict[str, int | str]:
         | {"seller_id": shop.seller.id}
         | {"box": 1, "count_id": _counted(page, int(ids["card_id"]))}
         | {"webhook_id": _webhook(page), "collection_id": _collection(page)}
+        | _bought(page, int(ids["card_id"]))
     )
 
 
@@ -148,6 +149,22 @@ def _collection(page: Page) -> int:
     # The same file twice is one collection.
     made = page.request.post("/api/buying/collections", data="4 Card 1\n", headers=headers)
     return int(made.json()["id"])
+
+
+def _bought(page: Page, card_id: int) -> dict[str, int]:
+    """Make a buying customer and a draft offer, once."""
+    known: list[dict[str, int]] = page.request.get("/api/buying/offers").json()["offers"]
+    for offer in known:
+        if offer["customer_id"]:
+            return {"offer_id": offer["id"], "customer_id": offer["customer_id"]}
+    headers = {"X-CSRF-Token": page.request.get("/api/session").json()["csrf_token"]}
+    name = {"name": "Mia Moss"}
+    made = page.request.post("/api/buying/customers", data=name, headers=headers).json()
+    product = page.request.get(f"/api/cards/{card_id}").json()["product_id"]
+    line = {"product_id": product, "condition": "NM", "copies": 2, "cash_each": "1.25"}
+    body = {"lines": [line], "customer_id": made["id"]}
+    offer = page.request.post("/api/buying/offers", data=body, headers=headers).json()
+    return {"offer_id": int(offer["id"]), "customer_id": int(made["id"])}
 
 
 def _counted(page: Page, card_id: int) -> int:

@@ -167,6 +167,23 @@ SHEETS: Final = (
         "session_id, order_id, item_id, sku_id, kind, quantity, person, undone, received_at",
     ),
     Sheet("quick_adds.csv", "quick_add", "id", "*"),
+    Sheet("buying_customers.csv", "buying_customer", "id", "*"),
+    Sheet("store_credit.csv", "store_credit_entry", "id", "*"),
+    Sheet(
+        "offers.csv",
+        "buying_offer",
+        "id",
+        "id, state, source, customer_id, note, way, cash_part, paid_cash, paid_credit, created_at,"
+        " offered_at, expires_at, answered_at, received_at, paid_at, stocked_at",
+    ),
+    Sheet(
+        "offer_lines.csv",
+        "buying_offer_line",
+        "id",
+        "id, offer_id, product_line, set_name, product_name, number, condition, printing,"
+        " language, copies, cash_each, credit_each, reason, accepted, received_copies,"
+        " received_condition, received_cash_each, received_credit_each, cost_each",
+    ),
     Sheet("notices.csv", "notice", "id", "*"),
     Sheet(
         "webhooks.csv", "webhook", "id", "id, url, kinds, created_at, off_at, off_why, last_sent_at"

@@ -110,6 +110,11 @@ TABLE: Final = (
     _read("discovery.findAvailability", "/api/discovery/availability", "discovery_find_availability", "Which other sellers have a card", "POST"),
     _read("market.holds", "/api/market_depth/holds", "cards_read", "Cards whose market is thin, with price options"),
     _read("market.clearingCoverage", "/api/analytics/clearing_coverage", "cards_read", "Observed sales of a card"),
+    _read("offers.list", "/api/buying/offers", "buying_read", "Offers to customers who sell cards, newest first"),
+    _read("offers.read", "/api/buying/offers/{offer_id}", "buying_read", "One offer with its cards and why each brings what it does"),
+    _read("offers.customers", "/api/buying/customers", "buying_read", "Customers who sell to the shop, with their store credit"),
+    _read("offers.credit", "/api/buying/customers/{customer_id}/credit", "buying_read", "The entries of a customer's store credit"),
+    _write("offers.propose", "POST", "/api/buying/offers", "lists", "offers_propose", "Draft an offer; only the owner offers and pays it"),
     _read("http.get", "/api/{path}", "http_get", "Any other read of the interface, by its path"),
 )  # fmt: skip
 BY_NAME: Final[Mapping[str, Binding]] = {binding.name: binding for binding in TABLE}

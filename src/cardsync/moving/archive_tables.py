@@ -53,6 +53,7 @@ WHICH_OF: Final[Mapping[tuple[Holds, str], str]] = {(Holds.DATA, "passkey"): "fa
 EMPTIED: Final[Mapping[str, Mapping[str, str]]] = {
     "access_token": {"token_hash": "NULL::bytea", "audience": "NULL::text"},
     "pull_link": {"secret_hash": "NULL::bytea"},
+    "buying_offer": {"secret_hash": "NULL::bytea"},
     "agent_task": {"token_hash": "NULL::bytea", "ended_hash": "NULL::bytea"},
     "sync_state": {
         "lock_kind": "NULL::text",
@@ -117,6 +118,7 @@ PRODUCTS: Final = frozenset({"product_id", "was_product_id"})
 CALLERS: Final = frozenset(
     {
         "actor",
+        "answered_by",
         "begun_by",
         "created_by",
         "decided_by",

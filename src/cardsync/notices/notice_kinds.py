@@ -48,6 +48,8 @@ OF_TODAY: Final[dict[Kind, NoticeKind]] = {
     "rules_broken": NoticeKind("A rule does not do what it says", "Prices", "at_once"),
     "rules_never_match": NoticeKind("A rule governs no card", "Prices", "never"),
     "plans_waiting": NoticeKind("Plans from assistants need approval", "Prices", "daily"),
+    "offers_waiting": NoticeKind("Offers to customers wait for the shop", "Stock", "daily"),
+    "offers_expiring": NoticeKind("Offers to customers end within a day", "Stock", "never"),
     "listings_rejected": NoticeKind("New listings were rejected", "Stock", "daily"),
     "listings_unanswered": NoticeKind("The answer to new listings was lost", "Stock", "daily"),
     "cards_dropped": NoticeKind("Cards left the stock without a sale", "Stock", "never", "never"),

@@ -27,6 +27,7 @@ PRICE_FILE: Final = "/sync/prices"
 REJECTED: Final = "/add-cards?status=rejected"
 UNANSWERED_PAGE: Final = "/add-cards/recover"
 REVIEWS: Final = "/pricing/reviews"
+OFFERS: Final = "/buying/offers"
 RULES: Final = "/activity?action=pricing"
 
 
@@ -252,6 +253,35 @@ def _plans(facts: Facts) -> Iterator[Condition]:
     )
 
 
+def _offers(facts: Facts) -> Iterator[Condition]:
+    some = facts.offers
+    if some.number:
+        waits = "waits" if some.number == 1 else "wait"
+        yield Condition(
+            "offers_waiting",
+            "warn",
+            f"{counted(some.number, 'offer', 'offers')} to customers {waits} for you",
+            "See the offers",
+            OFFERS,
+            some.since,
+            count=some.number,
+            detail="Carts to price, cards to count, to pay or to take into stock.",
+        )
+    ending = facts.offers_expiring
+    if ending.number:
+        ends = "ends" if ending.number == 1 else "end"
+        yield Condition(
+            "offers_expiring",
+            "info",
+            f"{counted(ending.number, 'offer', 'offers')} to customers {ends} within a day",
+            "See the offers",
+            f"{OFFERS}?status=offered",
+            ending.since,
+            deadline=ending.deadline,
+            count=ending.number,
+        )
+
+
 def _rules(facts: Facts) -> Iterator[Condition]:
     broken, idle = facts.broken_rules, facts.idle_rules
     if broken:
@@ -303,6 +333,7 @@ _RULES: Final[tuple[Callable[[Facts], Iterator[Condition]], ...]] = (
     of_agent,
     _listings,
     _plans,
+    _offers,
     _rules,
     _stock,
     of_whole_account,

@@ -121,6 +121,16 @@ _PLANS = """
     SELECT count(*), min(created_at), min(expires_at), min(id) FROM agent_plan
      WHERE seller_id = :seller AND status = ANY (CAST(:waiting AS text[])) AND expires_at > :now
 """
+_OFFERS = """
+    SELECT count(*), min(updated_at), NULL::numeric, NULL::timestamptz FROM buying_offer
+     WHERE seller_id = :seller AND (state IN ('accepted', 'received', 'paid')
+        OR (state = 'draft' AND source = 'buylist'))
+"""
+_OFFERS_EXPIRING = """
+    SELECT count(*), min(offered_at), NULL::numeric, min(expires_at) FROM buying_offer
+     WHERE seller_id = :seller AND state = 'offered' AND expires_at > :now
+       AND expires_at <= CAST(:now AS timestamptz) + interval '1 day'
+"""
 # The move of all copies is kept as a whole number of ten-thousandths.
 _REVIEWS = """
     SELECT count(*), min(created_at), sum(worth) / 10000.0, min(expires_at) FROM proposal
@@ -179,6 +189,8 @@ _OF_FACTS: Final = (
     _TASKS,
     _REJECTED,
     _UNANSWERED,
+    _OFFERS,
+    _OFFERS_EXPIRING,
     _PLANS,
     _FIGURES,
     _DELETION,
@@ -352,6 +364,8 @@ def _facts(
         rejected_listings=Some(*found[_REJECTED][0]),
         unanswered_listings=Some(*found[_UNANSWERED][0]),
         plans=Some(plans, plans_since, None, expires_at),
+        offers=Some(*found[_OFFERS][0]),
+        offers_expiring=Some(*found[_OFFERS_EXPIRING][0]),
         plan_id=plan_id if plans == 1 else None,
         broken_rules=broken,
         idle_rules=tuple(name for name, _ in found[_IDLE]),

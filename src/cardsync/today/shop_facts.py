@@ -26,6 +26,8 @@ Kind = Literal[
     "listings_rejected",
     "listings_unanswered",
     "plans_waiting",
+    "offers_waiting",
+    "offers_expiring",
     "rules_broken",
     "rules_never_match",
     "cards_dropped",
@@ -96,6 +98,9 @@ class Facts:
     rejected_listings: Some = NONE
     unanswered_listings: Some = NONE
     plans: Some = NONE
+    # Offers that wait for the shop, and those whose days are almost over.
+    offers: Some = NONE
+    offers_expiring: Some = NONE
     # The only plan that waits, if it is one.
     plan_id: int | None = None
     broken_rules: tuple[str, ...] = ()

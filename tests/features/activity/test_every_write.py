@@ -303,6 +303,50 @@ async def of_draft(shop, method, **body):
     return await shop.send(method, f"/api/quick_add/{await drafted(shop)}", **body)
 
 
+async def an_offer(shop, *steps):
+    """A draft that these steps have led on, with the revision that it has then."""
+    await shop.card()
+    product = (await shop.seller.cards())[0]["product_id"]
+    line = {"product_id": product, "condition": "NM", "copies": 1, "cash_each": "1.00"}
+    offer = (await shop.send("POST", "/api/buying/offers", lines=[line])).json()
+    for step in steps:
+        offer = (await of_offer(shop, step, offer=offer)).json()
+    return offer
+
+
+async def of_offer(shop, step, *before, offer=None):
+    offer = offer or await an_offer(shop, *before)
+    way = {"way": "cash"} if step == "accept" else {}
+    path = f"/api/buying/offers/{offer['id']}/{step}"
+    return await shop.send("POST", path, revision=offer["revision"], **way)
+
+
+async def change_offer(shop):
+    offer = await an_offer(shop)
+    path = f"/api/buying/offers/{offer['id']}"
+    return await shop.send("PATCH", path, revision=offer["revision"], note="counter")
+
+
+async def delete_offer(shop):
+    return await shop.send("DELETE", f"/api/buying/offers/{(await an_offer(shop))['id']}")
+
+
+async def a_buying_customer(shop):
+    return await shop.made("/api/buying/customers", name="Mia")
+
+
+async def of_buying_customer(shop, method, what="", **body):
+    path = f"/api/buying/customers/{await a_buying_customer(shop)}{what}"
+    return await shop.send(method, path, **body)
+
+
+async def new_offer(shop):
+    await shop.card()
+    product = (await shop.seller.cards())[0]["product_id"]
+    line = {"product_id": product, "condition": "NM", "copies": 1, "cash_each": "1.00"}
+    return await shop.send("POST", "/api/buying/offers", lines=[line])
+
+
 async def publish_listing(shop):
     return await shop.send("POST", "/api/quick_add/publish", ids=[await drafted(shop)])
 
@@ -727,6 +771,34 @@ SCENES = {
     "PATCH /api/quick_add/{entry_id}": lambda shop: of_draft(shop, "PATCH", quantity=3),
     "DELETE /api/quick_add/{entry_id}": lambda shop: of_draft(shop, "DELETE"),
     "POST /api/quick_add/publish": publish_listing,
+    "POST /api/buying/offers": new_offer,
+    "PATCH /api/buying/offers/{offer_id}": change_offer,
+    "DELETE /api/buying/offers/{offer_id}": delete_offer,
+    "POST /api/buying/offers/{offer_id}/offer": lambda shop: of_offer(shop, "offer"),
+    "POST /api/buying/offers/{offer_id}/link": lambda shop: of_offer(shop, "link", "offer"),
+    "POST /api/buying/offers/{offer_id}/accept": lambda shop: of_offer(shop, "accept", "offer"),
+    "POST /api/buying/offers/{offer_id}/decline": lambda shop: of_offer(shop, "decline", "offer"),
+    "POST /api/buying/offers/{offer_id}/receive": lambda shop: of_offer(
+        shop, "receive", "offer", "accept"
+    ),
+    "POST /api/buying/offers/{offer_id}/pay": lambda shop: of_offer(
+        shop, "pay", "offer", "accept", "receive"
+    ),
+    "POST /api/buying/offers/{offer_id}/stock": lambda shop: of_offer(
+        shop, "stock", "offer", "accept", "receive", "pay"
+    ),
+    "POST /api/buying/customers": lambda shop: shop.send(
+        "POST", "/api/buying/customers", name="Mia"
+    ),
+    "PATCH /api/buying/customers/{customer_id}": lambda shop: of_buying_customer(
+        shop, "PATCH", name="Bo"
+    ),
+    "POST /api/buying/customers/{customer_id}/credit": lambda shop: of_buying_customer(
+        shop, "POST", "/credit", amount="1.00", key="k", reason="gift"
+    ),
+    "PATCH /api/buying/buylist": lambda shop: shop.send(
+        "PATCH", "/api/buying/buylist", is_open=True
+    ),
     "POST /api/quick_add/{entry_id}/settle": settle_listing,
     "POST /api/v1/agent/plans": planned,
     "POST /api/v1/agent/plans/{plan_id}/confirm": lambda shop: of_plan(shop, "confirm"),

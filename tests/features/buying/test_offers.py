@@ -192,6 +192,21 @@ async def test_staff_price_and_save_and_do_no_more(seller):
     ):
         assert refusal(await step(staff, offer, name, **body)) == (403, "owner_required")
     assert (await staff.send("DELETE", path)).json() == {"deleted": True}
+    offer = await done(seller, await drafted(seller), "offer")
+    body = {"revision": offer["revision"], "note": "mine"}
+    path = f"/api/buying/offers/{offer['id']}"
+    assert refusal(await staff.send("PATCH", path, json=body)) == (403, "owner_required")
+
+
+async def test_today_names_offers_that_wait_or_end(seller):
+    async def told():
+        lines = (await seller.get("/api/today")).json()["conditions"]
+        return {line["kind"] for line in lines} & {"offers_waiting", "offers_expiring"}
+
+    offer = await done(seller, await drafted(seller), "offer", days=1)
+    assert await told() == {"offers_expiring"}
+    await done(seller, offer, "accept", way="cash")
+    assert await told() == {"offers_waiting"}
 
 
 async def test_another_shop_finds_no_offer(seller, a_seller):

@@ -19,7 +19,7 @@ from pages import PAGES, built, filled, routes_of_the_door
 MARK = "x-bad"
 IDS = (
     "card_id", "list_id", "order_id", "upload_id", "cycle_id", "session_id", "rule_id", "run_id",
-    "count_id", "box", "key", "seller_id", "webhook_id",
+    "count_id", "box", "key", "seller_id", "webhook_id", "customer_id", "offer_id",
     "collection_id",
 )  # fmt: skip
 # One tag and a handler, in the ways that a name can try to be one.

@@ -15,6 +15,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist.models import PublicBuylist
 from cardsync.buying.buylist.shown import BuylistSettings
+from cardsync.buying.owners_word import must_bind_shop
 
 PATH: Final = "/buylist"
 KIND: Final = "buylist.changed"
@@ -34,8 +35,8 @@ async def change_settings(
     terms: str | UnsetType,
     now: datetime,
 ) -> BuylistSettings:
-    """Raises OwnerRequired, InvalidPayload."""
-    caller.must_be_owner()
+    """Raises OwnerRequired, RefusedByGrant, InvalidPayload."""
+    must_bind_shop(caller)
     row = await _locked(session, caller, now)
     was = [row.is_open, row.terms]
     if is_open is not UNSET:

@@ -7,7 +7,7 @@ from litestar import Router, get, patch
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.buylist.shown import BuylistSettings
@@ -25,7 +25,7 @@ async def read_buylist(caller: Caller, session: AsyncSession) -> BuylistSettings
     return await buylist_settings.read_settings(session, caller)
 
 
-@patch("/buying/buylist", responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@patch("/buying/buylist", responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.RefusedByGrant))
 async def change_buylist(
     caller: Caller, session: AsyncSession, data: BuylistChanges
 ) -> BuylistSettings:

@@ -1,5 +1,5 @@
-"""Takes a paid offer into stock: a draft of quick-add for each line, with what it cost, and a lot of
-each card that the inventory has. Nothing is published: the owner does that with a click.
+"""Takes a paid offer into stock: a draft of quick-add for each line, with what it cost, and a lot
+of each card that the inventory has. Nothing is published: the owner does that with a click.
 
 All of it is one transaction with the offer's last step, so a process that dies leaves the offer
 paid, and the next click does it once.
@@ -21,6 +21,7 @@ from cardsync.buying.offers.models import BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import need_next
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.shown import OfferInFull
+from cardsync.buying.owners_word import must_bind_shop
 from cardsync.database.session import Database
 from cardsync.lots.add_lots import NewLot, add_lots
 from cardsync.quick_add.checked_entry import Described, Wanted, columns_of
@@ -49,8 +50,8 @@ AT_ONCE: Final = 1_000
 async def take_into_stock(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, now: datetime
 ) -> OfferInFull:
-    """Raises OwnerRequired, NotFound, RevisionConflict, OfferStateWrong."""
-    caller.must_be_owner()
+    """Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong."""
+    must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "in_stock")
     lines = await lines_of(session, caller.seller_id, offer_id)

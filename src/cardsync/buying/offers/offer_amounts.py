@@ -1,4 +1,5 @@
-"""Works out what an offer brings: in cash, in credit or split, for cards as they were counted. Pure.
+"""Works out what an offer brings: in cash, in credit or split, for cards as they were counted.
+Pure.
 
 Amounts are dollars in whole cents.
 """

@@ -22,6 +22,7 @@ from cardsync.buying.offers.offer_amounts import USUAL_GRADES
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_row, offer_to_change
 from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.offers.shown import OfferInFull
+from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.buying_customers import customer_row
 from cardsync.database.row_images import RowImages
 
@@ -145,12 +146,15 @@ async def change_draft(
     note_text: str | UnsetType = UNSET,
 ) -> OfferInFull:
     """Change a draft; its lines are priced anew if they are given. Customer and note may also be
-    changed later, until it is paid. Raises NotFound, RevisionConflict, OfferStateWrong,
-    InvalidPayload.
+    changed later by the owner, until it is paid. Raises NotFound, RevisionConflict,
+    OfferStateWrong, OwnerRequired, RefusedByGrant, InvalidPayload.
     """
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     if wants is not UNSET or offer.state not in ("offered", "accepted", "received"):
         need_draft(offer)
+    if offer.state != "draft":
+        # Whoever is named here gets the credit.
+        must_bind_shop(caller)
     if customer_id is not UNSET:
         if customer_id is not None:
             await customer_row(session, caller, customer_id)
@@ -211,8 +215,8 @@ async def change_lines(
     for line in lines:
         if line.id in without:
             continue
-        key = (line.product_id, line.condition, line.printing, line.language, line.by_hand)
-        key = (*key, line.cash_each, line.credit_each) if line.by_hand else key
+        prices = (line.cash_each, line.credit_each) if line.by_hand else None
+        key = (line.product_id, line.condition, line.printing, line.language, prices)
         if key in kept:
             kept[key].copies += line.copies
         else:

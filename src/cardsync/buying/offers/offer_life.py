@@ -28,6 +28,7 @@ from cardsync.buying.offers.offer_amounts import (
 )
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.shown import OfferInFull, counted
+from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.money import dollars, to_units
@@ -53,10 +54,10 @@ class CountedLine(msgspec.Struct):
 async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
-    """Freeze the prices for so many days. Raises OwnerRequired, NotFound, RevisionConflict,
-    OfferStateWrong, InvalidPayload.
+    """Freeze the prices for so many days. Raises OwnerRequired, RefusedByGrant, NotFound,
+    RevisionConflict, OfferStateWrong, InvalidPayload.
     """
-    caller.must_be_owner()
+    must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "offered")
     lines = await lines_of(session, caller.seller_id, offer_id)
@@ -80,11 +81,11 @@ async def answer_yes(
     *,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Accept the offer, or the chosen lines of it. Raises OwnerRequired, NotFound,
+    """Accept the offer, or the chosen lines of it. Raises OwnerRequired, RefusedByGrant, NotFound,
     RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     if not by_customer:
-        caller.must_be_owner()
+        must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_live(offer, "accepted", now)
     lines = await lines_of(session, caller.seller_id, offer_id)
@@ -115,10 +116,10 @@ async def answer_no(
     by_customer: bool = False,
 ) -> OfferInFull:
     """Decline the offer: the customer does not want it, or the cards are not as they were said to
-    be. Raises OwnerRequired, NotFound, RevisionConflict, OfferStateWrong.
+    be. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong.
     """
     if not by_customer:
-        caller.must_be_owner()
+        must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     if by_customer:
         need_live(offer, "declined", now)
@@ -138,10 +139,10 @@ async def receive(
     now: datetime,
 ) -> OfferInFull:
     """Note what came; the lines that are not named came as they were offered. It may be done again
-    until the offer is paid. Raises OwnerRequired, NotFound, RevisionConflict, OfferStateWrong,
-    InvalidPayload.
+    until the offer is paid. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
+    OfferStateWrong, InvalidPayload.
     """
-    caller.must_be_owner()
+    must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "received")
     lines = await lines_of(session, caller.seller_id, offer_id)
@@ -170,10 +171,10 @@ async def pay(
     cash_part: Decimal | None = None,
 ) -> OfferInFull:
     """Pay what came, credit into the customer's ledger in the same transaction. `way` takes the
-    place of the one that was accepted. Raises OwnerRequired, NotFound, RevisionConflict,
-    OfferStateWrong, InvalidPayload.
+    place of the one that was accepted. Raises OwnerRequired, RefusedByGrant, NotFound,
+    RevisionConflict, OfferStateWrong, InvalidPayload.
     """
-    caller.must_be_owner()
+    must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "paid")
     if way is not None:
@@ -182,6 +183,8 @@ async def pay(
     chosen = offer.way or "cash"
     lines = await lines_of(session, caller.seller_id, offer_id)
     came = [counted(line) for line in lines]
+    if any(line.accepted and not _brings(line, chosen) for line in lines):
+        raise errors.InvalidPayload("way: some of the cards are bought in the other way only")
     due = payment(came, chosen, offer.cash_part)
     if due.credit and offer.customer_id is None:
         raise errors.InvalidPayload("customer_id: credit needs a customer; name one first")

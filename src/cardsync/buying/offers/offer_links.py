@@ -19,6 +19,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.buying.offers.offer_reads import offer_row
 from cardsync.buying.offers.shown import OfferLinkMade
+from cardsync.buying.owners_word import must_bind_shop
 from cardsync.database.session import Database
 
 PATH: Final = "/o"
@@ -47,9 +48,9 @@ async def make_link(
     session: AsyncSession, caller: Caller, offer_id: int, origin: str, now: datetime
 ) -> OfferLinkMade:
     """Make the offer's link, and end the one before. `origin` is where phones reach this service.
-    Raises OwnerRequired, NotFound, OfferStateWrong.
+    Raises OwnerRequired, RefusedByGrant, NotFound, OfferStateWrong.
     """
-    caller.must_be_owner()
+    must_bind_shop(caller)
     offer = await offer_row(session, caller.seller_id, offer_id, locked=True)
     if offer.state not in OPEN:
         raise errors.OfferStateWrong(f"offer {offer_id} is {offer.state}: it opens by no link")

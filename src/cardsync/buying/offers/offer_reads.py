@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from sqlalchemy import case, func, select
@@ -133,4 +134,4 @@ async def _sums(session: AsyncSession, seller_id: int, ids: Sequence[int]) -> di
         )
         .group_by(LINE.offer_id)
     )
-    return {row[0]: Totals(row[1], row[2], row[3]) for row in rows}
+    return {row[0]: Totals(row[1], Decimal(row[2]), Decimal(row[3])) for row in rows}

@@ -1,4 +1,4 @@
-"""Prices the cards that a customer brings by the shop's buy rules, or by hand, as lines of an offer.
+"""Prices the cards that a customer brings by the shop's buy rules, or by hand: lines of an offer.
 
 What the rules buy at different prices becomes one line each; what they don't buy is a line without
 prices, which says why.

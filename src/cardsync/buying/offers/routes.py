@@ -40,6 +40,7 @@ _STEP = problems(
     errors.NotFound,
     errors.RevisionConflict,
     errors.OfferStateWrong,
+    errors.RefusedByGrant,
 )
 
 
@@ -70,7 +71,7 @@ class ToOffer(msgspec.Struct):
     days: Annotated[int, msgspec.Meta(ge=1, le=limits.OFFER_DAYS)] = 7
 
 
-class Acceptance(msgspec.Struct):
+class OfferAcceptance(msgspec.Struct):
     """`lines` are the accepted ones by their ids, null for all. `cash_part` belongs to a split."""
 
     revision: Revision
@@ -135,6 +136,8 @@ async def read_offer(caller: Caller, session: AsyncSession, offer_id: int) -> Of
     responses=problems(
         *FOR_EITHER,
         *WITH_JSON_BODY,
+        errors.OwnerRequired,
+        errors.RefusedByGrant,
         errors.NotFound,
         errors.RevisionConflict,
         errors.OfferStateWrong,
@@ -168,7 +171,7 @@ async def delete_offer(caller: Caller, session: AsyncSession, offer_id: int) -> 
 
 
 @post("/buying/offers/{offer_id:int}/offer", status_code=200, responses=_STEP)
-async def offer_it(
+async def make_offer(
     caller: Caller, session: AsyncSession, offer_id: int, data: ToOffer
 ) -> OfferInFull:
     """Offer a draft to its customer: its prices hold for so many days, and never change."""
@@ -179,9 +182,9 @@ async def offer_it(
 
 @post(
     "/buying/offers/{offer_id:int}/link",
-    responses=problems(*FOR_OWNERS, errors.NotFound, errors.OfferStateWrong),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.OfferStateWrong, errors.RefusedByGrant),
 )
-async def make_link(
+async def make_offer_link(
     request: Request[Any, Any, AppState],
     caller: Caller,
     session: AsyncSession,
@@ -197,7 +200,7 @@ async def make_link(
 
 @post("/buying/offers/{offer_id:int}/accept", status_code=200, responses=_STEP)
 async def accept_offer(
-    caller: Caller, session: AsyncSession, offer_id: int, data: Acceptance
+    caller: Caller, session: AsyncSession, offer_id: int, data: OfferAcceptance
 ) -> OfferInFull:
     """Note that the customer accepts all lines or some, for cash, credit or both."""
     return await offer_life.answer_yes(
@@ -264,8 +267,8 @@ router = Router(
         read_offer,
         change_offer,
         delete_offer,
-        offer_it,
-        make_link,
+        make_offer,
+        make_offer_link,
         accept_offer,
         decline_offer,
         receive_offer,

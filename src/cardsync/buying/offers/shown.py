@@ -1,9 +1,10 @@
-"""The JSON structs of offers, and the functions that fill them from rows. Pure. Amounts are text."""
+"""The JSON structs of offers, and the functions that fill them. Pure. Amounts are text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -131,10 +132,10 @@ def offer_in_full(
     return OfferInFull(**_fields(caller, row, name, of), lines=[line_body(line) for line in lines])
 
 
-def _fields(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> dict[str, object]:
+def _fields(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> dict[str, Any]:
     amounts = ("cash_part", "paid_cash", "paid_credit")
     moments = ("offered", "expires", "answered", "received", "paid", "stocked")
-    own: dict[str, object] = {
+    own: dict[str, Any] = {
         "customer_name": caller.buyer(name) or "",
         "totals": totals_body(of),
         "has_link": row.secret_hash is not None,
@@ -148,7 +149,7 @@ def _fields(caller: Caller, row: BuyingOffer, name: str | None, of: Totals) -> d
 
 
 def line_body(row: BuyingOfferLine) -> OfferLine:
-    own: dict[str, object] = {
+    own: dict[str, Any] = {
         "game": row.product_line,
         "cash_each": usd(row.cash_each),
         "credit_each": usd(row.credit_each),

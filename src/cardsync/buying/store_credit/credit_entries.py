@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.store_credit.models import Kind, StoreCreditEntry
 from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_body
 from cardsync.money import dollars, from_units, to_units
@@ -104,10 +105,10 @@ async def add_or_spend(
     key: str,
     now: datetime,
 ) -> CreditEntry:
-    """Add credit by hand, or spend it at the counter. Raises OwnerRequired and what `enter`
-    raises.
+    """Add credit by hand, or spend it at the counter. Raises OwnerRequired, RefusedByGrant and what
+    `enter` raises.
     """
-    caller.must_be_owner()
+    must_bind_shop(caller)
     exact = cents(amount, "amount")
     if not exact:
         raise errors.InvalidPayload("amount: must not be 0")

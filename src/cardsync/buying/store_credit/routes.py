@@ -48,7 +48,7 @@ class CreditChange(msgspec.Struct):
     "/buying/customers",
     responses=problems(*BEHIND_A_KEY, errors.InvalidPayload, errors.BuyersHidden),
 )
-async def list_customers(
+async def list_buying_customers(
     caller: Caller,
     session: AsyncSession,
     typed: Annotated[str, QueryParameter(name="q", max_length=limits.SEARCHED_CHARACTERS)] = "",
@@ -59,7 +59,7 @@ async def list_customers(
 
 
 @post("/buying/customers", responses=problems(*FOR_EITHER, *WITH_JSON_BODY))
-async def add_customer(caller: Caller, session: AsyncSession, data: NewCustomer) -> Customer:
+async def add_buying_customer(caller: Caller, session: AsyncSession, data: NewCustomer) -> Customer:
     """Add a customer."""
     return await buying_customers.add_customer(
         session, caller, data.name, data.contact, clock.now()
@@ -67,7 +67,7 @@ async def add_customer(caller: Caller, session: AsyncSession, data: NewCustomer)
 
 
 @get("/buying/customers/{customer_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def read_customer(caller: Caller, session: AsyncSession, customer_id: int) -> Customer:
+async def read_buying_customer(caller: Caller, session: AsyncSession, customer_id: int) -> Customer:
     """One customer with the balance of store credit."""
     return await buying_customers.one_customer(session, caller, customer_id)
 
@@ -76,7 +76,7 @@ async def read_customer(caller: Caller, session: AsyncSession, customer_id: int)
     "/buying/customers/{customer_id:int}",
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.BuyersHidden),
 )
-async def change_customer(
+async def change_buying_customer(
     caller: Caller, session: AsyncSession, customer_id: int, data: CustomerChanges
 ) -> Customer:
     """Change a customer's name or contact."""
@@ -89,16 +89,22 @@ async def change_customer(
     "/buying/customers/{customer_id:int}/credit",
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
-async def read_credit(caller: Caller, session: AsyncSession, customer_id: int) -> CreditSheet:
+async def read_store_credit(caller: Caller, session: AsyncSession, customer_id: int) -> CreditSheet:
     """A customer's store credit: the balance, and the newest entries that make it."""
     return await credit_entries.credit_of(session, caller, customer_id)
 
 
 @post(
     "/buying/customers/{customer_id:int}/credit",
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.StoreCreditTooLow),
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.StoreCreditTooLow,
+        errors.RefusedByGrant,
+    ),
 )
-async def change_credit(
+async def change_store_credit(
     caller: Caller, session: AsyncSession, customer_id: int, data: CreditChange
 ) -> CreditEntry:
     """Add store credit by hand, or spend it. Entries never change; the balance is their sum."""
@@ -110,12 +116,12 @@ async def change_credit(
 router = Router(
     path="",
     route_handlers=[
-        list_customers,
-        add_customer,
-        read_customer,
-        change_customer,
-        read_credit,
-        change_credit,
+        list_buying_customers,
+        add_buying_customer,
+        read_buying_customer,
+        change_buying_customer,
+        read_store_credit,
+        change_store_credit,
     ],
     tags=["buying"],
 )

@@ -50,6 +50,8 @@ ICONS = {
     "prices_recommended": "lightbulb",
     "price_file_to_approve": "file-text",
     "plans_waiting": "clipboard-check",
+    "offers_waiting": "hand",
+    "offers_expiring": "hand",
     "rules_broken": "tag",
     "rules_never_match": "tag",
     "cards_dropped": "layers",

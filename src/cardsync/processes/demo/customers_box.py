@@ -16,6 +16,7 @@ from sqlalchemy import text
 from cardsync import clock
 from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.database.session import Database
+from cardsync.processes.demo import customers_offer
 from cardsync.processes.demo.order_files import MOST_WAIT
 from cardsync.settings import Settings
 
@@ -71,8 +72,9 @@ def show(console: Console, server: str, api_key: str, file: bytes) -> None:
             sleep(0.2)
             found = http.get(path).json()
         value = http.get(f"{path}/value").json()
-    console.print(
-        f"[green]✓[/] {found['format_label']}: {found['copies']} cards,"
-        f" {found['waiting']} to choose; the standard rules pay ${value['cash']} in cash"
-        f" or ${value['credit']} in credit for {value['bought']}"
-    )
+        console.print(
+            f"[green]✓[/] {found['format_label']}: {found['copies']} cards,"
+            f" {found['waiting']} to choose; the standard rules pay ${value['cash']} in cash"
+            f" or ${value['credit']} in credit for {value['bought']}"
+        )
+        customers_offer.show(console, http, found["id"])

@@ -1,0 +1,15 @@
+"""Says who may bind the shop: an owner, a key or a script of the owner's, and no assistant. An
+assistant drafts offers, and its owner makes and pays them.
+"""
+
+from __future__ import annotations
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+
+
+def must_bind_shop(caller: Caller) -> None:
+    """Raises OwnerRequired, RefusedByGrant."""
+    caller.must_be_owner()
+    if caller.identity.grant_id is not None:
+        raise errors.RefusedByGrant("an assistant drafts offers; a member makes and pays them")

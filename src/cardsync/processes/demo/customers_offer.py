@@ -1,0 +1,30 @@
+"""Makes the customer whose collection arrived in the demo an offer for it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import httpx
+from rich.console import Console
+
+CUSTOMER: Final = {"name": "Karl", "contact": "karl@example.invalid"}
+DAYS: Final = 7
+
+
+def show(console: Console, http: httpx.Client, collection_id: int) -> None:
+    """Offer what the rules pay, and print it. Nothing is made of a collection that brings
+    nothing.
+    """
+    customer = http.post("/api/buying/customers", json=CUSTOMER).json()
+    body = {"collection_id": collection_id, "customer_id": customer["id"]}
+    drafted = http.post("/api/buying/offers", json=body)
+    if drafted.is_error:
+        return
+    offer: dict[str, Any] = drafted.json()
+    seen = {"revision": offer["revision"], "days": DAYS}
+    made = http.post(f"/api/buying/offers/{offer['id']}/offer", json=seen)
+    if made.is_success:
+        console.print(
+            f"[green]✓[/] offer {offer['id']}: ${offer['totals']['cash']} in cash or"
+            f" ${offer['totals']['credit']} in credit, for {DAYS} days"
+        )
