@@ -36,11 +36,13 @@ soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, ma
 	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
-nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on a stock PostgreSQL server, mutants
+nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on a stock PostgreSQL server, features on a Citus cluster, mutants
 	@red=0; \
 	SOAK_NIGHT=$(NIGHT) $(MAKE) soak || red=1; \
 	SOAK_NIGHT=$(NIGHT) .ci/stock "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak" \
 	  tests/features tests/contract || red=1; \
+	SOAK_NIGHT=$(NIGHT) "$(BIN)/python" tests/citus_cluster.py run "$(BIN)/python" -m pytest -n $(JOBS) \
+	  --dist loadfile -m "not soak" tests/features tests/contract/test_citus.py || red=1; \
 	$(MAKE) mutants || red=1; \
 	exit $$red
 

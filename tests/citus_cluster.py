@@ -1,8 +1,8 @@
 """A Citus cluster on this machine for the tests: a coordinator and workers, in one folder.
 
 `python tests/citus_cluster.py start FOLDER` prints the coordinator's URL for CARDSYNC_TEST_CITUS_URL;
-`stop FOLDER` ends it. It takes a server with the extension: CARDSYNC_TEST_CITUS_BIN names its programs,
-else Debian's newest with Citus is taken.
+`stop FOLDER` ends it; `run COMMAND` does both around a command. It takes a server that has Citus:
+CARDSYNC_TEST_CITUS_BIN names its programs, else Debian's newest with it is taken.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -192,9 +193,25 @@ def _administer(url: str, *statements: str) -> None:
             connection.execute(statement)
 
 
+def run(command: list[str]) -> int:
+    """Run the command beside a cluster of its own, or say that there is none to be had."""
+    if programs() is None:
+        print("no PostgreSQL with Citus is here: nothing is run on a cluster")
+        return 0
+    folder = Path(tempfile.mkdtemp(prefix="cardsync-cluster-"))
+    try:
+        environment = os.environ | {"CARDSYNC_TEST_CITUS_URL": start(folder)}
+        return subprocess.run(command, env=environment, check=False).returncode
+    finally:
+        stop(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 if __name__ == "__main__":
-    what, where = sys.argv[1:]
+    what, *rest = sys.argv[1:]
     if what == "start":
-        print(start(Path(where)))
+        print(start(Path(rest[0])))
+    elif what == "stop":
+        stop(Path(rest[0]))
     else:
-        stop(Path(where))
+        sys.exit(run(rest))

@@ -131,16 +131,10 @@ def table_for_one(url, name):
     with connected(url) as connection, connection.transaction():
         connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
         connection.execute(
-            f"CREATE TABLE {name} (seller_id bigint, id bigint, PRIMARY KEY (seller_id, id),"
-            " FOREIGN KEY (seller_id, id) REFERENCES webhook (seller_id, id))"
-            if name.endswith("hook")
-            else f"CREATE TABLE {name} (seller_id bigint, id bigint, PRIMARY KEY (seller_id, id))"
+            f"CREATE TABLE {name} (seller_id bigint, id bigint, PRIMARY KEY (seller_id, id))"
         )
         for statement in tenant_table(name):
             connection.execute(statement)
-        connection.execute("ALTER TABLE webhook ADD COLUMN IF NOT EXISTS trial integer")
-        connection.execute("UPDATE webhook SET trial = 1")
-        connection.execute("ALTER TABLE webhook ALTER COLUMN trial SET DEFAULT 2")
 
 
 def test_sellers_lie_on_several_workers_and_each_sees_itself(url):

@@ -167,18 +167,68 @@ def sources():
     return [(path, path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
 
 
+SET = r"\bUPDATE \w+(?: AS)?(?: \w+)?\s+SET\b(?:(?!\bWHERE\b|\bFROM\b|\"\"\").)*?"
 # What nodes take wrongly or not at all, in SQL; docs/distribution.md says what to write instead.
 FORBIDDEN = {
     "a simple CASE": r"\bCASE (?!WHEN\b)[\w.:%()]+ WHEN\b",
     "state in a setting of our own": r"set_config\('app\.|current_setting\('app\.(?!seller_id)",
-    "a bare slice as a new value": r"SET \{?\w+\}? = \(array_\w+\([^\n]*\)\)\[",
+    "a bare part of an array as a new value": SET + r"= \((?:array_|CAST\()[^\n]*\)\[",
+    "a function of settings over a column": SET + r"(?:[\w.]+ [-+] interval\b|jsonb_build_object)",
 }
 
 
 @pytest.mark.parametrize("form", FORBIDDEN)
 def test_statements_have_the_form_that_nodes_take(form):
-    pattern = re.compile(FORBIDDEN[form])
+    pattern = re.compile(FORBIDDEN[form], re.DOTALL)
     found = [path.name for path, source in sources() if pattern.search(source)]
+    assert found == []
+
+
+def test_the_forbidden_forms_are_found():
+    """The patterns find what broke on nodes before."""
+    broke = {
+        "a simple CASE": "SET a = CASE :holder WHEN 'sync' THEN 1 END",
+        "state in a setting of our own": "SELECT set_config('app.page', :page, true)",
+        "a bare part of an array as a new value": "UPDATE t\n SET a = (CAST(:x AS bytea[]))[n.i]",
+        "a function of settings over a column": "UPDATE c m SET a = b, at = at + interval '1 day'",
+    }
+    for form, statement in broke.items():
+        assert re.search(FORBIDDEN[form], statement, re.DOTALL), form
+
+
+def inserts(source):
+    """The INSERTs of a source that read rows: the table, its alias, the text, and if it is a part
+    of a larger statement.
+    """
+    for found in re.finditer(r"INSERT INTO (\w+)( AS \w+)?", source):
+        end, depth = found.end(), 0
+        while end < len(source) and depth >= 0 and not source.startswith('"""', end):
+            depth += {"(": 1, ")": -1}.get(source[end], 0)
+            end += 1
+        text = source[found.end() : end]
+        if re.search(r"\bSELECT\b", text):
+            yield found[1], found[2], text, depth < 0
+
+
+def test_rows_that_a_part_of_a_statement_inserts_are_returned():
+    """`for_nodes` looks after whole statements; a part says itself that it returns something."""
+    found = [
+        (path.name, table)
+        for path, source in sources()
+        for table, _, text, part in inserts(source)
+        if part and not re.search(r"RETURNING|ON CONFLICT", text)
+    ]
+    assert found == []
+
+
+def test_what_an_insert_returns_of_a_table_that_it_reads_has_an_alias():
+    found = [
+        (path.name, table)
+        for path, source in sources()
+        for table, alias, text, _ in inserts(source)
+        if alias is None and "RETURNING" in text
+        if re.search(rf"(?:FROM|JOIN) {table}\b", text)
+    ]
     assert found == []
 
 

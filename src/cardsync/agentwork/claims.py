@@ -61,11 +61,13 @@ _CLAIM = f"""
          ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
     ), numbered AS (
         SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM free
+    ), handed AS (
+        SELECT id, place, (CAST(:hashes AS bytea[]))[place] AS hash FROM numbered
     )
     UPDATE agent_task AS t
        SET status = 'claimed', claimed_at = :now, claim_expires_at = :ends,
-           token_hash = (CAST(:hashes AS bytea[]))[n.place]
-      FROM numbered n
+           token_hash = n.hash
+      FROM handed n
      WHERE t.seller_id = :seller AND t.id = n.id
     RETURNING n.place, t.id, t.kind, t.payload, t.attempt
 """

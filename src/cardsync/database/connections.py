@@ -101,7 +101,11 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
     @classmethod
     async def connect(cls, *args: Any, **options: Any) -> Self:
         connection = await super().connect(*args, **options)
-        await cls.spread.ask(connection)
+        try:
+            await cls.spread.ask(connection)
+        except BaseException:
+            await connection.close()
+            raise
         return connection
 
     async def wait(

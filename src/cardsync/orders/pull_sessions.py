@@ -90,14 +90,16 @@ async def _take(
     taken = await session.execute(
         text(f"""
             WITH taken AS (
-                INSERT INTO pull_session_order (seller_id, session_id, order_id, {of_order})
+                INSERT INTO pull_session_order AS taken
+                       (seller_id, session_id, order_id, {of_order})
                 SELECT orders.seller_id, :session, orders.id, {", ".join(KEPT_OF_ORDER.values())}
-                  FROM orders WHERE {where} RETURNING order_id
+                  FROM orders WHERE {where} RETURNING taken.order_id
             ), kept AS (
                 INSERT INTO pull_session_item (seller_id, session_id, order_id, item_id, {of_item})
                 SELECT i.seller_id, :session, i.order_id, i.id, {now_of_item}
                   FROM taken JOIN order_item i ON i.order_id = taken.order_id
                  WHERE i.seller_id = :seller
+                RETURNING 1
             )
             SELECT count(*) FROM taken
         """),

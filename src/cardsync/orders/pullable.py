@@ -66,8 +66,8 @@ def can_be_pulled(
 IN_OPEN_SESSION = """EXISTS (
     SELECT FROM pull_session s
       JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
-     WHERE s.seller_id = orders.seller_id AND s.state = 'open'
-       AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
+     WHERE s.seller_id = :seller AND s.state = 'open'
+       AND p.seller_id = :seller AND p.order_id = orders.id)"""
 
 OF_TO_SHIP_STATUS = "orders.status_group = ANY (CAST(:to_ship_statuses AS text[]))"
 PULLABLE = f"""{OF_TO_SHIP_STATUS}

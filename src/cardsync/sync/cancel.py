@@ -191,8 +191,10 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
     run_id = await session.scalar(
         text("""
             UPDATE price_run
-               SET state = 'cancelled', finished_at = :now, summary = summary || jsonb_build_object('changed', (
-                       SELECT count(*) FROM price_change c WHERE c.seller_id = :seller AND c.run_id = price_run.id))
+               SET state = 'cancelled', finished_at = :now,
+                   summary = jsonb_set(summary, '{changed}', (
+                       SELECT CAST(CAST(count(*) AS text) AS jsonb) FROM price_change c
+                        WHERE c.seller_id = :seller AND c.run_id = price_run.id))
              WHERE seller_id = :seller AND id = (SELECT min(id) FROM price_run
                                                   WHERE seller_id = :seller AND state = 'running' AND upload_id IS NULL)
             RETURNING id

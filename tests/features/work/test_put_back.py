@@ -274,10 +274,10 @@ async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on
         answer, _ = await begun(seller, begin)
         await seller.service.sql(
             seller.id,
-            "UPDATE work_due SET put_back_times = :times, put_back_since = put_back_since - :age,"
+            "UPDATE work_due SET put_back_times = :times, put_back_since = :since,"
             " rests_until = NULL"
             " WHERE seller_id = :seller AND stream = :stream",
-            times=MAX_TIMES, age=MAX_AGE, seller=seller.id, stream=name,
+            times=MAX_TIMES, since=clock.now() - MAX_AGE, seller=seller.id, stream=name,
         )  # fmt: skip
         clock.shift(timedelta(seconds=6))
         logs = await swept(seller)

@@ -58,6 +58,7 @@ _MOVE = f"""
     WITH given AS ({{given}}),
     moved AS MATERIALIZED (
         SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
+            c.observed_at + interval '1 microsecond' AS later,
             {", ".join(f"c.{name}" for name in AMOUNTS)}
           FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
                LEFT JOIN line_snapshot l ON l.seller_id = :seller
@@ -72,8 +73,7 @@ _MOVE = f"""
             WHERE observed_at >= :kept_since
         ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
     )
-    UPDATE card c SET price = m.imported, observed_at = greatest(:at,
-        m.observed_at + interval '1 microsecond'), values_hash = 0, updated_at = :now
+    UPDATE card c SET price = m.imported, observed_at = greatest(:at, m.later), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
 _OF_CARDS = """
