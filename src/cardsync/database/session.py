@@ -54,6 +54,8 @@ class Database:
     polled: PolledReads
     readings: Readings
     slots: Slots
+    # The sessions of snapshots, where they read a copy of the database (`read_copy.py`).
+    snapshots: async_sessionmaker[AsyncSession] | None = None
 
     @classmethod
     @asynccontextmanager
@@ -133,7 +135,8 @@ class Database:
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
         """
-        async with self.slots.of(seller_id, work), self.sessions() as session, session.begin():
+        made = self.snapshots if snapshot and self.snapshots else self.sessions
+        async with self.slots.of(seller_id, work), made() as session, session.begin():
             if snapshot:
                 await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             await enter_tenant(session, seller_id)
