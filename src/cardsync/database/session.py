@@ -104,19 +104,38 @@ class Database:
             # the database is away.
             timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
             reconnect_timeout=RECONNECT_SECONDS,
-            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, **plans},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": CONNECT_SECONDS,
+                **plans,
+            },
             check=still_there,
             open=False,
             name="hot",
         )
         slots = Slots(pool, read_pool)
-        readings = Readings(through, read_pool, slots, seconds, slow, planned=not plans)
+        readings = Readings(
+            through,
+            read_pool,
+            slots,
+            seconds,
+            slow,
+            planned=not plans,
+        )
         await hot.open()
         await readings.pool.open()
         try:
             sessions = async_sessionmaker(engine, expire_on_commit=False, info={SEAL: seal})
             polled = PolledReads(hot, planned=not plans)
-            yield cls(plain, engine, sessions, hot, polled, readings, slots)
+            yield cls(
+                plain,
+                engine,
+                sessions,
+                hot,
+                polled,
+                readings,
+                slots,
+            )
         finally:
             await readings.pool.close()
             await hot.close()
