@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check soak nightly mutants explore lint types openapi bench screenshots lock sbom audit clean
+.PHONY: help setup run test test-on check soak nightly mutants explore lint types openapi bench screenshots lock sbom audit clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -36,15 +36,19 @@ soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, ma
 	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
-nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on a stock PostgreSQL server, features on a Citus cluster, mutants
+nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on each kind of stock server and a cluster, mutants
 	@red=0; \
 	SOAK_NIGHT=$(NIGHT) $(MAKE) soak || red=1; \
-	SOAK_NIGHT=$(NIGHT) .ci/stock "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak" \
-	  tests/features tests/contract || red=1; \
+	for what in pg15 pg18 pgbouncer s3; do SOAK_NIGHT=$(NIGHT) $(MAKE) test-on WHAT=$$what || red=1; done; \
 	SOAK_NIGHT=$(NIGHT) "$(BIN)/python" tests/citus_cluster.py run "$(BIN)/python" -m pytest -n $(JOBS) \
 	  --dist loadfile -m "not soak" tests/features tests/contract/test_citus.py || red=1; \
 	$(MAKE) mutants || red=1; \
 	exit $$red
+
+# STORIES=1 takes one story of each capability.
+test-on: .venv/.dev .venv/.front-dev ## All features and contracts on WHAT=pg15, pg18, pgbouncer or s3
+	@.ci/stock $(or $(WHAT),pg15) "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile \
+	  -m "$(if $(STORIES),story and )not soak" tests/features tests/contract
 
 # A sample of the changes: COUNT of them, drawn by the day; it ends after NIGHT seconds.
 mutants: .venv/.dev .venv/.mutmut ## Change money, access and locks one place at a time: do tests notice?

@@ -228,6 +228,10 @@ class Settings(BaseSettings):
         None,
         description="The same database behind a pooler in transaction mode (pgbouncer), signed in as cardsync_app, for requests and jobs; notices, waiting for jobs, dumps and migrations go to DATABASE_URL",
     )
+    read_database_url: Annotated[DatabaseUrl | None, BeforeValidator(_database_or_none)] = Field(
+        None,
+        description="A streaming copy of the database (a standby), for heavy reads of large shops; they read the database where it lags or is away",
+    )
     worker_alive_file: Path | None = Field(
         None,
         description="A file that a worker touches every SWEEP_SECONDS, for a probe that looks at its age; absent: none",

@@ -55,6 +55,8 @@ class Database:
     polled: PolledReads
     readings: Readings
     slots: Slots
+    # The sessions of snapshots, where they read a copy of the database (`read_copy.py`).
+    snapshots: async_sessionmaker[AsyncSession] | None = None
 
     @classmethod
     @asynccontextmanager
@@ -104,7 +106,11 @@ class Database:
             # the database is away.
             timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
             reconnect_timeout=RECONNECT_SECONDS,
-            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS, **plans},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": CONNECT_SECONDS,
+                **plans,
+            },
             check=still_there,
             open=False,
             name="hot",
@@ -135,7 +141,8 @@ class Database:
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
         """
-        async with self.slots.of(seller_id, work), self.sessions() as session, session.begin():
+        made = self.snapshots if snapshot and self.snapshots else self.sessions
+        async with self.slots.of(seller_id, work), made() as session, session.begin():
             if snapshot:
                 await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             await enter_tenant(session, seller_id)

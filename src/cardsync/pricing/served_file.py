@@ -36,8 +36,8 @@ class ServedFile(NamedTuple):
 
 async def served_file(
     database: Database,
-    heavy: HeavyWork,
     caller: Caller,
+    heavy: HeavyWork,
     if_none_match: str | None,
     asker: quick_add.Asker,
     now: datetime,

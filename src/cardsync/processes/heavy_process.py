@@ -13,10 +13,11 @@ import pickle
 import sys
 import tempfile
 from importlib import import_module
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from structlog.contextvars import bound_contextvars
 
+from cardsync.database.read_copy import ReadCopy, read_copy
 from cardsync.database.session import Database
 from cardsync.logs import setup_logging
 from cardsync.processes.worker_memory import limit_memory
@@ -51,12 +52,12 @@ async def _serve(answers: BinaryIO) -> None:
         pooler=settings.pooler_database_url,
     )
     working: asyncio.Task[None] | None = None
-    async with opening as database:
+    async with opening as database, read_copy(settings.read_database_url) as copy:
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 data = await _frame(asked)
                 if data != STOP:
-                    working = asyncio.create_task(_answer(data, answers, database, settings))
+                    working = asyncio.create_task(_answer(data, answers, database, copy, settings))
                 elif working is not None:
                     working.cancel()
         if working is not None:
@@ -68,16 +69,27 @@ async def _frame(asked: asyncio.StreamReader) -> bytes:
     return await asked.readexactly(length)
 
 
-async def _answer(data: bytes, answers: BinaryIO, database: Database, settings: Settings) -> None:
+async def _answer(
+    data: bytes,
+    answers: BinaryIO,
+    database: Database,
+    copy: ReadCopy | None,
+    settings: Settings,
+) -> None:
     asked: Asked = pickle.loads(data)  # noqa: S301
     caller, *values = asked.values
     work = getattr(import_module(asked.module), asked.name)
+
+    async def of(place: Database) -> Any:
+        return await work(place, caller, settings, *values, **asked.options)
+
     try:
         with bound_contextvars(**asked.logged):
-            found = Answered(await work(database, caller, settings, *values, **asked.options))
+            found = await (of(database) if copy is None else copy.read(database, of))
+        answered = Answered(found)
     except BaseException as e:
-        found = Answered(None, e)
-    _tell(answers, found)
+        answered = Answered(None, e)
+    _tell(answers, answered)
 
 
 def _tell(answers: BinaryIO, answered: Answered) -> None:

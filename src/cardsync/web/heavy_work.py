@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What the function returned, or raised."""
+    """The result of the function, or what it raised."""
 
     found: Any
     failure: BaseException | None = None
@@ -84,7 +84,14 @@ class HeavyWork:
         who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
         """
         if not await self._is_large(caller.seller_id):
-            return await work(self._database, caller, self._settings, now, *values, **options)
+            return await work(
+                self._database,
+                caller,
+                self._settings,
+                now,
+                *values,
+                **options,
+            )
         asked = Asked(
             work.__module__,
             work.__qualname__,
@@ -123,7 +130,9 @@ class HeavyWork:
     async def _started(self) -> _Process:
         process = _Process(
             await asyncio.create_subprocess_exec(
-                *PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+                *PROGRAM,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
             )
         )
         self._all.add(process)

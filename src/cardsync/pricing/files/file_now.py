@@ -15,13 +15,22 @@ from cardsync.pricing.files.price_updates import Export
 from cardsync.settings import Settings
 
 
-async def file_now(database: Database, caller: Caller, settings: Settings, now: datetime) -> Export:
+async def file_now(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> Export:
     async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
         return await price_updates.export(session, caller, now)
 
 
 async def changes_now(
-    database: Database, caller: Caller, settings: Settings, now: datetime, most: int
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    most: int,
 ) -> tuple[ChangesInFile | None, str]:
     """Return what the file changes, with so many of the largest changes; for an empty one nothing,
     and why it is empty.

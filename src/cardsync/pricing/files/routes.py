@@ -86,7 +86,7 @@ async def price_updates(
     X-Quick-Add-Has. One without a name gets it again for 30 minutes.
     """
     asker = Asker(storable(agent_id), quick_add_has)
-    file = await served_file(database, heavy, caller, if_none_match, asker, clock.now())
+    file = await served_file(database, caller, heavy, if_none_match, asker, clock.now())
     headers = _CACHE | {"X-Price-Export-Kind": file.kind}
     if file.etag:
         headers["ETag"] = file.etag

@@ -21,7 +21,11 @@ Body = Mapping[str, Any]
 
 
 async def asked_prices(
-    database: Database, caller: Caller, settings: Settings, now: datetime, body: Body
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    body: Body,
 ) -> Preview:
     """Return the figures of all cards. Raises InvalidRule, InvalidQuery, InvalidPayload."""
     async with preview.reading(database, caller, settings) as session:
@@ -44,14 +48,21 @@ async def table_of_prices(
 
 
 async def compared_presets(
-    database: Database, caller: Caller, settings: Settings, now: datetime
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
 ) -> list[PresetShown]:
     async with preview.reading(database, caller, settings) as session:
         return await presets.compare(session, caller, now)
 
 
 async def drafted_rule(
-    database: Database, caller: Caller, settings: Settings, now: datetime, body: Body
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    body: Body,
 ) -> Draft:
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -59,7 +70,11 @@ async def drafted_rule(
 
 
 async def past_prices(
-    database: Database, caller: Caller, settings: Settings, now: datetime, body: Body
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    body: Body,
 ) -> Backtest:
     seconds = settings.backtest_seconds
     async with database.bounded(
