@@ -102,6 +102,10 @@ async def test_history_moves_and_a_card_shows_it_when_asked(a_seller):
     assert await prices(seller, card["id"], "all") == before
     assert all(file["kept_at"] and file["rows"] for file in await files(seller))
     assert await moved(seller, HISTORY) == 0
+    owner, address = await signed_in(seller), f"/cards/{card['id']}"
+    page = (await owner.get(address)).text
+    assert f'href="{address}?history=all"' in page
+    assert "1.00" in (await owner.get(f"{address}?history=all")).text
 
 
 async def test_a_month_goes_when_the_history_of_all_sellers_has_moved(a_seller, owner_url):
