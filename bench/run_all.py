@@ -29,6 +29,7 @@ import discovery
 import engine
 import export_prices
 import fences
+import fleet
 import ground
 import heal
 import heartbeat
@@ -37,6 +38,7 @@ import import_inventory
 import joined_reads
 import market_import
 import matching
+import old_shop
 import orders
 import pages
 import phone_marks
@@ -54,6 +56,7 @@ import results
 import search
 import skip_wait
 import slow_bodies
+import spread
 import tasks
 import tracing
 from ground import Report
@@ -76,6 +79,8 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "tracing": (tracing.measure, {"rounds": 30, "imported": 5}),
     "heartbeat": (heartbeat.measure, {"rounds": 5}),
     "agents": (agents.measure, {"rounds": 5}),
+    "fleet": (fleet.measure, {"agents": 3_000, "minutes": 30, "webs": 2, "workers": 1}),
+    "spread": (spread.measure, {"most": 3, "sellers": 6}),
     "assistants": (assistants.measure, {"rounds": 300}),
     "backups": (backups.measure, {"rounds": 2}),
     "brought_collections": (brought_collections.measure, {"rounds": 5}),
@@ -117,6 +122,10 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "engine": (engine.measure, {}),
     "joined_reads": (joined_reads.measure, {"rounds": 5}),
     "fences": (fences.measure, {"rounds": 5}),
+    "old_shop": (
+        old_shop.measure,
+        {"years": 5, "every": 30, "orders": 100_000, "rounds": 20},
+    ),
     "hot_paths": (hot_paths.measure, {"rounds": 6, "commits": 100}),
 }
 

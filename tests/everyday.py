@@ -24,7 +24,7 @@ CASES = 2
 DAILY = 2
 WHOLE = ("access", "accounts", "activity", "assistant", "credits", "plans", "search")
 # These folders start real processes.
-PROCESSES = ("kills", "system")
+PROCESSES = ("chaos", "kills", "system")
 # One file of real processes stays in `make check`: a first run from nothing, in the terminal.
 DEMO = "test_demo.py"
 

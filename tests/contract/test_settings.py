@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy import create_engine
 
 from cardsync.cli import program
-from cardsync.database.urls import engine_url, libpq_url
+from cardsync.database.urls import KEPT_ALIVE, engine_url, libpq_url
 from cardsync.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -91,11 +91,12 @@ def test_a_database_is_read_as_libpq_reads_it_with_the_role_that_policies_bind(m
     given = conninfo_to_dict(Settings().database_url)
     ours = f"{given.get('options', '')} -c TimeZone=UTC -c role=cardsync_app".strip()
     plain = libpq_url(Settings().database_url)
-    assert conninfo_to_dict(plain) == given | {"options": ours}
+    wanted = {name: str(value) for name, value in KEPT_ALIVE.items()} | given | {"options": ours}
+    assert conninfo_to_dict(plain) == wanted
     assert conninfo_to_dict(libpq_url(plain)) == conninfo_to_dict(plain)
     engine = create_engine(engine_url(plain))
     _, used = engine.dialect.create_connect_args(engine.url)
-    assert {name: used[name] for name in used if name != "context"} == given | {"options": ours}
+    assert {name: used[name] for name in used if name != "context"} == wanted
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", plain)
     assert Settings().database_url == plain
 

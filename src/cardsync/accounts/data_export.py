@@ -1,5 +1,6 @@
 """Exports all data of an account as one zip, each table as CSV and as Parquet, while the tables are
-read. The last file, `manifest.json`, names the bytes and the SHA-256 of each other.
+read, and old rows as they are in the object store. The last file, `manifest.json`, names the bytes
+and the SHA-256 of each other.
 
 Each part of a table is a short transaction of its own, so that a slow download holds no connection:
 a change meanwhile may appear in one file and not yet in another.
@@ -25,7 +26,9 @@ from cardsync.access.caller import Caller
 from cardsync.database.copy import copy_bytes
 from cardsync.database.parquet_sheet import ParquetSheet
 from cardsync.database.session import Database, driver
+from cardsync.old_data.read_back import Old, old_files
 from cardsync.operations.backup_folder import MANIFEST, FileLine
+from cardsync.storage import Store
 from cardsync.web.safe_texts import safe_texts
 
 ZIP: Final = "application/zip"
@@ -241,12 +244,12 @@ class _Counted:
         return FileLine(self._size, self._hashed.hexdigest())
 
 
-async def archive(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
+async def archive(database: Database, caller: Caller, store: Store) -> AsyncGenerator[bytes, None]:
     """Return the archive's bytes in parts; the first one is read already, so that a refusal is not
     an archive that ends early. Raises OwnerRequired.
     """
     caller.must_be_owner()
-    parts = _parts(database, caller)
+    parts = _parts(database, caller, store)
     return _all(await anext(parts), parts)
 
 
@@ -257,7 +260,7 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerat
             yield part
 
 
-async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, None]:
+async def _parts(database: Database, caller: Caller, store: Store) -> AsyncGenerator[bytes, None]:
     pipe = _Pipe()
     lines: dict[str, FileLine] = {}
     with _Zip(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as file:
@@ -265,9 +268,16 @@ async def _parts(database: Database, caller: Caller) -> AsyncGenerator[bytes, No
             async with aclosing(_both_files(database, caller, sheet, file, pipe, lines)) as parts:
                 async for part in parts:
                     yield part
+        async for name, data in old_files(Old(database, store, caller.seller_id)):
+            info = zipfile.ZipInfo(name, _MOMENT)
+            with file.open(info, "w") as opened:
+                entry = _Counted(opened)
+                entry.write(data)
+            lines[name] = entry.line()
+            yield pipe.taken()
         said = {"made_at": clock.now(), "program": __version__, "files": lines}
-        with file.open(zipfile.ZipInfo(MANIFEST, _MOMENT), "w") as entry:
-            entry.write(msgspec.json.format(msgspec.json.encode(said)))
+        with file.open(zipfile.ZipInfo(MANIFEST, _MOMENT), "w") as last:
+            last.write(msgspec.json.format(msgspec.json.encode(said)))
     yield pipe.taken()
 
 

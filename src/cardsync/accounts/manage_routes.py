@@ -30,6 +30,7 @@ from cardsync.accounts.shown import (
 from cardsync.clock import rfc3339
 from cardsync.database.session import Database
 from cardsync.settings import Settings
+from cardsync.storage import Store
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -176,14 +177,15 @@ async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyB
     media_type=data_export.ZIP,
     responses=problems(*READ),
 )
-async def export_everything(caller: Caller, database: Database) -> Stream:
+async def export_everything(caller: Caller, database: Database, store: Store) -> Stream:
     """Download all data of the account: a zip of CSV files and the same tables as Parquet (cards,
     price history, orders and their items, lists and their cards, activity), sent while it is read.
+    Rows that are too old for the database are Parquet in its folder `old`.
     """
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    parts = await data_export.archive(database, caller)
+    parts = await data_export.archive(database, caller, store)
     # An archive whose reader left is ended at once, with the files that it keeps meanwhile.
     ended = BackgroundTask(parts.aclose)
     return Stream(parts, media_type=data_export.ZIP, headers=headers, background=ended)

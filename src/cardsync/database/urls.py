@@ -14,7 +14,7 @@ APP_ROLE = "cardsync_app"
 # It reads the rows of all shops, and writes none.
 BACKUP_ROLE = "cardsync_backup"
 # A host that vanishes ends no connection. Without these, who waits for its answer waits for hours.
-_KEPT_ALIVE = {
+KEPT_ALIVE = {
     "keepalives_idle": 5,
     "keepalives_interval": 3,
     "keepalives_count": 3,
@@ -30,7 +30,7 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     join no others. The URL has all that libpq reads in the given one as parameters, because
     SQLAlchemy reads some of the other forms differently.
     """
-    given = _KEPT_ALIVE | conninfo_to_dict(url)
+    given = KEPT_ALIVE | conninfo_to_dict(url)
     wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and given.get("user") != role else [])
     options = str(given.get("options") or "")
     given["options"] = " ".join(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -11,7 +12,7 @@ from sqlalchemy import ColumnElement, select
 
 from cardsync.database.session import Database
 from cardsync.old_data.models import OldRows
-from cardsync.old_data.old_kinds import Kind
+from cardsync.old_data.old_kinds import FOLDER, Kind
 from cardsync.storage import ObjectMissing, Store
 
 
@@ -52,6 +53,17 @@ async def rows_before(
         found += (await _frame(old.store, file, within)).to_dicts()
         found = sorted(found, key=lambda row: int(row[kind.key]), reverse=True)[:most]
     return found
+
+
+async def old_files(old: Old) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield all files of a seller, each by a name such as `old/history-….parquet`."""
+    query = select(OldRows).where(OldRows.seller_id == old.seller_id, OldRows.kept_at.is_not(None))
+    async with old.database.tenant(old.seller_id) as session:
+        files = (await session.scalars(query.order_by(OldRows.id))).all()
+    for file in files:
+        with suppress(ObjectMissing):
+            data = await old.store.read(file.storage_key)
+            yield f"{FOLDER}/{file.storage_key.rpartition('/')[2]}", data
 
 
 async def _files(

@@ -5,6 +5,7 @@ byte.
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 
 import httpx
@@ -12,6 +13,8 @@ import polars as pl
 
 from builders import Seller
 from cardsync.moving import archive_tables
+from cardsync.old_data import put_away
+from cardsync.old_data.old_kinds import ACTIVITY
 from cardsync.tables import seller_tables
 from every_table import fill
 
@@ -104,3 +107,21 @@ async def test_every_row_of_every_table_arrives(
         if name in ("activity", "work_due"):
             now = now.filter(pl.col(kept[0]).is_in(was[kept[0]].implode()))
         assert said(was) == said(now), name
+
+
+async def test_old_rows_move_with_the_shop_and_name_its_people_there(shop, moved):
+    old = "UPDATE activity SET created_at = now() - interval '800 days' WHERE seller_id = :id"
+    await shop.service.sql(shop.id, old, id=shop.id)
+    while await put_away.move_slab(shop.service.work, shop.id, ACTIVITY):
+        pass
+    path = "/api/v1/agent/activity/export.csv"
+    before = (await shop.get(path)).text.splitlines()
+    there = await moved(shop)
+    after = (await there.get(path)).text.splitlines()
+    # The arrival is told, too.
+    assert len(after) == len(before) + 1 > 2
+    known = "SELECT id FROM member WHERE seller_id = :id"
+    members = {row["id"] for row in await there.service.sql(there.id, known, id=there.id)}
+    named = {int(one) for one in re.findall(r"\bmember (\d+)", "\n".join(after[1:]))}
+    assert named
+    assert named <= members

@@ -7,11 +7,13 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import json
 import os
 import random
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +25,7 @@ import psycopg
 import pytest
 
 import soak
+from browsers import signed_in
 from builders import Seller, a_csv, a_row
 from cardsync import clock
 from cardsync.cards import history
@@ -99,6 +102,10 @@ async def test_history_moves_and_a_card_shows_it_when_asked(a_seller):
     assert await prices(seller, card["id"], "all") == before
     assert all(file["kept_at"] and file["rows"] for file in await files(seller))
     assert await moved(seller, HISTORY) == 0
+    owner, address = await signed_in(seller), f"/cards/{card['id']}"
+    page = (await owner.get(address)).text
+    assert f'href="{address}?history=all"' in page
+    assert "1.00" in (await owner.get(f"{address}?history=all")).text
 
 
 async def test_a_month_goes_when_the_history_of_all_sellers_has_moved(a_seller, owner_url):
@@ -232,6 +239,19 @@ async def test_files_go_when_they_are_too_old_even_for_the_store(a_seller):
     assert await put_away.drop_old(replace(work, settings=gone)) >= 1
     assert await files(seller) == []
     assert await seller.service.work.store.keys(f"old/u{seller.id}") == []
+
+
+async def test_the_archive_of_all_data_has_the_old_files(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    owner = await signed_in(seller)
+    await moved(seller, HISTORY)
+    answer = await owner.get("/api/export/everything")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        names = [name for name in archive.namelist() if name.startswith("old/history-")]
+        assert sum(pl.read_parquet(archive.read(name)).height for name in names) == 6
+        manifest = json.loads(archive.read("manifest.json"))
+    assert set(names) <= manifest["files"].keys()
 
 
 MOVER = """

@@ -19,6 +19,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.chosen_match import settle_match
 from cardsync.cards.matches import MatchBody, read_match
+from cardsync.cards.old_history import read_whole_card
 from cardsync.cards.queries import read_card
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.concurrency import at_once
@@ -125,6 +126,9 @@ async def card_page(
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         sold = await orders_of_card(reading, caller, card_id, after, SOLD)
         row, history = await read_card(reading, caller, card_id)
+    if whole := request.query_params.get("history") == "all":
+        seconds = settings.read_seconds
+        row, history = await read_whole_card(database, caller, store, card_id, seconds)
     card = with_history(row, history)
     # These two take the longest, and each has a connection of its own.
     match, why = await at_once(
@@ -144,6 +148,7 @@ async def card_page(
         caller,
         "card.html",
         card=card,
+        whole=whole,
         why=why,
         mark=marks[0] if marks else None,
         gate_hold=gate_hold(steps),
