@@ -74,6 +74,7 @@ def test_an_afternoon_at_the_counter(browser: Browser, shop: Shop) -> None:
         assert desk.get_by_text("The buy rule").first.is_visible()
         desk.get_by_label("Or a new one: name").fill("Mia Moss")
         desk.get_by_role("button", name="Save customer and note").click()
+        desk.get_by_text("Saved.").wait_for()
         desk.get_by_role("button", name="Offer it to the customer").click()
         desk.get_by_role("button", name="Link for the customer's phone").click()
         link = desk.locator("section.sheet code").inner_text()

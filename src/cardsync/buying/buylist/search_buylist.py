@@ -27,7 +27,7 @@ from cardsync.quick_add.type_ahead import products_like
 
 
 class Price(NamedTuple):
-    """What a copy in a condition brings; None where it is not bought in that way."""
+    """The price of a copy in a condition; None where it is not bought in that way."""
 
     condition: str
     cash: str | None

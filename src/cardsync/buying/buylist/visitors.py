@@ -26,7 +26,7 @@ _OPEN: Final = caller_query(
 
 
 class Shop(NamedTuple):
-    """What strangers are told of the shop."""
+    """The shop as strangers see it."""
 
     name: str
     terms: str

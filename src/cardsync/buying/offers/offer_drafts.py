@@ -235,7 +235,7 @@ def _again(line: BuyingOfferLine) -> OfferWant:
 def need_draft(offer: BuyingOffer) -> None:
     """Raises OfferStateWrong."""
     if offer.state != "draft":
-        raise errors.OfferStateWrong(f"offer {offer.id} is no draft any more")
+        raise errors.OfferStateWrong(f"offer {offer.id} is not a draft anymore")
 
 
 async def _put_lines(

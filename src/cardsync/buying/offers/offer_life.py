@@ -40,7 +40,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=limits.OFFER_COPIES)]
 
 
 class CountedLine(msgspec.Struct):
-    """What came of a line; what is left out is as it was offered. A price by hand takes the place
+    """A line as it came; what is left out is as it was offered. A price by hand takes the place
     of the one that follows from the condition.
     """
 

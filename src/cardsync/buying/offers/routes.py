@@ -81,7 +81,7 @@ class OfferAcceptance(msgspec.Struct):
 
 
 class Came(msgspec.Struct):
-    """What came otherwise than offered; the other accepted lines came as they were offered."""
+    """The lines that came otherwise than offered; the other accepted lines came as they were offered."""
 
     revision: Revision
     lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] = []
