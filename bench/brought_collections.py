@@ -38,6 +38,8 @@ HEADER = (
     "Name,Set code,Set name,Collector number,Foil,Rarity,Quantity,ManaBox ID,Scryfall ID,"
     "Purchase price,Misprint,Altered,Condition,Language,Purchase price currency"
 )
+# The shared catalogs have no ids of the marketplace, by which its prices are kept.
+NAMED = "UPDATE product SET marketplace_product_id = id WHERE marketplace_product_id IS NULL"
 PRICED = """
     INSERT INTO market_price (product_id, printing, source, observed_at, market, low)
     SELECT DISTINCT ON (p.marketplace_product_id) p.marketplace_product_id, 'Normal', 'bench',
@@ -129,6 +131,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
 def measured(made: Ground, report: Report, catalog: pl.DataFrame, rounds: int) -> None:
     seller = made.new_seller()
     with made.admin() as connection:
+        connection.execute(NAMED)
         connection.execute(PRICED)
         connection.execute("ANALYZE")
     file = a_file(catalog)

@@ -5,7 +5,7 @@ with its line, column and reason. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -215,72 +215,67 @@ _ABSENT: Final[dict[str, Any]] = {
 }
 
 
-def read_rows(rows: Iterable[Cells], found: Recognized, header: Sequence[str]) -> ReadRows:
+def read_rows(rows: Sequence[Cells], found: Recognized, header: Sequence[str]) -> ReadRows:
     """Read the rows of a file whose columns are known. A row with a cell that cannot be read is
     rejected whole.
     """
-    reading = _Reading(found, header)
-    for cells in rows:
-        reading.take(cells)
-    return reading.done()
+    whole = [row for row in rows if not row.fault]
+    rejected = {row.line: RejectedRow(row.line, "", row.fault) for row in rows if row.fault}
+    lines = [row.line for row in whole]
+    columns: dict[str, list[Any]] = {}
+    for field, at in found.columns.items():
+        if field not in _READ:
+            continue
+        label = field == "condition" and found.key == "pricing_export"
+        read = _of_label if label else _READ[field]
+        columns[field] = values = _column([row.cells[at] for row in whole], read)
+        name = header[at] if at < len(header) else field
+        for line, value in zip(lines, values, strict=True):
+            if isinstance(value, _Unreadable):
+                rejected.setdefault(line, RejectedRow(line, name, str(value)))
+    frame = _frame(lines, columns, rejected, found)
+    empty = frame.filter(pl.col("copies") == 0).height
+    in_order = [rejected[line] for line in sorted(rejected)]
+    return ReadRows(frame.filter(pl.col("copies") > 0), in_order, empty)
 
 
-class _Reading:
-    """Reads each distinct cell of a column once: a file has few conditions and sets."""
+def _column(cells: list[str], read: Callable[[str], Any]) -> list[Any]:
+    """Read each distinct cell once: a file has few conditions and sets. What cannot be read is the
+    reason itself.
+    """
+    known: dict[str, Any] = {}
+    for cell in set(cells):
+        try:
+            known[cell] = read(cell)
+        except _Unreadable as e:
+            known[cell] = e
+    return [known[cell] for cell in cells]
 
-    def __init__(self, found: Recognized, header: Sequence[str]) -> None:
-        self.header = header
-        self.columns = {field: at for field, at in found.columns.items() if field in _READ}
-        self.labels = found.key == "pricing_export"
-        self.seen: dict[str, dict[str, Any]] = {field: {} for field in self.columns}
-        self.kept: dict[str, list[Any]] = {field: [] for field in self.columns}
-        self.lines: list[int] = []
-        self.rejected: list[RejectedRow] = []
-        self.empty = 0
-        self.game = found.game
-        if self.labels:
-            # The marketplace writes condition, finish and language as one text.
-            self.kept |= {"finish": [], "language": []}
 
-    def take(self, cells: Cells) -> None:
-        if cells.fault:
-            self.rejected.append(RejectedRow(cells.line, "", cells.fault))
-            return
-        values: dict[str, Any] = {}
-        for field, at in self.columns.items():
-            try:
-                values[field] = self._value(field, cells.cells[at])
-            except _Unreadable as e:
-                name = self.header[at] if at < len(self.header) else field
-                self.rejected.append(RejectedRow(cells.line, name, str(e)))
-                return
-        if values.get("copies") == 0:
-            self.empty += 1
-            return
-        if self.labels:
-            values |= values["condition"]
-        self.lines.append(cells.line)
-        for field, column in self.kept.items():
-            column.append(values[field])
+def _frame(
+    lines: list[int],
+    columns: dict[str, list[Any]],
+    rejected: Mapping[int, RejectedRow],
+    found: Recognized,
+) -> pl.DataFrame:
+    """Return the rows that are not rejected, with what the file leaves out."""
+    good = [at for at, line in enumerate(lines) if line not in rejected]
+    kept = {field: [values[at] for at in good] for field, values in columns.items()}
+    if found.key == "pricing_export":
+        # The marketplace writes condition, finish and language as one text.
+        labels = kept["condition"]
+        kept |= {name: [label[name] for label in labels] for name in _OF_LABEL}
+    series: dict[str, Any] = {"row": [lines[at] for at in good]}
+    for field in SCHEMA:
+        if field in kept:
+            series[field] = kept[field]
+        elif field != "row":
+            series[field] = [_ABSENT.get(field, "")] * len(good)
+    frame = pl.DataFrame(series, schema=SCHEMA)
+    return frame.with_columns(game=pl.lit(found.game)) if found.game else frame
 
-    def _value(self, field: str, cell: str) -> Any:
-        seen = self.seen[field]
-        if cell not in seen:
-            label = self.labels and field == "condition"
-            seen[cell] = _of_label(cell) if label else _READ[field](cell)
-        return seen[cell]
 
-    def done(self) -> ReadRows:
-        columns: dict[str, Any] = {"row": self.lines}
-        for field in SCHEMA:
-            if field in self.kept:
-                columns[field] = self.kept[field]
-            elif field != "row":
-                columns[field] = [_ABSENT.get(field, "")] * len(self.lines)
-        frame = pl.DataFrame(columns, schema=SCHEMA)
-        if self.game:
-            frame = frame.with_columns(game=pl.lit(self.game))
-        return ReadRows(frame, self.rejected, self.empty)
+_OF_LABEL: Final = ("condition", "finish", "language")
 
 
 def _of_label(cell: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cardsync import limits
 from cardsync.errors import InvalidCsv
@@ -97,13 +97,15 @@ def _table(text: str, skipped: int, delimiter: str) -> CollectionText:
     return CollectionText(header, rows)
 
 
-def _table_rows(reader: Iterator[list[str]], width: int, skipped: int) -> Iterator[Cells]:
-    line_of = reader
+def _table_rows(reader: Any, width: int, skipped: int) -> Iterator[Cells]:
+    """Return the rows with something in them, each with as many cells as the header."""
     for cells in reader:
-        line = line_of.line_num + skipped  # type: ignore[attr-defined]
-        if not any(cell.strip() for cell in cells):
+        if not any(cells):
             continue
-        if len(cells) < width:
+        line = reader.line_num + skipped
+        if len(cells) == width:
+            yield Cells(line, cells)
+        elif len(cells) < width:
             yield Cells(line, [*cells, *[""] * (width - len(cells))])
         elif any(cell.strip() for cell in cells[width:]):
             yield Cells(line, cells[:width], f"has {len(cells)} cells, the header has {width}")

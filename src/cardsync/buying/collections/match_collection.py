@@ -19,11 +19,11 @@ from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.session import Database
 
-_UUID: Final = "substring(p.picture_url FROM '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')"
+_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _KEYS: Final = ", ".join(f"p.{name}" for name in CATALOG_KEYS)
 # Each part has an index of its own.
 _OFFERED: Final = f"""
-    SELECT p.id, p.marketplace_product_id, p.game, {_KEYS}, {_UUID}, lower(p.set_code)
+    SELECT p.id, p.marketplace_product_id, p.game, {_KEYS}, {{picture}}, lower(p.set_code)
       FROM product p
      WHERE NOT p.provisional AND p.id IN (
            SELECT q.id FROM product q JOIN wanted_key w
@@ -122,7 +122,10 @@ async def _offered(database: Database, keyed: pl.DataFrame) -> pl.DataFrame:
             encode(wanted),
         )
         await session.execute(text("ANALYZE wanted_key"))
-        data = await copy_chunks(session, _OFFERED)
+        # Only some apps write Scryfall's ids, which catalogs have in the addresses of pictures.
+        with_ids = bool((keyed["scryfall_id"] != "").any())
+        picture = "p.picture_url" if with_ids else "NULL::text"
+        data = await copy_chunks(session, _OFFERED.format(picture=picture))
     schema: dict[str, Any] = {
         "id": pl.Int64,
         "marketplace_product_id": pl.Int64,
@@ -136,7 +139,10 @@ async def _offered(database: Database, keyed: pl.DataFrame) -> pl.DataFrame:
         data,
         schema,
     )
-    return frame.with_columns(sealed=pl.col("sealed") == "t")
+    return frame.with_columns(
+        sealed=pl.col("sealed") == "t",
+        scryfall_id=pl.col("scryfall_id").str.extract(f"({_UUID})", 1),
+    )
 
 
 def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:

@@ -54,6 +54,26 @@ class _Price(NamedTuple):
     why: tuple[Why, ...]
 
 
+class _Known(NamedTuple):
+    """A rule, and the parts of it that each line looks up."""
+
+    rule: BuyRule
+    shares: dict[str, int]
+    bands: list[int]
+    days: list[int]
+    stock: list[int]
+
+    @classmethod
+    def of(cls, rule: BuyRule) -> _Known:
+        return cls(
+            rule,
+            dict(rule.conditions),
+            [band.start for band in rule.bands],
+            [step.start for step in rule.days_steps],
+            [step.start for step in rule.stock_steps],
+        )
+
+
 @dataclass(slots=True)
 class _Purse:
     """Counts down the budgets, and up the copies that the shop will have of each card."""
@@ -69,6 +89,8 @@ class _Purse:
         copies: int,
     ) -> tuple[int, int]:
         """Return how many of the copies can be paid in cash, and how many in credit."""
+        if not self.left:
+            return copies if cash > 0 else 0, copies if credit > 0 else 0
         limits = [self.left[key] for key in (WHOLE_SHOP, rule.id) if key in self.left]
         in_cash = min([copies, *(_times(limit.cash, cash) for limit in limits)])
         in_credit = min([copies, *(_times(limit.credit, credit) for limit in limits)])
@@ -101,10 +123,11 @@ def value_lines(
     `budgets` has what is left of each rule's budget by the rule's id, and of the shop's by
     `WHOLE_SHOP`; one that is missing sets no limit.
     """
-    by_id = {rule.id: rule for rule in rules}
+    by_id = {rule.id: _Known.of(rule) for rule in rules}
     priced = [_priced(line, facts, by_id) for line, facts in lines]
     order = sorted(range(len(lines)), key=lambda at: (-_worth(priced[at]), lines[at][0].line))
-    purse = _Purse(dict(budgets))
+    limits = {key: left for key, left in budgets.items() if left != Left()}
+    purse = _Purse(limits)
     valued: dict[int, ValuedLine] = {}
     for at in order:
         line, facts = lines[at]
@@ -112,8 +135,8 @@ def value_lines(
         if isinstance(price, ValuedLine):
             valued[at] = price
         else:
-            rule = by_id[facts.rule_id or 0]
-            valued[at] = _buy(line, facts, rule, price, purse)
+            known = by_id[facts.rule_id or 0]
+            valued[at] = _buy(line, facts, known, price, purse)
     return [valued[at] for at in range(len(lines))]
 
 
@@ -124,12 +147,13 @@ def _worth(price: _Price | ValuedLine) -> int:
 def _priced(
     line: WantedLine,
     facts: LineFacts,
-    rules: Mapping[int, BuyRule],
+    rules: Mapping[int, _Known],
 ) -> _Price | ValuedLine:
     """Return what one copy brings, or the line as one that is not bought."""
-    rule = rules.get(facts.rule_id) if facts.rule_id is not None else None
-    if rule is None:
+    known = rules.get(facts.rule_id) if facts.rule_id is not None else None
+    if known is None:
         return _refused(line, None, "no_rule", ())
+    rule = known.rule
     why = [Why("rule", None, None, (rule.name,))]
     if rule.broken:
         return _refused(line, rule, "broken_rule", why)
@@ -137,14 +161,14 @@ def _priced(
     if base is None:
         return _refused(line, rule, "no_price", why)
     why.append(Why("base", None, None, (rule.base, base)))
-    share = dict(rule.conditions).get(line.condition)
+    share = known.shares.get(line.condition)
     if share is None:
         return _refused(line, rule, "condition", why)
     sells_for = base * share // WHOLE_BP
     why.append(Why("condition", None, None, (line.condition, share, sells_for)))
     if rule.bulk_below is not None and sells_for < rule.bulk_below:
         return _bulk_price(line, facts, rule, sells_for, why)
-    return _band_price(facts, rule, sells_for, why)
+    return _band_price(facts, known, sells_for, why)
 
 
 def _bulk_price(
@@ -179,12 +203,12 @@ def bulk_price_of(
 
 def _band_price(
     facts: LineFacts,
-    rule: BuyRule,
+    known: _Known,
     sells_for: int,
     why: list[Why],
 ) -> _Price:
-    at = bisect_right(rule.bands, sells_for, key=lambda band: band.start)
-    band = rule.bands[at - 1]
+    rule = known.rule
+    band = rule.bands[bisect_right(known.bands, sells_for) - 1]
     cash = sells_for * band.cash_bp // WHOLE_BP
     credit = sells_for * band.credit_bp // WHOLE_BP
     why.append(Why("band", cash, credit, (band.start, band.cash_bp, band.credit_bp)))
@@ -193,7 +217,7 @@ def _band_price(
             cash, credit = _changed(cash, credit, listed.change_bp)
             why.append(Why("list", cash, credit, (listed.name, listed.change_bp)))
             break
-    slow = _step_at(rule.days_steps, facts.days_to_sell)
+    slow = _step_at(rule.days_steps, known.days, facts.days_to_sell)
     if slow is not None:
         cash, credit = _changed(cash, credit, -slow.less_bp)
         used = (facts.days_to_sell or 0, slow.start, slow.less_bp)
@@ -206,11 +230,15 @@ def _changed(cash: int, credit: int, change_bp: int) -> tuple[int, int]:
     return cash * share // WHOLE_BP, credit * share // WHOLE_BP
 
 
-def _step_at(steps: Sequence[Step], reached: int | None) -> Step | None:
+def _step_at(
+    steps: Sequence[Step],
+    starts: Sequence[int],
+    reached: int | None,
+) -> Step | None:
     """Return the last step that begins at or before what is reached."""
     if reached is None:
         return None
-    at = bisect_right(steps, reached, key=lambda step: step.start)
+    at = bisect_right(starts, reached)
     return steps[at - 1] if at else None
 
 
@@ -226,20 +254,21 @@ def _refused(
 def _buy(
     line: WantedLine,
     facts: LineFacts,
-    rule: BuyRule,
+    known: _Known,
     price: _Price,
     purse: _Purse,
 ) -> ValuedLine:
     """Buy copies of one line step by step, as far as limit and budget go."""
+    rule = known.rule
     key = (line.product_id, line.finish)
     held = purse.held.get(key, facts.in_stock + facts.on_order)
     why = list(price.why)
     bought: list[Bought] = []
     left, reason = line.copies, None
     while left and reason is None:
-        step = None if price.is_bulk else _step_at(rule.stock_steps, held)
+        step = None if price.is_bulk else _step_at(rule.stock_steps, known.stock, held)
         cash, credit = _in_cents(price, step)
-        room = _room(rule, step, held, left, price.is_bulk)
+        room = _room(known, held, left, price.is_bulk)
         if step is not None and room:
             why.append(Why("stock", cash, credit, (held, step.start, step.less_bp)))
         parts, reason = _paid(rule, cash, credit, room, purse)
@@ -263,19 +292,20 @@ def _in_cents(price: _Price, step: Step | None) -> tuple[int, int]:
 
 
 def _room(
-    rule: BuyRule,
-    step: Step | None,
+    known: _Known,
     held: int,
     left: int,
     is_bulk: bool,
 ) -> int:
     """Return how many copies the rule takes before its next step or its limit."""
     room = left
-    if rule.most_copies is not None:
-        room = min(room, max(rule.most_copies - held, 0))
-    start = step.start if step is not None else -1
-    later = [] if is_bulk else [one.start for one in rule.stock_steps if one.start > start]
-    return min([room, *(start - held for start in later if start > held)])
+    most = known.rule.most_copies
+    if most is not None:
+        room = min(room, max(most - held, 0))
+    if is_bulk or not known.stock:
+        return room
+    next_at = bisect_right(known.stock, held)
+    return min(room, known.stock[next_at] - held) if next_at < len(known.stock) else room
 
 
 def _paid(

@@ -1,0 +1,76 @@
+"""The pages of buying: a rule that is written as a form with its effect beside it, and a file whose
+columns its owner names.
+"""
+
+from __future__ import annotations
+
+from browsers import signed_in
+from builders import a_csv, a_row
+from buying_builder import a_catalog, a_moxfield_file, brought, collection
+
+RULE = {
+    "name": "Rares",
+    "query": "rarity:rare",
+    "base": "market",
+    "state": "published",
+    "bands": "0 40% 50%\n5.00: 50 60",
+    "bulk": "0.05 0.06 Rare, magic\n0.01 0.01",
+    "bulk_below": "1.00",
+    "grade_NM": "100",
+    "grade_LP": "85",
+    "stock_steps": "4 10%",
+    "days_steps": "90 12.5%",
+    "most_copies": "8",
+    "offer_cash": "30.00",
+}
+
+
+async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, service, tmp_path):
+    products = await a_catalog(
+        service,
+        tmp_path,
+        {"product_name": "Alacrian Jaguar", "number": "152", "rarity": "Rare"},
+    )
+    seller = await a_seller(lines=["magic"])
+    row = a_row(7, name="Alacrian Jaguar", set=products.set_name, number="152", market="10.00")
+    await seller.import_csv(a_csv(row))
+    code = products.set_code
+    await brought(
+        seller, a_moxfield_file({"name": "Alacrian Jaguar", "set_code": code, "number": "152"})
+    )
+    owner = await signed_in(seller)
+    assert "New buy rule" in (await owner.get("/buying/rules/new")).text
+    effect = await owner.form("/buying/rules/effect", rule_id="0", **RULE)
+    assert (effect.status_code, "$19.50" in effect.text) == (200, True), effect.text[-600:]
+    wrong = await owner.form("/buying/rules/effect", **RULE | {"bands": "often"})
+    assert "each line is a price and two percentages" in wrong.text
+    saved = await owner.form("/buying/rules/0", **RULE)
+    assert saved.status_code == 303, saved.text[-600:]
+    [rule] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert rule["bands"][1] == {"from": "5.00", "cash_bp": 5000, "credit_bp": 6000}
+    assert rule["bulk"][0] == {"cash": "0.05", "credit": "0.06", "rarity": "Rare", "game": "magic"}
+    assert rule["conditions"] == {"NM": 10_000, "LP": 8_500}
+    page = (await owner.get(f"/buying/rules/{rule['id']}")).text
+    assert "90 12.5%" in page
+    refused = await owner.form(f"/buying/rules/{rule['id']}", **RULE | {"query": "list:hot"})
+    assert (refused.status_code, "cannot be asked" in refused.text) == (422, True)
+    test = {"name": "Cheap", "search": "", "expectation": "never over 1.00"}
+    assert (await owner.form("/buying/tests", **test)).status_code == 303
+    assert "1 of 1 cards fail" in (await owner.get("/buying/rules")).text
+    assert (await owner.form("/buying/presets", preset="hungry")).status_code == 303
+    gone = await owner.form(f"/buying/rules/{rule['id']}/delete")
+    assert gone.status_code == 303
+
+
+async def test_columns_are_named_on_the_page(a_seller):
+    seller = await a_seller()
+    found = await brought(seller, b"Titel der Karte;Menge\nLone Hawk;2\nTwin Blade;1\n")
+    owner = await signed_in(seller)
+    path = f"/buying/collections/{found['id']}"
+    page = (await owner.get(path)).text
+    assert "Say which column is which" in page
+    named = await owner.form(f"{path}/columns", name="Titel der Karte", copies="Menge")
+    assert named.status_code == 303, named.text[-600:]
+    await seller.service.run_jobs()
+    assert (await collection(seller, found["id"]))["copies"] == 3
+    assert "Which card is" in (await owner.get(path)).text
