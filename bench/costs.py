@@ -141,4 +141,4 @@ def measure(data: Path, rows: int, rounds: int, items: int) -> Report:
 
 
 if __name__ == "__main__":
-    ground.main(measure, __doc__, items=1_000_000)
+    ground.main(measure, __doc__, rounds=9, items=1_000_000)

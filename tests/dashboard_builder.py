@@ -61,6 +61,9 @@ async def filled_shop(
         unit_price=617,
         quantity=2,
     )
+    lot = {"marketplace_id": 1, "quantity": 3, "cost": "400.00", "bought_on": "2026-07-01"}
+    added = await seller.post("/api/buying/lots", json={"lots": [lot]})
+    assert added.status_code == 201, added.text
     await log(seller, "failed", {"inventory": "failed"}, error={"code": "x", "message": name[:200]})
     [cycle] = (await seller.get("/api/v1/sync/cycles")).json()["cycles"]
     to_pull = await an_order(seller, order_number="Z-9", buyer_name=name, status="Ready to Ship")

@@ -102,11 +102,6 @@ def _lots() -> None:
         _money("cost", 14, 4),
         _check("lot_use", "taken", "taken >= 1"),
         _check("lot_use", "given_back", "given_back BETWEEN 0 AND taken"),
-        sa.ForeignKeyConstraint(
-            ["seller_id", "lot_id"],
-            ["lot.seller_id", "lot.id"],
-            name=op.f("fk_lot_use_seller_id_lot"),
-        ),
         _key("lot_use", "item_id", "lot_id"),
     )
     op.create_index("ix_lot_use_lot", "lot_use", ["seller_id", "lot_id"])

@@ -12,7 +12,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Date,
-    ForeignKeyConstraint,
     Identity,
     Index,
     LargeBinary,
@@ -76,11 +75,13 @@ class Lot(Base):
 class LotUse(Base):
     """Copies of an order's item that were taken from a lot, and those of them that came back with
     a refund. `cost` is of each copy, by the seller's costing; null is unknown.
+
+    The rows are kept from lots and items, and no lot goes while they are refreshed: a foreign key
+    would check each of a million of them again.
     """
 
     __tablename__ = "lot_use"
     __table_args__ = (
-        ForeignKeyConstraint(["seller_id", "lot_id"], ["lot.seller_id", "lot.id"]),
         Index("ix_lot_use_lot", "seller_id", "lot_id"),
         CheckConstraint("taken >= 1", name="taken"),
         CheckConstraint("given_back BETWEEN 0 AND taken", name="given_back"),

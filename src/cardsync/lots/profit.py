@@ -4,16 +4,16 @@ a card and of a customer's orders.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Reading
 from cardsync.lots.line_profit import SETTINGS, SUMMED, lines_of
-from cardsync.lots.profit_by_day import SUMS
+from cardsync.lots.profit_by_day import KEPT, LIVE, LIVE_DAYS
 from cardsync.lots.shown import (
     LineProfit,
     Profit,
@@ -26,8 +26,6 @@ from cardsync.lots.shown import (
 )
 
 Sum = tuple[int, int, Decimal, Decimal, Decimal, Decimal, Decimal]
-BY_DAY: Final = SUMS.format(by="day")
-BY_GAME: Final = SUMS.format(by="game")
 _COLUMNS: Final = "pieces, costed, received, fees, postage, cost, profit"
 _OF_ORDER: Final = f"""
     SELECT item_id, is_reported, {_COLUMNS}
@@ -87,14 +85,30 @@ async def profit(
     if by == "rule":
         found = await reading.rows(_OF_RULES, values)
         return ProfitSummary(by, first, last, [], [_rule(*row) for row in found], None)
-    found = await reading.rows(BY_GAME if by == "game" else BY_DAY, values)
-    sums = in_periods(found, by)
+    sums = in_periods(await sums_by(reading, "game" if by == "game" else "day", values), by)
     rows = [
         ProfitRow(None if by == "game" else key, key if by == "game" else None, profit_of(*one))
         for key, one in sums
     ]
     total = profit_of(*added([one for _, one in sums])) if sums else None
     return ProfitSummary(by, first, last, rows, [], total)
+
+
+async def sums_by(
+    reading: Reading,
+    by: Literal["day", "game"],
+    values: Mapping[str, Any],
+) -> list[tuple[Any, ...]]:
+    """Return the sums of each day or game of the span, with the days that are out of date."""
+    kept, days = await reading.together([KEPT.format(by=by), LIVE_DAYS], values)
+    live = []
+    if days:
+        bound = {**values, "live": [row[0] for row in days]}
+        live = await reading.rows(LIVE.format(by=by), bound)
+    groups: dict[Any, list[Sum]] = {}
+    for key, *sums in (*kept, *live):
+        groups.setdefault(key, []).append(tuple(sums))
+    return [(key, *added(groups[key])) for key in sorted(groups)]
 
 
 def in_periods(found: Sequence[Sequence[Any]], by: ProfitBy) -> list[tuple[Any, Sum]]:

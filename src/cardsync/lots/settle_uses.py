@@ -14,22 +14,18 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import run
-from cardsync.database.transaction_settings import planned_each_time
+from cardsync.database.transaction_settings import applied_in_sets, planned_each_time
 from cardsync.derived.kept_figures import Asked, Figure, Kept, mark
 from cardsync.derived.sales_by_day import DAY, mark_changed
 
 CARDS_AT_ONCE: Final = 50_000
+# The lots and items of so few cards are looked up one by one; for more, all are read once.
+LOOKED_UP: Final = 2_000
 
 _STALE: Final = """
     CREATE TEMP TABLE settling ON COMMIT DROP AS
     SELECT t.marketplace_id AS card, array_agg(t.id) AS ids
       FROM lot_stale t WHERE t.seller_id = :seller GROUP BY 1 LIMIT :most
-"""
-# Whoever corrects a lot of one of these cards waits, or is waited for.
-_LOCK: Final = """
-    SELECT count(*) FROM (
-        SELECT l.id FROM lot l WHERE l.seller_id = :seller
-           AND l.marketplace_id IN (SELECT card FROM settling) ORDER BY l.id FOR UPDATE) held
 """
 WANTED: Final = """
     CASE WHEN orders.status_group = 'Cancelled'
@@ -51,7 +47,9 @@ _ITEMS: Final = f"""
                    JOIN lot_use x ON x.seller_id = :seller AND x.lot_id = l.id
                   GROUP BY 1) u ON u.item_id = i.id
 """
-_CHANGED: Final = "CREATE TEMP TABLE settled (item_id bigint) ON COMMIT DROP"
+_CHANGED: Final = """
+    CREATE TEMP TABLE settled (item_id bigint, lot_id bigint, copies integer) ON COMMIT DROP
+"""
 # An item that wants less keeps the copies of the lots that it took first.
 _GIVE_BACK: Final = """
     WITH kept AS (
@@ -69,20 +67,16 @@ _GIVE_BACK: Final = """
           FROM kept k
          WHERE u.seller_id = :seller AND u.item_id = k.item_id AND u.lot_id = k.lot_id
            AND k.keeps <> k.has
-        RETURNING u.item_id
+        RETURNING u.item_id, u.lot_id, k.keeps - k.has AS copies
     )
-    INSERT INTO settled SELECT item_id FROM back
+    INSERT INTO settled SELECT item_id, lot_id, copies FROM back
 """
-LEFT: Final = """
-    SELECT l.id, l.marketplace_id AS card, l.bought_on AS day, l.cost,
-           l.quantity - coalesce(x.used, 0) AS copies
-      FROM settling s
+# Only the lots of cards whose sales wait for copies.
+STOCK: Final = """
+    SELECT l.id, l.marketplace_id AS card, l.bought_on AS day, l.cost, l.remaining AS copies
+      FROM (SELECT DISTINCT card FROM settling_item WHERE wanted > has) s
       JOIN lot l ON l.seller_id = :seller AND l.marketplace_id = s.card
-      LEFT JOIN (SELECT u.lot_id, sum(u.taken - u.given_back) AS used
-                   FROM settling t
-                   JOIN lot k ON k.seller_id = :seller AND k.marketplace_id = t.card
-                   JOIN lot_use u ON u.seller_id = :seller AND u.lot_id = k.id
-                  GROUP BY 1) x ON x.lot_id = l.id
+     WHERE l.remaining > 0
 """
 # A day's lots come before its sales. Where the balance falls to a new low, no lot had the copies.
 TAKES: Final = """
@@ -121,17 +115,18 @@ TAKEN: Final = """
 """
 # An item may come back to a lot that it gave copies back to.
 _TAKE: Final = f"""
-    WITH stock AS MATERIALIZED (SELECT * FROM ({LEFT}) l WHERE l.copies > 0), {TAKES},
+    WITH stock AS MATERIALIZED ({STOCK}), {TAKES}, wanted AS MATERIALIZED ({TAKEN}),
     taken AS (
         INSERT INTO lot_use AS u (seller_id, item_id, lot_id, taken, given_back, cost)
         SELECT CAST(:seller AS bigint), t.item_id, t.lot_id, t.copies, 0, t.cost
-          FROM ({TAKEN}) t
+          FROM wanted t
         ON CONFLICT (seller_id, item_id, lot_id) DO UPDATE
            SET taken = u.taken + greatest(0, excluded.taken - u.given_back),
                given_back = greatest(0, u.given_back - excluded.taken), cost = excluded.cost
-        RETURNING u.item_id
+        RETURNING 1
     )
-    INSERT INTO settled SELECT item_id FROM taken
+    INSERT INTO settled SELECT item_id, lot_id, copies FROM wanted
+     WHERE (SELECT count(*) FROM taken) >= 0
 """
 _BY_LOT: Final = "l.cost"
 # Copies of unknown cost stay unknown; a known one costs what those bought by then cost on average.
@@ -147,18 +142,21 @@ _COST: Final = """
           FROM settling_item i
           JOIN lot_use u ON u.seller_id = :seller AND u.item_id = i.id
           JOIN lot l ON l.seller_id = :seller AND l.id = u.lot_id
+         WHERE {which}
     ), priced AS (
         UPDATE lot_use u SET cost = own.cost FROM own
          WHERE u.seller_id = :seller AND u.item_id = own.item_id AND u.lot_id = own.lot_id
            AND u.cost IS DISTINCT FROM own.cost
-        RETURNING u.item_id
+        RETURNING u.item_id, u.lot_id
     )
-    INSERT INTO settled SELECT item_id FROM priced
+    INSERT INTO settled SELECT item_id, lot_id, 0 FROM priced
 """
-_REMAINING: Final = f"""
-    UPDATE lot SET remaining = found.copies FROM ({LEFT}) found
-     WHERE lot.seller_id = :seller AND lot.id = found.id AND lot.remaining <> found.copies
+_REMAINING: Final = """
+    UPDATE lot SET remaining = lot.remaining - moved.copies
+      FROM (SELECT lot_id, sum(copies) AS copies FROM settled GROUP BY 1) moved
+     WHERE lot.seller_id = :seller AND lot.id = moved.lot_id AND moved.copies <> 0
 """
+_COUNTED: Final = "UPDATE settled SET copies = 0"
 _GONE: Final = """
     DELETE FROM card_cost c WHERE c.seller_id = :seller
        AND c.marketplace_id IN (SELECT card FROM settling)
@@ -203,7 +201,8 @@ async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
     if not cards:
         return True
     await session.execute(text("ANALYZE settling"))
-    await session.execute(text(_LOCK), values)
+    if cards > LOOKED_UP:
+        await session.execute(text(applied_in_sets()))
     await run(session, _ITEMS, values)
     await session.execute(text("ANALYZE settling_item"))
     await session.execute(text(_CHANGED))
@@ -218,10 +217,15 @@ async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
 
 async def settle(session: AsyncSession, values: dict[str, Any], costing: str) -> None:
     """Give back, take, and write what each taken copy cost; `settled` gets the items."""
-    for statement in (_GIVE_BACK, _TAKE):
-        await run(session, statement, values)
-    cost = _ON_AVERAGE if costing == "average" else _BY_LOT
-    await run(session, _COST.format(cost=cost), values)
+    await run(session, _GIVE_BACK, values)
+    # What came back may be taken again.
+    if await run(session, _REMAINING, values):
+        await session.execute(text(_COUNTED))
+    await run(session, _TAKE, values)
+    # A copy that was taken now has its lot's cost already.
+    by_lot = (_BY_LOT, "i.has > 0")
+    cost, which = (_ON_AVERAGE, "true") if costing == "average" else by_lot
+    await run(session, _COST.format(cost=cost, which=which), values)
 
 
 LOTS = Kept[None](

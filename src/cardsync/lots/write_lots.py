@@ -1,7 +1,7 @@
 """Adds lots by hand and by file, corrects and removes them, and undoes each.
 
-Whoever changes a lot locks all lots of its card first, in the order of their ids, as the refresh
-does. Where copies, a day or the lot itself change, the card's sales take from its lots anew.
+Whoever changes a lot waits for a refresh of the figure `lots` that is under way, and holds the next
+one up. Where copies, a day or the lot itself change, the card's sales take from its lots anew.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ async def add_by_file(
     return row.lots, False
 
 
+# The lock that a refresh has (`derived/kept_figures.py`).
+_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
 # Of two that bring the same file at once, the second finds the first one's.
 _ALONE: Final = "SELECT pg_advisory_xact_lock(hashtextextended('lot_file', :seller))"
 
@@ -186,6 +188,9 @@ async def _one(session: AsyncSession, caller: Caller, lot_id: int) -> Lot:
 
 
 async def _locked(session: AsyncSession, caller: Caller, cards: Iterable[int]) -> dict[int, Lot]:
+    """Return all lots of these cards, which nobody else changes until the transaction ends."""
+    held = {"figure": Figure.LOTS, "seller": caller.seller_id}
+    await session.execute(text(_HOLD), held)
     statement = (
         select(Lot)
         .where(Lot.seller_id == caller.seller_id, Lot.marketplace_id.in_(sorted(cards)))

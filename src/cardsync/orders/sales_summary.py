@@ -104,8 +104,8 @@ async def summary(
     need_span(first, last, limits.SALES_ITEMS_DAYS if by == "game" else limits.SALES_SUMMARY_DAYS)
     values = _values(caller, first, last) | await profit.settings(reading, caller)
     games = await _games(reading, values) if by == "game" else []
-    asked = [PERIODS, _REPORTS, profit.BY_DAY]
-    sums, reports, earned = await reading.together(asked, values, last=True)
+    sums, reports = await reading.together([PERIODS, _REPORTS], values)
+    earned = await profit.sums_by(reading, "day", values)
     step = "month" if by == "game" else by
     earnings = {start: profit_of(*one) for start, one in profit.in_periods(earned, step)}
     whole = profit.added([tuple(row[1:]) for row in earned]) if earned else None
@@ -131,7 +131,8 @@ async def summary(
 
 
 async def _games(reading: Reading, values: Mapping[str, Any]) -> list[SalesOfGame]:
-    rows, earned = await reading.together([GAMES, profit.BY_GAME], values)
+    rows = await reading.rows(GAMES, values)
+    earned = await profit.sums_by(reading, "game", values)
     of = {game: profit_of(*sums) for game, *sums in earned}
     return [
         SalesOfGame(game, orders, pieces, money(gross), days, shared, unpriced, of.get(game))
