@@ -75,7 +75,7 @@ NAVIGATION: Final = (
         "Numbers",
         (
             Place("/sales", "Sales", "chart-column", "v", everyday=True, revenue=True),
-            Place("/profit", "Profit", "wallet", "x", revenue=True),
+            Place("/profit", "Profit", "wallet", "j", revenue=True),
             Place("/today#movers", "Movers", "trending-up", "f"),
             Place("/network", "Network", "globe", "w", owner_only=True),
         ),
