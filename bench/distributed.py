@@ -26,6 +26,7 @@ import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.database.migrate import keep_seal, migrate
 from cardsync.database.urls import libpq_url
+from cardsync.operations.distribute import SHARDS, distribute
 from cardsync.secret import seal
 from cardsync.settings import Settings
 from ground import Client, Ground, Report, some_changed, spread
@@ -47,6 +48,21 @@ def one_server(url: str) -> Iterator[str]:
             yield made
         finally:
             admin.execute(f"DROP DATABASE {NAME} WITH (FORCE)")
+
+
+@contextmanager
+def a_cluster(url: str) -> Iterator[str]:
+    """A database on all nodes, spread later: a catalog is loaded before."""
+    try:
+        made = citus_cluster.make_database(url, NAME)
+        migrate(made)
+        yield made
+    finally:
+        citus_cluster.drop_database(url, NAME)
+
+
+def spread_over(url: str) -> None:
+    distribute(url, citus_cluster.places(), SHARDS, print, dry_run=False)
 
 
 @contextmanager
@@ -110,9 +126,11 @@ def measure(data: Path, rows: int, sellers: int, at: int, workers: int) -> Repor
     with TemporaryDirectory(prefix="cardsync-bench-") as folder:
         for name, database in (
             ("one server", one_server(plain)),
-            ("cluster", citus_cluster.spread_database(cluster, NAME)),
+            ("cluster", a_cluster(cluster)),
         ):
             with database as url, shops(url, data, rows, Path(folder) / name) as made:
+                if name == "cluster":
+                    spread_over(url)
                 times[name] = measured(made, sellers, at, workers)
             for what, took in times[name].items():
                 report.note(f"{name}, {what}: {spread(took)}")

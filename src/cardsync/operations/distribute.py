@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is done, and the statements that do it."""
+    """A step is a transaction of its statements."""
 
     says: str
     statements: Sequence[str]
