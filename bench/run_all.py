@@ -59,6 +59,7 @@ import slow_bodies
 import spread
 import tasks
 import tracing
+import web_memory
 from ground import Report
 
 PACKAGES = (
@@ -109,6 +110,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "preview": (preview.measure, {"rounds": 5}),
     "price_event": (price_event.measure, {"rounds": 5}),
     "plans": (plans.measure, {"rounds": 5}),
+    "web_memory": (web_memory.measure, {}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
     "market_import": (market_import.measure, {"observed": 5_000_000, "rounds": 1}),

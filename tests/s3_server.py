@@ -38,6 +38,8 @@ def s3_server(folder: Path) -> Iterator[dict[str, str]]:
     options = [f"-{name}={port}" for name, port in ports.items()]
     options += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", f"-s3.config={config}"]
     options += [f"-dir={data}", "-master.volumeSizeLimitMB=64", "-volume.max=50"]
+    # These have fixed ports, and another server of the tests may run.
+    options += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     with (folder / "weed.log").open("wb") as log:
         process = subprocess.Popen([PROGRAM, "server", *options], stdout=log, stderr=log)
     url = f"http://127.0.0.1:{ports['s3.port']}"

@@ -127,7 +127,9 @@ async def test_the_shop_goes_on(
 ) -> None:
     """Its key signs in, its next export is read and priced, and the price file comes."""
     revision, url, before = brought
-    mine = settings.model_copy(update={"database_url": url, "migration_database_url": url})
+    mine = settings.model_copy(
+        update={"database_url": url, "migration_database_url": url, "pooler_database_url": None}
+    )
     keep_seal(url, seal(mine))
     async with serving(mine) as service:
         key = key_of(revision)

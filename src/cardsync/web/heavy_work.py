@@ -124,6 +124,9 @@ class HeavyWork:
         except asyncio.CancelledError:
             await asyncio.shield(self._stop(process))
             raise
+        except BaseException:
+            await self._end(process)
+            raise
         self._rest(process)
         return answer
 
@@ -136,7 +139,11 @@ class HeavyWork:
             )
         )
         self._all.add(process)
-        await process.tell(pickle.dumps(self._settings))
+        try:
+            await process.tell(pickle.dumps(self._settings))
+        except BaseException:
+            await self._end(process)
+            raise
         return process
 
     async def _stop(self, process: _Process) -> None:
@@ -147,8 +154,12 @@ class HeavyWork:
             await self._end(process)
 
     def _rest(self, process: _Process) -> None:
+        def ended() -> None:
+            self._idle.remove(process)
+            self._all.discard(process)
+
         self._idle.append(process)
-        process.rests(_IDLE_SECONDS, lambda: self._idle.remove(process))
+        process.rests(_IDLE_SECONDS, ended)
 
     async def _end(self, process: _Process) -> None:
         self._all.discard(process)

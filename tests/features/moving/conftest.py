@@ -46,6 +46,7 @@ def other_settings(owner_url: str, settings: Settings) -> Iterator[Settings]:
                 update={
                     "database_url": url,
                     "migration_database_url": url,
+                    "pooler_database_url": None,
                     "data_dir": folder,
                     "secret_key": "another secret",
                 }
