@@ -22,7 +22,7 @@ from tests.system.processes import Server, kill, made_before
 
 from cardsync.processes import embedded
 
-DISK_BYTES = 24_000_000
+DISK_BYTES = 100_000_000
 # Debian's; a machine without it leaves the jumps of the clock out.
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 PROCESSES = 2
@@ -33,7 +33,9 @@ Fault = Callable[["Ground", float], AbstractContextManager[None]]
 class Ground(Server):
     """`cardsync serve` with its database, and a bucket or a small disk, behind proxies."""
 
-    def __init__(self, stack: ExitStack, folder: Path, *, bucket: bool) -> None:
+    def __init__(
+        self, stack: ExitStack, folder: Path, *, bucket: bool = False, clock: bool = False
+    ) -> None:
         self.disk = stack.enter_context(a_small_disk())
         home = folder / "data"
         subprocess.run(["cp", "-a", made_before(), home], check=True)
@@ -52,7 +54,7 @@ class Ground(Server):
         self.clock = folder / "clock"
         self.set_clock("+0")
         # What is spooled before it goes to a bucket is on the small disk, too.
-        self.env |= env | {"TMPDIR": str(self.disk)} | self._faketime()
+        self.env |= env | {"TMPDIR": str(self.disk)} | (self._faketime() if clock else {})
 
     def _settings(self, database: embedded.EmbeddedServer) -> dict[str, str]:
         name, admin = (
@@ -71,8 +73,6 @@ class Ground(Server):
         }
 
     def _faketime(self) -> dict[str, str]:
-        if not FAKETIME.exists():
-            return {}
         return {
             "LD_PRELOAD": str(FAKETIME),
             "FAKETIME_TIMESTAMP_FILE": str(self.clock),
@@ -195,9 +195,9 @@ def _disk_full(ground: Ground, seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def _clock_jump(ground: Ground, seconds: float) -> Iterator[None]:
+def _clock_jump(ground: Ground, seconds: float, *, jump: str) -> Iterator[None]:
     """A wrong time comes, and a worker dies with what it holds; then the right time comes back."""
-    ground.set_clock(random.choice(JUMPS))
+    ground.set_clock(jump)
     try:
         time.sleep(seconds / 2)
         kill(*ground.children("worker"))
@@ -218,10 +218,10 @@ LOCAL: dict[str, Fault] = {
     "worker stopped": partial(_stopped, kind="worker"),
     "all killed": _all_killed,
     "disk full": _disk_full,
-    "clock jump": _clock_jump,
 }
 BUCKET: dict[str, Fault] = {
     **{f"store, {fault}": partial(_store, fault=fault) for fault in FAULTS},
     "bucket, disk full": _disk_full,
     "bucket, database half_open": partial(_database, fault="half_open"),
 }
+CLOCK: dict[str, Fault] = {f"clock {jump}": partial(_clock_jump, jump=jump) for jump in JUMPS}
