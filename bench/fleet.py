@@ -55,7 +55,8 @@ class Caller:
     async def ask(self, lived: Lived, kind: str, request: bytes, due: float) -> None:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                if self.connection is None:
+                # An idle connection may have been closed: an agent makes another.
+                if self.connection is None or not self.connection.is_open():
                     self.connection = await connect(self.bind)
                 await self.connection.ask(request, b"HTTP/1.1 2")
         except (AssertionError, OSError, TimeoutError) as e:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import psutil
 import pytest
 from tests.chaos.agents import Crowd, PayingShop, Shop, answers
-from tests.chaos.grounds import BUCKET, CLOCK, FAKETIME, LOCAL, Fault, Ground
+from tests.chaos.grounds import BUCKET, CLOCK, LOCAL, Fault, Ground
 from tests.system.processes import a_folder, until
 
 import soak
@@ -67,7 +67,6 @@ def bucket() -> Iterator[Scene]:
 
 @pytest.fixture(scope="module")
 def wrong_clock() -> Iterator[Scene]:
-    """Apart from the others, whose waits libfaketime would disturb on a machine with much to do."""
     with a_scene(clock=True) as scene:
         yield scene
 
@@ -117,7 +116,6 @@ def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not FAKETIME.exists(), reason="libfaketime is not installed")
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", CLOCK)
 def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
