@@ -164,6 +164,9 @@ class Connection(asyncio.Protocol):
         assert answer.startswith(answers), answer
         return answer
 
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
     def close(self) -> None:
         assert self._transport is not None
         self._transport.close()

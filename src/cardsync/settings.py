@@ -410,6 +410,7 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(
         30,
         gt=0,
+        le=240,
         description="Life of a price-mutation lease between renewals",
     )
     slab_rows: int = Field(

@@ -21,7 +21,7 @@ from tests.system.processes import Seller, Server, until
 
 from builders import a_csv, a_row
 
-CARDS, PAUSE = 40, 0.1
+CARDS, PAUSE = 40, 0.3
 # Uploads of one moment would be ordered by chance.
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
 EDITIONS = """
@@ -121,18 +121,21 @@ class Shop:
         return answer
 
     def ended(self, seconds: float) -> None:
-        """Wait until all that was accepted is worked off."""
+        """Wait until all that was accepted is worked off, as long as there is some progress."""
+        left = self._left()
+        while left:
+            before = left
+            until(
+                lambda before=before: self._left() != before,  # type: ignore[misc]
+                lambda: f"the work of {self.seller.id}: {before[:3]}\n{self.server.said()[-3000:]}",  # noqa: B023
+                seconds,
+            )
+            left = self._left()
 
-        def left() -> list[dict[str, Any]]:
-            with suppress(psycopg.Error):
-                return self.seller.sql(OPEN)
-            return [{"database": "away"}]
-
-        until(
-            lambda: not left(),
-            lambda: f"the work of {self.seller.id}: {left()[:3]}\n{self.server.said()[-3000:]}",
-            seconds,
-        )
+    def _left(self) -> list[dict[str, Any]]:
+        with suppress(psycopg.Error):
+            return self.seller.sql(OPEN)
+        return [{"database": "away"}]
 
     def is_whole(self) -> None:
         """Nothing lost, nothing doubled."""

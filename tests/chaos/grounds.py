@@ -4,6 +4,7 @@ and the faults that can be put on it. `heal` of a fault needs nobody's hand but 
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -22,18 +23,25 @@ from tests.system.processes import Server, kill, made_before
 
 from cardsync.processes import embedded
 
-DISK_BYTES = 24_000_000
-# Debian's; a machine without it leaves the jumps of the clock out.
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+DISK_BYTES = 100_000_000
+# A module of this folder moves the clock of each process.
+WRONG_CLOCK = Path(__file__).with_name("wrong_clock")
 PROCESSES = 2
-JUMPS = ("+1h", "-1h", "+3d", "+40d")
+JUMPS = {
+    "an hour ahead": 3_600,
+    "an hour behind": -3_600,
+    "three days ahead": 259_200,
+    "forty days ahead": 3_456_000,
+}
 Fault = Callable[["Ground", float], AbstractContextManager[None]]
 
 
 class Ground(Server):
     """`cardsync serve` with its database, and a bucket or a small disk, behind proxies."""
 
-    def __init__(self, stack: ExitStack, folder: Path, *, bucket: bool) -> None:
+    def __init__(
+        self, stack: ExitStack, folder: Path, *, bucket: bool = False, clock: bool = False
+    ) -> None:
         self.disk = stack.enter_context(a_small_disk())
         home = folder / "data"
         subprocess.run(["cp", "-a", made_before(), home], check=True)
@@ -50,9 +58,9 @@ class Ground(Server):
             settings["OBJECT_STORE_URL"] = "s3://chaos/shop"
         super().__init__(folder, **settings)
         self.clock = folder / "clock"
-        self.set_clock("+0")
+        self.set_clock(0)
         # What is spooled before it goes to a bucket is on the small disk, too.
-        self.env |= env | {"TMPDIR": str(self.disk)} | self._faketime()
+        self.env |= env | {"TMPDIR": str(self.disk)} | (self._jumping() if clock else {})
 
     def _settings(self, database: embedded.EmbeddedServer) -> dict[str, str]:
         name, admin = (
@@ -70,25 +78,18 @@ class Ground(Server):
             "REQUEST_SECONDS": "8",
         }
 
-    def _faketime(self) -> dict[str, str]:
-        if not FAKETIME.exists():
-            return {}
-        return {
-            "LD_PRELOAD": str(FAKETIME),
-            "FAKETIME_TIMESTAMP_FILE": str(self.clock),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_DONT_RESET": "1",
-        }
+    def _jumping(self) -> dict[str, str]:
+        path = f"{WRONG_CLOCK}{os.pathsep}{self.env.get('PYTHONPATH', '')}"
+        return {"PYTHONPATH": path, "CHAOS_CLOCK": str(self.clock)}
 
     def start(self) -> None:
         super().start()
         # The tests make sellers by the secret of the folder that has the database.
         shutil.copy(self.disk / "data" / "secret.key", self.data_dir)
 
-    def set_clock(self, offset: str) -> None:
+    def set_clock(self, seconds: int) -> None:
         draft = self.clock.with_suffix(".draft")
-        draft.write_text(f"{offset}\n")
+        draft.write_text(str(seconds))
         draft.rename(self.clock)
 
 
@@ -195,16 +196,16 @@ def _disk_full(ground: Ground, seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def _clock_jump(ground: Ground, seconds: float) -> Iterator[None]:
+def _clock_jump(ground: Ground, seconds: float, *, jump: int) -> Iterator[None]:
     """A wrong time comes, and a worker dies with what it holds; then the right time comes back."""
-    ground.set_clock(random.choice(JUMPS))
+    ground.set_clock(jump)
     try:
         time.sleep(seconds / 2)
         kill(*ground.children("worker"))
         time.sleep(seconds / 2)
         yield
     finally:
-        ground.set_clock("+0")
+        ground.set_clock(0)
 
 
 LOCAL: dict[str, Fault] = {
@@ -218,10 +219,12 @@ LOCAL: dict[str, Fault] = {
     "worker stopped": partial(_stopped, kind="worker"),
     "all killed": _all_killed,
     "disk full": _disk_full,
-    "clock jump": _clock_jump,
 }
 BUCKET: dict[str, Fault] = {
     **{f"store, {fault}": partial(_store, fault=fault) for fault in FAULTS},
     "bucket, disk full": _disk_full,
     "bucket, database half_open": partial(_database, fault="half_open"),
+}
+CLOCK: dict[str, Fault] = {
+    f"clock {name}": partial(_clock_jump, jump=jump) for name, jump in JUMPS.items()
 }

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+import psutil
 import pytest
 from tests.chaos.agents import Crowd, PayingShop, Shop, answers
-from tests.chaos.grounds import BUCKET, FAKETIME, LOCAL, Fault, Ground
+from tests.chaos.grounds import BUCKET, CLOCK, LOCAL, Fault, Ground
 from tests.system.processes import a_folder, until
 
 import soak
@@ -39,9 +40,10 @@ class Scene:
 
 
 @contextmanager
-def a_scene(*, bucket: bool) -> Iterator[Scene]:
+def a_scene(*, bucket: bool = False, clock: bool = False) -> Iterator[Scene]:
     with ExitStack() as stack:
-        ground = Ground(stack, stack.enter_context(a_folder()), bucket=bucket)
+        folder = stack.enter_context(a_folder())
+        ground = Ground(stack, folder, bucket=bucket, clock=clock)
         stack.enter_context(ground)
         shops = [Shop(ground, ground.seller()) for _ in range(2)]
         payer = PayingShop(ground, ground.seller())
@@ -53,13 +55,19 @@ def a_scene(*, bucket: bool) -> Iterator[Scene]:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Scene]:
-    with a_scene(bucket=False) as scene:
+    with a_scene() as scene:
         yield scene
 
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Scene]:
     with a_scene(bucket=True) as scene:
+        yield scene
+
+
+@pytest.fixture(scope="module")
+def wrong_clock() -> Iterator[Scene]:
+    with a_scene(clock=True) as scene:
         yield scene
 
 
@@ -80,23 +88,21 @@ def a_round(scene: Scene, fault: Fault, seconds: float) -> None:
         shop.ended(ENDED_SECONDS)
         shop.is_whole()
     promised = [shop.promised for shop in scene.shops]
-    print([(len(one.editions), len(one.orders), len(one.charged)) for one in promised])
+    used = psutil.disk_usage(str(scene.ground.disk)).used
+    print(
+        f"{used / 1e6:.1f} MB on the disk",
+        [(len(one.editions), len(one.orders), len(one.charged)) for one in promised],
+    )
 
 
 def a_duration() -> float:
     return LONGEST if random.random() < 0.03 else random.uniform(*SHORT)
 
 
-def skip_without(name: str) -> None:
-    if name == "clock jump" and not FAKETIME.exists():
-        pytest.skip("libfaketime is not installed")
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", LOCAL)
 def test_a_fault_under_load_loses_and_doubles_nothing(local: Scene, name: str, number: int) -> None:
-    skip_without(name)
     a_round(local, LOCAL[name], a_duration())
 
 
@@ -107,3 +113,12 @@ def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
     bucket: Scene, name: str, number: int
 ) -> None:
     a_round(bucket, BUCKET[name], a_duration())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("name", CLOCK)
+def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
+    wrong_clock: Scene, name: str, number: int
+) -> None:
+    a_round(wrong_clock, CLOCK[name], a_duration())

@@ -58,6 +58,7 @@ from cardsync.work.jobs import (
     turn_of,
     with_its_name,
 )
+from cardsync.work.setbacks import LONGEST_PAUSE
 
 log = structlog.get_logger(__name__)
 
@@ -156,8 +157,11 @@ async def sweep(work: Work) -> int:
 
     Returns how many were nudged.
     """
-    before = clock.now() - timedelta(seconds=work.settings.sweep_seconds)
-    rested = or_(WorkDue.rests_until.is_(None), WorkDue.rests_until <= clock.now())
+    now = clock.now()
+    before = now - timedelta(seconds=work.settings.sweep_seconds)
+    until = WorkDue.rests_until
+    # A pause that ends later than any can was written by a clock that was wrong.
+    rested = or_(until.is_(None), until <= now, until > now + LONGEST_PAUSE)
     async with work.database.shared() as session:
         # A killed worker's job stays `doing` forever and nothing needs it: work_due below finds
         # the work itself.

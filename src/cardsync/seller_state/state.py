@@ -20,9 +20,13 @@ from cardsync.seller_state.sync_kinds import INVENTORY_KINDS, ORDER_KINDS, is_st
 from cardsync.settings import Settings
 from cardsync.work.piece import CancelRequested, LeaseLost
 
+# No lease lasts so long: one that ends later was taken by a clock that was wrong.
+LONGEST_LEASE = timedelta(minutes=5)
+
 
 def lease_is_live(state: SellerState | SyncState, now: datetime) -> bool:
-    return state.lease_expires_at is not None and state.lease_expires_at > now
+    ends = state.lease_expires_at
+    return ends is not None and now < ends <= now + LONGEST_LEASE
 
 
 def lock_is_stale(state: SellerState | SyncState, now: datetime, settings: Settings) -> bool:
@@ -179,7 +183,7 @@ async def take_lease(
     """Take the lease; None while another holder's lease is live or a cancellation has to be ended
     first.
 
-    An expired lease is taken over.
+    An expired lease is taken over, and one that ends later than a lease can.
     """
     token = str(uuid.uuid4())
     taken = await session.scalar(
@@ -189,7 +193,8 @@ async def take_lease(
                    work_phase = CASE WHEN :holder = 'sync' THEN 'importing'
                        WHEN :holder = 'reprice' THEN 'repricing' END,
                    work_done = 0, work_total = 0
-             WHERE seller_id = :id AND (lease_expires_at IS NULL OR lease_expires_at <= :now)
+             WHERE seller_id = :id AND (lease_expires_at IS NULL OR lease_expires_at <= :now
+                    OR lease_expires_at > :longest)
                AND cancel_requested_at IS NULL
             RETURNING seller_id
         """),
@@ -197,6 +202,7 @@ async def take_lease(
             "holder": holder,
             "token": token,
             "expires": now + timedelta(seconds=seconds),
+            "longest": now + LONGEST_LEASE,
             "id": seller_id,
             "now": now,
         },

@@ -114,11 +114,13 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
 
 
 async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
-    """Mark for the sweep, in the transaction that makes the work, that this stream has some."""
+    """Mark for the sweep, in the transaction that makes the work, that this stream has some. Where
+    our clock is ahead of the database's, it is that one's time: the sweep would wait for ours.
+    """
     await session.execute(
         text("""
             INSERT INTO work_due (seller_id, stream, due_at, request_id, traceparent)
-            VALUES (:seller_id, :stream, :now, :request_id, :traceparent)
+            VALUES (:seller_id, :stream, least(:now, clock_timestamp()), :request_id, :traceparent)
             ON CONFLICT (seller_id, stream) DO UPDATE
                SET due_at = excluded.due_at, request_id = excluded.request_id,
                    traceparent = excluded.traceparent

@@ -17,7 +17,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.work.jobs import WorkDue
 from cardsync.work.models import Upload
-from cardsync.work.setbacks import GiveUp, PutBack, Setback, Tries, TryAgain, decide
+from cardsync.work.setbacks import (
+    LONGEST_PAUSE,
+    GiveUp,
+    PutBack,
+    Setback,
+    Tries,
+    TryAgain,
+    decide,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -81,10 +89,13 @@ class Due:
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Whether that piece was put back and its pause is not over: a nudge may come all the same."""
-        return (
-            self.put_back_id == work_id and self.rests_until is not None and now < self.rests_until
-        )
+        """Whether that piece was put back and its pause is not over: a nudge may come all the same.
+        A pause that ends later than any can was written by a clock that was wrong.
+        """
+        until = self.rests_until
+        if self.put_back_id != work_id or until is None:
+            return False
+        return now < until <= now + LONGEST_PAUSE
 
 
 async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | None:
