@@ -5,7 +5,7 @@ from alembic import op
 
 from cardsync.database.migrate import tenant_table
 
-revision = "0080"
+revision = "0079"
 down_revision = "0078"
 
 # Row-level security may hide the rows from the owner, too: it is lifted for the look, which nobody
