@@ -16,6 +16,7 @@ _READ_AGAIN: Final = "Read it again, show what changed, and ask before trying on
 NEXT: Final[Mapping[str, str]] = {
     "account_suspended": "Tell the seller; only support lifts this.",
     "bad_request": "Send the arguments as the tool describes them.",
+    "buyers_hidden": "Leave customers out; the owner decides whether you see buyers.",
     "confirmation_needed": "Tell the figures to the seller, who confirms on the page.",
     "cooldown": "Wait the seconds that it names; do not repeat before.",
     "csrf_failed": "Send no Origin of another site.",

@@ -23,6 +23,8 @@ TOOLS_MOST: Final = 20
 # is made once, and a second plan is another one. The network is not the seller's own.
 DESTROYS: Final = {"lists_delete", "lists_remove_cards", "plans_propose", "recommendations_decide"}
 REPEATS: Final = {"lists_create", "plans_propose"}
+# It was a tool of one operation, and callers who name none mean that one.
+WAS_ALONE: Final = {"plans_propose"}
 OPEN_WORLD: Final = {"discovery_find_availability"}
 _DETAIL: Final = {
     "type": "string",
@@ -81,7 +83,7 @@ class Tool(NamedTuple):
         if self.has_detail:
             properties["detail"] = _DETAIL
         required = (
-            ["what"]
+            ["what"] * (self.name not in WAS_ALONE)
             if len(self.bindings) > 1
             else [one.name for one in shapes()[self.bindings[0].name].arguments if one.required]
         )
@@ -96,7 +98,8 @@ class Tool(NamedTuple):
         """
         if len(self.bindings) == 1:
             return self.bindings[0]
-        what = arguments.pop("what", None)
+        alone = self.bindings[0].name if self.name in WAS_ALONE else None
+        what = arguments.pop("what", alone)
         for binding in self.bindings:
             if binding.name == what:
                 return binding

@@ -21,6 +21,7 @@ FIELDS = {
     "attribution_logging", "store_name", "network_consent",
     "network_published", "network_consented_at", "network_published_at",
     "listing_url_template", "postage_steps", "product_lines", "staff_see_revenue", "loss_budget",
+    "costing", "supplies", "letter_postage", "parcel_postage",
 }  # fmt: skip
 
 
@@ -76,6 +77,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         "store_name": None, "network_consent": False,
         "network_published": False, "network_consented_at": None, "network_published_at": None,
         "listing_url_template": None, "postage_steps": None, "staff_see_revenue": False, "loss_budget": None,
+        "costing": "fifo", "supplies": "0.00", "letter_postage": "0.00", "parcel_postage": "0.00",
     }  # fmt: skip
     assert lines[:3] == [
         {"name": "magic", "enabled": True}, {"name": "pokemon", "enabled": True},
@@ -96,6 +98,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         {"store_name": "Bea's Cards"},
         {"listing_url_template": "https://shop.example/{marketplace_product_id}"},
         {"postage_steps": "0:1.27,12:3.20"}, {"staff_see_revenue": True},
+        {"costing": "average"}, {"supplies": "0.15", "letter_postage": "0.78", "parcel_postage": "4.50"},
         {"network_consent": True, "network_published": True}, {"tracking_threshold": "35.50"},
     ],
     ids=str,
