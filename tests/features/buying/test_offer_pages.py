@@ -8,7 +8,8 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from offers_builder import buys, drafted, want
+from cardsync.dashboard.pages import offer_desk
+from offers_builder import buys, done, drafted, want
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     page = await owner.get(path)
     lines = re.findall(r'name="line" value="(\d+)"', page.text)
     assert len(lines) == 2
-    await form(owner, f"{path}/accept", chosen="true", way="cash", line=lines)
+    await form(owner, f"{path}/accept", shown=lines, way="cash", line=lines)
     await form(owner, f"{path}/receive", **{f"came:{lines[0]}": "1", f"condition:{lines[0]}": "HP"})
     page = await owner.get(path)
     assert "1 of 2 copies came." in page.text
@@ -69,6 +70,23 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     ]
     listed = await owner.get("/buying/offers", params={"status": "in_stock"})
     assert f"Offer {offer['id']}" in listed.text
+
+
+async def test_lines_of_other_pages_stay_accepted(seller, monkeypatch):
+    """A long offer shows a part of its lines: nobody leaves out what they have not seen."""
+    monkeypatch.setattr(offer_desk, "LINES_SHOWN", 1)
+    owner = await signed_in(seller)
+    lines = [await want(seller, name, cash_each="2.00") for name in ("Bolt 10", "Bolt 20")]
+    made = await drafted(seller, *lines, await want(seller, copies=1, cash_each="3.00"))
+    offer = await done(seller, made, "offer")
+    path = f"/buying/offers/{offer['id']}"
+    page = await owner.get(path)
+    shown = re.findall(r'name="shown"\s+value="(\d+)"', page.text)
+    assert shown == [str(offer["lines"][0]["id"])]
+    assert "cards of the other pages are accepted" in page.text.replace("\n ", "")
+    await form(owner, f"{path}/accept", shown=shown, way="cash")
+    offer = (await seller.get(f"/api{path}")).json()
+    assert [line["accepted"] for line in offer["lines"]] == [False, True, True]
 
 
 async def test_a_new_offer_is_found_and_drafted(seller):

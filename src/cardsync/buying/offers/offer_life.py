@@ -79,10 +79,12 @@ async def answer_yes(
     chosen: Sequence[int] | None,
     now: datetime,
     *,
+    shown: Sequence[int] | None = None,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Accept the offer, or the chosen lines of it. Raises OwnerRequired, RefusedByGrant, NotFound,
-    RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Accept the offer, or the chosen lines of it. Of a long offer, a page has shown some lines:
+    the choice was among those, and the others are accepted. Raises OwnerRequired, RefusedByGrant,
+    NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     if not by_customer:
         must_bind_shop(caller)
@@ -93,6 +95,8 @@ async def answer_yes(
     taken = bought if chosen is None else set(chosen)
     if taken - {line.id for line in lines}:
         raise errors.InvalidPayload("lines: names a line that is not of this offer")
+    if shown is not None:
+        taken |= bought - set(shown)
     taken &= bought
     if not taken:
         raise errors.InvalidPayload("lines: accept at least one line that is bought in this way")

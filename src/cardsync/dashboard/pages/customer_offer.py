@@ -71,7 +71,7 @@ async def _accept(
     if way not in get_args(Way):
         raise errors.InvalidPayload("way: choose cash, store credit or some of both")
     part = _amount(form["cash_part"]) if way == "split" else None
-    chosen = [id for text in form.all("line") if (id := read_id(text)) is not None]
+    chosen, shown = chosen_of(form)
     await offer_life.answer_yes(
         session,
         caller,
@@ -81,8 +81,18 @@ async def _accept(
         part,
         chosen,
         clock.now(),
+        shown=shown or None,
         by_customer=True,
     )
+
+
+def chosen_of(form: Form) -> tuple[list[int], list[int]]:
+    """Return the ids of the lines that are ticked, and of all that the page has shown."""
+    ticked, shown = (
+        [id for text in form.all(name) if (id := read_id(text)) is not None]
+        for name in ("line", "shown")
+    )
+    return ticked, shown
 
 
 def _amount(text: str) -> Decimal:

@@ -22,7 +22,7 @@ from cardsync.buying.store_credit import buying_customers
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.customer_offer import WAYS
+from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
 from cardsync.dashboard.pages.printing import code_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -159,7 +159,7 @@ async def accept_by_form(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
     way, part = _way(form)
-    chosen = [id for text in form.all("line") if (id := read_id(text)) is not None]
+    chosen, shown = chosen_of(form)
     await offer_life.answer_yes(
         session,
         caller,
@@ -167,8 +167,9 @@ async def accept_by_form(
         _revision(form),
         way,
         part,
-        chosen if "chosen" in form else None,
+        chosen if chosen or shown else None,
         clock.now(),
+        shown=shown or None,
     )
     return _back(offer_id, "offer_answered")
 
