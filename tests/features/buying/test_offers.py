@@ -99,13 +99,31 @@ async def test_an_offer_is_led_through_its_life(seller):
     assert refusal(await step(seller, offer, "stock")) == (409, "offer_state_wrong")
 
 
+async def test_a_second_count_keeps_what_it_does_not_name(seller):
+    """A long offer is counted page by page."""
+    offer = await done(seller, await drafted(seller), "offer")
+    offer = await done(seller, offer, "accept", way="cash")
+    first, second = (line["id"] for line in offer["lines"])
+    offer = await done(seller, offer, "receive", lines=[{"id": first, "copies": 1}])
+    assert [line["received"]["copies"] for line in offer["lines"]] == [1, 1]
+    offer = await done(seller, offer, "receive", lines=[{"id": second, "copies": 0}])
+    assert [line["received"]["copies"] for line in offer["lines"]] == [1, 0]
+
+
 async def test_cards_that_are_listed_become_lots_at_once_and_others_when_they_are(seller):
     known = await want(seller, "Bolt 10", 2)
     new = await want(seller, "Bolt 20", 1, "LP", cash_each="5.00")
     offer = await done(seller, await drafted(seller, known, new), "offer")
-    for name, body in (("accept", {"way": "cash"}), ("receive", {}), ("pay", {}), ("stock", {})):
+    for name, body in (("accept", {"way": "cash"}), ("receive", {}), ("pay", {})):
         offer = await done(seller, offer, name, **body)
-    lots = "SELECT marketplace_id, quantity, cost, source_id FROM lot WHERE seller_id = :id"
+    # The cards came in the shop's evening, when it was tomorrow in UTC already.
+    evening = "UPDATE buying_offer SET received_at = '2026-03-06T03:00Z' WHERE seller_id = :id"
+    await seller.service.sql(seller.id, evening, id=seller.id)
+    offer = await done(seller, offer, "stock")
+    lots = (
+        "SELECT marketplace_id, quantity, cost, source_id, bought_on::text AS day FROM lot"
+        " WHERE seller_id = :id"
+    )
     [lot] = await seller.service.sql(seller.id, lots, id=seller.id)
     assert (lot["marketplace_id"], lot["quantity"], lot["source_id"]) == (10, 2, offer["id"])
     assert str(lot["cost"]) == offer["lines"][0]["cash_each"]

@@ -143,7 +143,7 @@ async def receive(
     now: datetime,
 ) -> OfferInFull:
     """Note what came; the lines that are not named came as they were offered. It may be done again
-    until the offer is paid. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
+    until the offer is paid, and then keeps what was counted of lines that are not named. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
     OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
@@ -155,7 +155,8 @@ async def receive(
     if len(by_id) != len(came) or by_id.keys() - accepted.keys():
         raise errors.InvalidPayload("lines: name each accepted line of this offer at most once")
     for line_id, line in accepted.items():
-        _count(line, by_id.get(line_id) or CountedLine(line_id))
+        if line_id in by_id or line.received_copies is None:
+            _count(line, by_id.get(line_id) or CountedLine(line_id))
     _enter_state(offer, "received")
     offer.received_at = now
     changed = sum(_differs(line) for line in accepted.values())

@@ -81,7 +81,9 @@ class OfferAcceptance(msgspec.Struct):
 
 
 class Came(msgspec.Struct):
-    """The lines that came otherwise than offered; the other accepted lines came as they were offered."""
+    """The lines that came otherwise than offered. Other accepted lines came as they were offered, or
+    as they were counted before.
+    """
 
     revision: Revision
     lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] = []
