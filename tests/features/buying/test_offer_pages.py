@@ -8,8 +8,9 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
+from cardsync import limits
 from cardsync.dashboard.pages import offer_desk
-from offers_builder import buys, done, drafted, want
+from offers_builder import a_customer, buys, done, drafted, want
 
 
 @pytest.fixture
@@ -87,6 +88,23 @@ async def test_lines_of_other_pages_stay_accepted(seller, monkeypatch):
     await form(owner, f"{path}/accept", shown=shown, way="cash")
     offer = (await seller.get(f"/api{path}")).json()
     assert [line["accepted"] for line in offer["lines"]] == [False, True, True]
+
+
+async def test_the_customer_stays_unless_another_is_chosen(seller, monkeypatch):
+    monkeypatch.setattr(limits, "BUYING_CUSTOMERS_SHOWN", 1)
+    mia, ada, _ = [await a_customer(seller, name) for name in ("Mia", "Ada", "Bo")]
+    offer = await drafted(seller, customer_id=mia["id"])
+    owner, path = await signed_in(seller), f"/buying/offers/{offer['id']}"
+    page = await owner.get(path)
+    chosen = re.search(r'value="(\d+)"\s+selected>Mia', page.text)
+    for sent in (chosen[1], ""):
+        await form(owner, f"{path}/customer", customer_id=sent, note="counter")
+        told = (await seller.get(f"/api{path}")).json()
+        assert (told["customer_name"], told["note"]) == ("Mia", "counter")
+    found = await owner.get(path, params={"customer": "ada"})
+    assert f'value="{ada["id"]}"' in found.text
+    await form(owner, f"{path}/customer", customer_id=str(ada["id"]))
+    assert (await seller.get(f"/api{path}")).json()["customer_name"] == "Ada"
 
 
 async def test_a_new_offer_is_found_and_drafted(seller):

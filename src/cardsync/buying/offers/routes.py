@@ -77,7 +77,7 @@ class OfferAcceptance(msgspec.Struct):
     revision: Revision
     way: Way
     cash_part: Decimal | None = None
-    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] | None = None
+    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES)] | None = None
 
 
 class Came(msgspec.Struct):
@@ -86,7 +86,7 @@ class Came(msgspec.Struct):
     """
 
     revision: Revision
-    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] = []
+    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES)] = []
 
 
 class ToPay(msgspec.Struct):
