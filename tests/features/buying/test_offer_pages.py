@@ -46,6 +46,10 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     card = more["product_id"]
     added = {f"copies:{card}": "1", f"cash_each:{card}": "2.50", f"condition:{card}": "LP"}
     await form(owner, f"{path}/add", **added)
+    seen = str((await seller.get(f"/api{path}")).json()["revision"])
+    for days in ("0", "-3"):
+        refused = await owner.form(f"{path}/offer", revision=seen, days=days)
+        assert refused.status_code == 422, days
     await form(owner, f"{path}/offer", days="3")
     made = await form(owner, f"{path}/link")
     assert "/o/" in made.text

@@ -155,6 +155,7 @@ async def test_a_split_is_paid_in_both_ways(seller):
     path = f"/api/buying/offers/{offer['id']}"
     body = {"revision": offer["revision"], "customer_id": mia["id"]}
     offer = (await seller.http.patch(path, json=body)).json()
+    assert refusal(await step(seller, offer, "pay", cash_part="5.00")) == (422, "invalid_payload")
     offer = await done(seller, offer, "pay")
     assert (offer["paid_cash"], offer["paid_credit"]) == ("10.00", "36.00")
     offer = await done(seller, offer, "stock")
@@ -167,11 +168,18 @@ async def test_of_many_who_pay_at_once_one_does(seller):
     offer = await done(seller, await drafted(seller, customer_id=mia["id"]), "offer")
     offer = await done(seller, offer, "accept", way="credit")
     offer = await done(seller, offer, "receive")
+    # An entry by hand takes no key of an offer.
+    path = f"/api/buying/customers/{mia['id']}/credit"
+    gift = {"amount": "1.00", "key": f"offer-{offer['id']}", "reason": "gift"}
+    assert (await seller.post(path, json=gift)).status_code == 201
+    taken = gift | {"key": f"offer {offer['id']}"}
+    assert refusal(await seller.post(path, json=taken)) == (422, "invalid_payload")
     answers = await asyncio.gather(*(step(seller, offer, "pay") for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] + 7 * [409]
     [paid] = [answer.json() for answer in answers if answer.status_code == 200]
-    credit = (await seller.get(f"/api/buying/customers/{mia['id']}/credit")).json()
-    assert (len(credit["entries"]), credit["balance"]) == (1, paid["paid_credit"])
+    credit = (await seller.get(path)).json()
+    assert len(credit["entries"]) == 2
+    assert Decimal(credit["balance"]) == Decimal(paid["paid_credit"]) + 1
     answers = await asyncio.gather(*(step(seller, paid, "stock") for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] + 7 * [409]
     assert (await seller.get("/api/quick_add")).json()["total"] == 2

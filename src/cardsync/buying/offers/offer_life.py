@@ -182,6 +182,8 @@ async def pay(
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "paid")
+    if way is None and cash_part is not None:
+        raise errors.InvalidPayload('cash_part: say way "split" with it')
     if way is not None:
         offer.way = way
         offer.cash_part = None if cash_part is None else cents(cash_part, "cash_part")
@@ -206,7 +208,7 @@ async def pay(
             "offer",
             due.credit,
             now,
-            key=f"offer-{offer.id}",
+            key=f"offer {offer.id}",
             offer_id=offer.id,
             reason=f"offer {offer.id}",
         )

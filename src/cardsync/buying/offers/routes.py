@@ -90,7 +90,7 @@ class Came(msgspec.Struct):
 
 
 class ToPay(msgspec.Struct):
-    """`way` takes the place of the one that was accepted."""
+    """`way` takes the place of the one that was accepted; `cash_part` goes with it."""
 
     revision: Revision
     way: Way | None = None

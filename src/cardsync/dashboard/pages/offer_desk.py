@@ -152,7 +152,7 @@ async def offer_by_form(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
     days = read_id(form["days"])
-    if days is None or days > limits.OFFER_DAYS:
+    if days is None or not 1 <= days <= limits.OFFER_DAYS:
         raise errors.InvalidPayload(f"days: 1 to {limits.OFFER_DAYS}")
     await offer_life.offer_it(session, caller, offer_id, _revision(form), days, clock.now())
     return _back(offer_id, "offer_offered")
