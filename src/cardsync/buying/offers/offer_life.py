@@ -6,7 +6,7 @@ What was offered never changes: later steps write only what was answered, counte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated
@@ -15,10 +15,12 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State, Way
 from cardsync.buying.offers.offer_amounts import (
+    ZERO,
     cash_share,
     cost_each,
     need_next,
@@ -29,6 +31,7 @@ from cardsync.buying.offers.offer_amounts import (
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.shown import OfferInFull, counted
 from cardsync.buying.owners_word import must_bind_shop
+from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.money import dollars, to_units
@@ -54,15 +57,18 @@ class CountedLine(msgspec.Struct):
 async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
-    """Freeze the prices for so many days. Raises OwnerRequired, RefusedByGrant, NotFound,
+    """Freeze the prices for so many days. Offers of a shop are made one at a time, so that no two
+    of them take the same rest of a budget. Raises OwnerRequired, RefusedByGrant, NotFound,
     RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
+    await one_at_a_time(session, caller.seller_id)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "offered")
     lines = await lines_of(session, caller.seller_id, offer_id)
     if not totals(counted(line) for line in lines).copies:
         raise errors.InvalidPayload("lines: the offer buys no card; price a line by hand first")
+    await need_budget(session, caller, _promises(lines), now)
     _enter_state(offer, "offered")
     offer.offered_at, offer.expires_at = now, now + timedelta(days=days)
     note(session, caller, "offer.offered", f"offer {offer.id}, for {days} days", now)
@@ -216,6 +222,13 @@ async def pay(
     summary = f"offer {offer.id}: {cash} in cash, {credit} in credit"
     note(session, caller, "offer.paid", summary, now, after={"cash": cash, "credit": credit})
     return await in_full(session, caller, offer)
+
+
+def _promises(lines: Sequence[BuyingOfferLine]) -> Iterator[Promise]:
+    for line in lines:
+        if line.rule_id is not None:
+            cash, credit = line.cash_each or ZERO, line.credit_each or ZERO
+            yield Promise(line.rule_id, line.copies * cash, line.copies * credit)
 
 
 def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:
