@@ -60,7 +60,7 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     await form(owner, f"{path}/accept", shown=lines, way="cash", line=lines)
     await form(owner, f"{path}/receive", **{f"came:{lines[0]}": "1", f"condition:{lines[0]}": "HP"})
     page = await owner.get(path)
-    assert "1 of 2 copies came." in page.text
+    assert "1 of 2 copies were received." in page.text
     assert "Mia &lt;b&gt;Moss&lt;/b&gt;" in page.text
     sheet = await owner.get(f"/print/offers/{offer['id']}")
     assert "All in cash" in sheet.text

@@ -80,7 +80,7 @@ async def test_an_offer_is_led_through_its_life(seller):
     offer = await done(seller, offer, "receive", lines=came)
     received = offer["lines"][0]["received"]
     assert (received["copies"], received["condition"]) == (1, "LP")
-    assert received["changed"][0] == "1 of 2 copies came."
+    assert received["changed"][0] == "1 of 2 copies were received."
     assert Decimal(received["credit_each"]) < Decimal(bolts["credit_each"])
     assert [(line["cash_each"], line["credit_each"]) for line in offer["lines"]] == frozen
     offer = await done(seller, offer, "pay")
