@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is done, and the statements that do it."""
+    """A step of the work, and the statements that do it."""
 
     says: str
     statements: Sequence[str]

@@ -37,7 +37,7 @@ _PROMISED: Final = """
 
 
 class Promise(NamedTuple):
-    """What all copies of a line bring; the line was priced by the rule."""
+    """All copies of a line bring so much; the line was priced by the rule."""
 
     rule_id: int
     cash: Decimal
