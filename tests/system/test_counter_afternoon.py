@@ -87,10 +87,10 @@ def test_an_afternoon_at_the_counter(browser: Browser, shop: Shop) -> None:
         phone.get_by_text("You accepted this offer.").wait_for()
 
         desk.goto(offer)
-        desk.get_by_label(f"Copies that came of {name}").fill("1")
-        desk.get_by_label(f"Condition that came of {name}").select_option("LP")
+        desk.get_by_label(f"Copies received of {name}").fill("1")
+        desk.get_by_label(f"Condition received of {name}").select_option("LP")
         desk.get_by_role("button", name="Cards are counted").click()
-        desk.get_by_text("1 of 2 copies came.").wait_for()
+        desk.get_by_text("1 of 2 copies were received.").wait_for()
         desk.get_by_role("button", name="Pay", exact=True).click()
         desk.get_by_role("button", name="Take into stock").click()
         desk.get_by_role("link", name="Publish the drafts").wait_for()

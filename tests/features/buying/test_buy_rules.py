@@ -115,6 +115,43 @@ async def test_a_rule_sees_lists_stock_and_budget(shop, box):
     ]
 
 
+async def drafts_of(who, box, count):
+    made = [
+        (await who.post("/api/buying/offers", json={"collection_id": box})).json()
+        for _ in range(count)
+    ]
+    return [{"revision": each["revision"], "id": each["id"]} for each in made]
+
+
+async def offered(who, draft):
+    body = {"revision": draft["revision"]}
+    return await who.post(f"/api/buying/offers/{draft['id']}/offer", json=body)
+
+
+async def test_offers_of_a_day_share_its_budget_whoever_races(shop, box):
+    """Drafts were priced before any was offered; one of them is, and the value page knows it."""
+    owner = await signed_in(shop)
+    await made(owner, budget={"day_cash": "45.00"})
+    assert cash(await valued(owner, box)) == ["20.00", "20.00"]
+    drafts = await drafts_of(owner, box, 3)
+    answers = await asyncio.gather(*(offered(owner, draft) for draft in drafts))
+    assert sorted(answer.status_code for answer in answers) == [200, 422, 422]
+    [said, _] = [answer.json()["error"] for answer in answers if answer.status_code == 422]
+    assert "the rule Half has $5.00 in cash left; price the cards again" in said
+    assert cash(await valued(owner, box)) == ["5.00", "0.00"]
+    [again] = await drafts_of(owner, box, 1)
+    assert (await offered(owner, again)).status_code == 200
+
+
+async def test_copies_of_open_offers_count_to_the_limit(shop, box):
+    owner = await signed_in(shop)
+    await made(owner, most_copies=6)
+    [first] = await drafts_of(owner, box, 1)
+    assert [row["left"] for row in (await valued(owner, box))["rows"]] == [0, 0]
+    assert (await offered(owner, first)).status_code == 200
+    assert [row["left"] for row in (await valued(owner, box))["rows"]] == [3, 3]
+
+
 @pytest.mark.parametrize(
     ("body", "code", "said"),
     [

@@ -1,12 +1,14 @@
 """The customer's link shows one offer and nothing else, takes one answer, and ends with the offer."""
 
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.dashboard.pages import customer_offer
 from offers_builder import a_customer, buys, done, drafted, refusal, step, want
 
 
@@ -49,6 +51,20 @@ async def test_a_customer_accepts_on_a_phone(seller):
         assert "You accepted" in (await phone.get(answered.headers["Location"])).text
     told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
     assert (told["state"], told["answered_by"], told["way"]) == ("accepted", "customer", "cash")
+    assert [line["accepted"] for line in told["lines"]] == [True, False]
+
+
+async def test_a_customer_answers_a_page_of_a_long_offer(seller, monkeypatch):
+    monkeypatch.setattr(customer_offer, "LINES_SHOWN", 1)
+    offer, path = await with_link(seller)
+    async with seller.service.client() as phone:
+        page = await phone.get(path, params={"lines": "2"})
+        shown = re.findall(r'name="shown" value="(\d+)"', page.text)
+        assert shown == ids(offer)[1:]
+        assert "cards of the other pages" in page.text
+        form = {"revision": offer["revision"], "answer": "yes", "way": "cash", "shown": shown}
+        assert (await phone.post(path, data=form)).status_code == 303
+    told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
     assert [line["accepted"] for line in told["lines"]] == [True, False]
 
 

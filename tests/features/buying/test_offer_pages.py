@@ -8,7 +8,9 @@ import pytest
 
 from browsers import signed_in
 from builders import a_csv, a_row
-from offers_builder import buys, drafted, want
+from cardsync import limits
+from cardsync.dashboard.pages import offer_desk
+from offers_builder import a_customer, buys, done, drafted, want
 
 
 @pytest.fixture
@@ -44,6 +46,10 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     card = more["product_id"]
     added = {f"copies:{card}": "1", f"cash_each:{card}": "2.50", f"condition:{card}": "LP"}
     await form(owner, f"{path}/add", **added)
+    seen = str((await seller.get(f"/api{path}")).json()["revision"])
+    for days in ("0", "-3"):
+        refused = await owner.form(f"{path}/offer", revision=seen, days=days)
+        assert refused.status_code == 422, days
     await form(owner, f"{path}/offer", days="3")
     made = await form(owner, f"{path}/link")
     assert "/o/" in made.text
@@ -51,10 +57,10 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     page = await owner.get(path)
     lines = re.findall(r'name="line" value="(\d+)"', page.text)
     assert len(lines) == 2
-    await form(owner, f"{path}/accept", chosen="true", way="cash", line=lines)
+    await form(owner, f"{path}/accept", shown=lines, way="cash", line=lines)
     await form(owner, f"{path}/receive", **{f"came:{lines[0]}": "1", f"condition:{lines[0]}": "HP"})
     page = await owner.get(path)
-    assert "1 of 2 copies came." in page.text
+    assert "1 of 2 copies were received." in page.text
     assert "Mia &lt;b&gt;Moss&lt;/b&gt;" in page.text
     sheet = await owner.get(f"/print/offers/{offer['id']}")
     assert "All in cash" in sheet.text
@@ -69,6 +75,40 @@ async def test_an_offer_goes_its_way_by_forms(seller):
     ]
     listed = await owner.get("/buying/offers", params={"status": "in_stock"})
     assert f"Offer {offer['id']}" in listed.text
+
+
+async def test_lines_of_other_pages_stay_accepted(seller, monkeypatch):
+    """A long offer shows a part of its lines: nobody leaves out what they have not seen."""
+    monkeypatch.setattr(offer_desk, "LINES_SHOWN", 1)
+    owner = await signed_in(seller)
+    lines = [await want(seller, name, cash_each="2.00") for name in ("Bolt 10", "Bolt 20")]
+    made = await drafted(seller, *lines, await want(seller, copies=1, cash_each="3.00"))
+    offer = await done(seller, made, "offer")
+    path = f"/buying/offers/{offer['id']}"
+    page = await owner.get(path)
+    shown = re.findall(r'name="shown"\s+value="(\d+)"', page.text)
+    assert shown == [str(offer["lines"][0]["id"])]
+    assert "cards of the other pages are accepted" in page.text.replace("\n ", "")
+    await form(owner, f"{path}/accept", shown=shown, way="cash")
+    offer = (await seller.get(f"/api{path}")).json()
+    assert [line["accepted"] for line in offer["lines"]] == [False, True, True]
+
+
+async def test_the_customer_stays_unless_another_is_chosen(seller, monkeypatch):
+    monkeypatch.setattr(limits, "BUYING_CUSTOMERS_SHOWN", 1)
+    mia, ada, _ = [await a_customer(seller, name) for name in ("Mia", "Ada", "Bo")]
+    offer = await drafted(seller, customer_id=mia["id"])
+    owner, path = await signed_in(seller), f"/buying/offers/{offer['id']}"
+    page = await owner.get(path)
+    chosen = re.search(r'value="(\d+)"\s+selected>Mia', page.text)
+    for sent in (chosen[1], ""):
+        await form(owner, f"{path}/customer", customer_id=sent, note="counter")
+        told = (await seller.get(f"/api{path}")).json()
+        assert (told["customer_name"], told["note"]) == ("Mia", "counter")
+    found = await owner.get(path, params={"customer": "ada"})
+    assert f'value="{ada["id"]}"' in found.text
+    await form(owner, f"{path}/customer", customer_id=str(ada["id"]))
+    assert (await seller.get(f"/api{path}")).json()["customer_name"] == "Ada"
 
 
 async def test_a_new_offer_is_found_and_drafted(seller):

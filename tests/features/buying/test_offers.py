@@ -80,7 +80,7 @@ async def test_an_offer_is_led_through_its_life(seller):
     offer = await done(seller, offer, "receive", lines=came)
     received = offer["lines"][0]["received"]
     assert (received["copies"], received["condition"]) == (1, "LP")
-    assert received["changed"][0] == "1 of 2 copies came."
+    assert received["changed"][0] == "1 of 2 copies were received."
     assert Decimal(received["credit_each"]) < Decimal(bolts["credit_each"])
     assert [(line["cash_each"], line["credit_each"]) for line in offer["lines"]] == frozen
     offer = await done(seller, offer, "pay")
@@ -99,13 +99,31 @@ async def test_an_offer_is_led_through_its_life(seller):
     assert refusal(await step(seller, offer, "stock")) == (409, "offer_state_wrong")
 
 
+async def test_a_second_count_keeps_what_it_does_not_name(seller):
+    """A long offer is counted page by page."""
+    offer = await done(seller, await drafted(seller), "offer")
+    offer = await done(seller, offer, "accept", way="cash")
+    first, second = (line["id"] for line in offer["lines"])
+    offer = await done(seller, offer, "receive", lines=[{"id": first, "copies": 1}])
+    assert [line["received"]["copies"] for line in offer["lines"]] == [1, 1]
+    offer = await done(seller, offer, "receive", lines=[{"id": second, "copies": 0}])
+    assert [line["received"]["copies"] for line in offer["lines"]] == [1, 0]
+
+
 async def test_cards_that_are_listed_become_lots_at_once_and_others_when_they_are(seller):
     known = await want(seller, "Bolt 10", 2)
     new = await want(seller, "Bolt 20", 1, "LP", cash_each="5.00")
     offer = await done(seller, await drafted(seller, known, new), "offer")
-    for name, body in (("accept", {"way": "cash"}), ("receive", {}), ("pay", {}), ("stock", {})):
+    for name, body in (("accept", {"way": "cash"}), ("receive", {}), ("pay", {})):
         offer = await done(seller, offer, name, **body)
-    lots = "SELECT marketplace_id, quantity, cost, source_id FROM lot WHERE seller_id = :id"
+    # The cards came in the shop's evening, when it was tomorrow in UTC already.
+    evening = "UPDATE buying_offer SET received_at = '2026-03-06T03:00Z' WHERE seller_id = :id"
+    await seller.service.sql(seller.id, evening, id=seller.id)
+    offer = await done(seller, offer, "stock")
+    lots = (
+        "SELECT marketplace_id, quantity, cost, source_id, bought_on::text AS day FROM lot"
+        " WHERE seller_id = :id"
+    )
     [lot] = await seller.service.sql(seller.id, lots, id=seller.id)
     assert (lot["marketplace_id"], lot["quantity"], lot["source_id"]) == (10, 2, offer["id"])
     assert str(lot["cost"]) == offer["lines"][0]["cash_each"]
@@ -121,7 +139,8 @@ async def test_cards_that_are_listed_become_lots_at_once_and_others_when_they_ar
         *(into_stock.give_late_lots(database, clock.now()) for _ in range(3))
     )
     assert sum(given) == 1
-    assert len(await seller.service.sql(seller.id, lots, id=seller.id)) == 2
+    both = await seller.service.sql(seller.id, lots, id=seller.id)
+    assert [lot["day"] for lot in both] == 2 * ["2026-03-05"]
 
 
 async def test_a_split_is_paid_in_both_ways(seller):
@@ -136,6 +155,7 @@ async def test_a_split_is_paid_in_both_ways(seller):
     path = f"/api/buying/offers/{offer['id']}"
     body = {"revision": offer["revision"], "customer_id": mia["id"]}
     offer = (await seller.http.patch(path, json=body)).json()
+    assert refusal(await step(seller, offer, "pay", cash_part="5.00")) == (422, "invalid_payload")
     offer = await done(seller, offer, "pay")
     assert (offer["paid_cash"], offer["paid_credit"]) == ("10.00", "36.00")
     offer = await done(seller, offer, "stock")
@@ -148,11 +168,18 @@ async def test_of_many_who_pay_at_once_one_does(seller):
     offer = await done(seller, await drafted(seller, customer_id=mia["id"]), "offer")
     offer = await done(seller, offer, "accept", way="credit")
     offer = await done(seller, offer, "receive")
+    # An entry by hand takes no key of an offer.
+    path = f"/api/buying/customers/{mia['id']}/credit"
+    gift = {"amount": "1.00", "key": f"offer-{offer['id']}", "reason": "gift"}
+    assert (await seller.post(path, json=gift)).status_code == 201
+    taken = gift | {"key": f"offer {offer['id']}"}
+    assert refusal(await seller.post(path, json=taken)) == (422, "invalid_payload")
     answers = await asyncio.gather(*(step(seller, offer, "pay") for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] + 7 * [409]
     [paid] = [answer.json() for answer in answers if answer.status_code == 200]
-    credit = (await seller.get(f"/api/buying/customers/{mia['id']}/credit")).json()
-    assert (len(credit["entries"]), credit["balance"]) == (1, paid["paid_credit"])
+    credit = (await seller.get(path)).json()
+    assert len(credit["entries"]) == 2
+    assert Decimal(credit["balance"]) == Decimal(paid["paid_credit"]) + 1
     answers = await asyncio.gather(*(step(seller, paid, "stock") for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] + 7 * [409]
     assert (await seller.get("/api/quick_add")).json()["total"] == 2

@@ -5,13 +5,15 @@ becomes a draft offer. Nothing of the shop's or of another visitor's is to be se
 import asyncio
 import re
 import uuid
+from datetime import timedelta
 
 import psycopg
 import pytest
 
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
-from cardsync import limits
+from cardsync import clock, limits
+from cardsync.buying.offers import expired_offers
 from cardsync.database.urls import libpq_url
 from offers_builder import buys, done, refusal
 
@@ -78,7 +80,8 @@ async def test_a_visitor_searches_fills_a_cart_and_sends_it(seller, word, capfd)
         missing = await visitor.post(path, data=form | {"contact": " "})
         assert missing.status_code == 422
         sent = await visitor.post(path, data=form | {"note": "on Friday"})
-        assert "Your cart is sent" in sent.text
+        assert sent.status_code == 303
+        assert "Your cart is sent" in (await visitor.get(sent.headers["Location"])).text
         for leak in ("Zed", "zed@"):
             assert leak not in (await visitor.get(path, params={"q": word})).text
     [offer] = (await seller.get("/api/buying/offers")).json()["offers"]
@@ -112,5 +115,12 @@ async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, monke
     form = {"cart": f"{card['product_id']}-NM-0-1", "name": "A", "contact": "b"}
     async with seller.service.client() as visitor:
         answers = await asyncio.gather(*(visitor.post(path, data=form) for _ in range(6)))
-    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [422] * 3
+    assert sorted(answer.status_code for answer in answers) == [303] * 3 + [422] * 3
     assert len((await seller.get("/api/buying/offers")).json()["offers"]) == 3
+    # A cart that nobody has looked at for a month makes room.
+    month = clock.now() + timedelta(days=limits.BUYLIST_DRAFT_DAYS, minutes=1)
+    assert await expired_offers.expire(seller.service.database, month) >= 3
+    async with seller.service.client() as visitor:
+        assert (await visitor.post(path, data=form)).status_code == 303
+    told = (await seller.get("/api/buying/offers?status=expired")).json()["offers"]
+    assert len(told) == 3

@@ -20,7 +20,7 @@ from cardsync.access.activity import note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.offers.offer_drafts import new_offer
-from cardsync.buying.offers.price_lines import OfferWant
+from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.store_credit.buying_customers import new_customer
 from cardsync.catalog.condition import PRINTINGS
 
@@ -73,13 +73,15 @@ async def send_cart(
     words: str,
     now: datetime,
 ) -> int:
-    """Make a draft offer of a cart, priced by the rules of now, and return its id. Raises
-    InvalidPayload, ListFull.
+    """Make a draft offer of a cart, priced by the rules of now, and return its id. The account is
+    locked once the cards are priced, so that a large cart delays nobody. Raises InvalidPayload,
+    ListFull.
     """
     if not cart:
         raise errors.InvalidPayload("cart: put at least one card into it")
     if not contact.strip():
         raise errors.InvalidPayload("contact: say how the shop reaches you")
+    lines = await priced(session, caller, wants_of(cart), now)
     await one_at_a_time(session, caller.seller_id)
     waiting = await session.scalar(text(_WAITING), {"seller": caller.seller_id})
     if (waiting or 0) >= limits.BUYLIST_DRAFTS:
@@ -88,7 +90,7 @@ async def send_cart(
     offer = await new_offer(
         session,
         caller,
-        wants_of(cart),
+        lines,
         now,
         by=VISITOR,
         customer_id=customer.id,

@@ -15,6 +15,7 @@ from cardsync.buying.collections.shown import BoughtShown, ValuedCollection, Val
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
+from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.line_facts import CardTexts
 from cardsync.buying.rules.value_offer import Valued, value, value_by
 from cardsync.money import dollars, dollars_or_none
@@ -50,7 +51,8 @@ async def value_collection(
     NotFound.
     """
     lines = await lines_of(session, caller, collection_id)
-    valued = await value(session, caller, lines, now)
+    spent = await spent_today(session, caller, now)
+    valued = await value(session, caller, lines, now, spent)
     first = (page - 1) * ROWS_PER_PAGE
     shown = [
         _row(line, one, valued.texts)

@@ -1,15 +1,16 @@
-"""Marks offers whose days are over as expired, with one entry of the activity feed each, seller by
-seller.
+"""Marks offers whose days are over as expired, and carts of the public buylist that nobody looked at
+for long, with one entry of the activity feed each, seller by seller.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import select, text
+from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import limits
 from cardsync.access.activity import note_by
 from cardsync.access.models import Seller
 from cardsync.buying.offers.models import BuyingOffer
@@ -19,7 +20,9 @@ from cardsync.database.session import Database
 AT_ONCE: Final = 1_000
 _ANY_OVER: Final = """
     SELECT EXISTS (SELECT FROM buying_offer
-                    WHERE seller_id = :seller AND state = 'offered' AND expires_at <= :now)
+                    WHERE seller_id = :seller
+                      AND (state = 'offered' AND expires_at <= :now
+                           OR state = 'draft' AND source = 'buylist' AND updated_at <= :old))
 """
 
 
@@ -38,15 +41,20 @@ async def expire(database: Database, now: datetime) -> int:
 
 
 async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    values = {"seller": seller_id, "now": now}
+    old = now - timedelta(days=limits.BUYLIST_DRAFT_DAYS)
+    values = {"seller": seller_id, "now": now, "old": old}
     if not await session.scalar(text(_ANY_OVER), values):
         return 0
     over = await session.scalars(
         select(BuyingOffer)
         .where(
             BuyingOffer.seller_id == seller_id,
-            BuyingOffer.state == "offered",
-            BuyingOffer.expires_at <= now,
+            or_(
+                (BuyingOffer.state == "offered") & (BuyingOffer.expires_at <= now),
+                (BuyingOffer.state == "draft")
+                & (BuyingOffer.source == "buylist")
+                & (BuyingOffer.updated_at <= old),
+            ),
         )
         .order_by(BuyingOffer.id)
         .limit(AT_ONCE)

@@ -24,6 +24,7 @@ from cardsync.buying.offers.shown import OfferInFull
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.database.session import Database
 from cardsync.lots.add_lots import NewLot, add_lots
+from cardsync.lots.hand_lot import today_of
 from cardsync.quick_add.checked_entry import Described, Wanted, columns_of
 from cardsync.quick_add.drafts import keep_drafts
 from cardsync.quick_add.served_entries import SAME_CARD
@@ -37,8 +38,9 @@ _CARDS: Final = f"""
 """
 # Lines in stock whose card the inventory has seen since.
 _LATE: Final = """
-    SELECT l.id, c.marketplace_id
+    SELECT l.id, c.marketplace_id, o.received_at
       FROM buying_offer_line l
+      JOIN buying_offer o ON o.seller_id = :seller AND o.id = l.offer_id
       JOIN quick_add q ON q.seller_id = :seller AND q.id = l.quick_add_id
       JOIN card c ON c.seller_id = :seller AND c.id = q.card_id
      WHERE l.seller_id = :seller AND l.lot_id IS NULL AND q.card_id IS NOT NULL
@@ -65,12 +67,13 @@ async def take_into_stock(
         for entry in entries:
             card = listed.get(entry.id)
             entry.price = card.price if card else None
+        came_at = offer.received_at or now
         known = [
-            (line, listed[line.quick_add_id].marketplace_id)
+            (line, listed[line.quick_add_id].marketplace_id, came_at)
             for line in came
             if line.quick_add_id in listed
         ]
-        await _give_lots(session, caller, known, now)
+        await _give_lots(session, caller, known)
     offer.state, offer.stocked_at, offer.secret_hash = "in_stock", now, None
     summary = f"offer {offer.id}: {len(came)} drafts of new listings"
     note(session, caller, "offer.stocked", summary, now)
@@ -90,7 +93,7 @@ async def give_late_lots(database: Database, now: datetime) -> int:
             continue
         async with database.tenant(seller_id) as session:
             found = await session.execute(text(_LATE), {"seller": seller_id, "most": AT_ONCE})
-            cards = {row.id: row.marketplace_id for row in found}
+            cards = {row.id: (row.marketplace_id, row.received_at or now) for row in found}
             if not cards:
                 continue
             rows = await session.scalars(
@@ -103,8 +106,8 @@ async def give_late_lots(database: Database, now: datetime) -> int:
                 .order_by(BuyingOfferLine.id)
                 .with_for_update(skip_locked=True)
             )
-            known = [(line, cards[line.id]) for line in rows]
-            await _give_lots(session, caller, known, now)
+            known = [(line, *cards[line.id]) for line in rows]
+            await _give_lots(session, caller, known)
             given += len(known)
     return given
 
@@ -112,23 +115,23 @@ async def give_late_lots(database: Database, now: datetime) -> int:
 async def _give_lots(
     session: AsyncSession,
     caller: Caller,
-    cards: Sequence[tuple[BuyingOfferLine, int]],
-    now: datetime,
+    cards: Sequence[tuple[BuyingOfferLine, int, datetime]],
 ) -> None:
+    """Add a lot of each line's copies, bought on the shop's day on which they came."""
     lots = [
         NewLot(
             marketplace_id,
             line.received_copies or 0,
             line.cost_each,
-            now.date(),
+            today_of(caller, came_at),
             "offer",
             line.offer_id,
             line.rule_id,
         )
-        for line, marketplace_id in cards
+        for line, marketplace_id, came_at in cards
     ]
     ids = await add_lots(session, caller, lots)
-    for (line, _), lot_id in zip(cards, ids, strict=True):
+    for (line, *_), lot_id in zip(cards, ids, strict=True):
         line.lot_id = lot_id
 
 

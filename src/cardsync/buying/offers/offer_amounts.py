@@ -25,7 +25,7 @@ USUAL_GRADES: Final[Mapping[str, int]] = {
 }
 # The states that each may become.
 NEXT: Final[Mapping[State, tuple[State, ...]]] = {
-    "draft": ("offered",),
+    "draft": ("offered", "expired"),
     "offered": ("accepted", "declined", "expired"),
     "accepted": ("received", "declined"),
     "received": ("received", "paid", "declined"),

@@ -84,7 +84,7 @@ async def draft_offer(
     offer = await new_offer(
         session,
         caller,
-        wants,
+        await priced(session, caller, wants, now),
         now,
         by=caller.actor,
         customer_id=customer_id,
@@ -103,7 +103,7 @@ def _want(line: WantedLine) -> OfferWant:
 async def new_offer(
     session: AsyncSession,
     caller: Caller,
-    wants: Sequence[OfferWant],
+    lines: Sequence[Mapping[str, Any]],
     now: datetime,
     *,
     by: str,
@@ -112,10 +112,9 @@ async def new_offer(
     source: Source,
     collection_id: int | None = None,
 ) -> BuyingOffer:
-    """Raises InvalidPayload, NotFound."""
+    """Make a draft of lines that are priced. Raises InvalidPayload, NotFound."""
     if customer_id is not None:
         await customer_row(session, caller, customer_id)
-    lines = await priced(session, caller, wants, now)
     offer = BuyingOffer(
         seller_id=caller.seller_id,
         revision=1,

@@ -6,7 +6,7 @@ What was offered never changes: later steps write only what was answered, counte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated
@@ -15,10 +15,12 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State, Way
 from cardsync.buying.offers.offer_amounts import (
+    ZERO,
     cash_share,
     cost_each,
     need_next,
@@ -29,6 +31,7 @@ from cardsync.buying.offers.offer_amounts import (
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.shown import OfferInFull, counted
 from cardsync.buying.owners_word import must_bind_shop
+from cardsync.buying.rules.day_budgets import Promise, need_budget
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.money import dollars, to_units
@@ -54,15 +57,18 @@ class CountedLine(msgspec.Struct):
 async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
-    """Freeze the prices for so many days. Raises OwnerRequired, RefusedByGrant, NotFound,
+    """Freeze the prices for so many days. Offers of a shop are made one at a time, so that no two
+    of them take the same rest of a budget. Raises OwnerRequired, RefusedByGrant, NotFound,
     RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
+    await one_at_a_time(session, caller.seller_id)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "offered")
     lines = await lines_of(session, caller.seller_id, offer_id)
     if not totals(counted(line) for line in lines).copies:
         raise errors.InvalidPayload("lines: the offer buys no card; price a line by hand first")
+    await need_budget(session, caller, _promises(lines), now)
     _enter_state(offer, "offered")
     offer.offered_at, offer.expires_at = now, now + timedelta(days=days)
     note(session, caller, "offer.offered", f"offer {offer.id}, for {days} days", now)
@@ -79,10 +85,12 @@ async def answer_yes(
     chosen: Sequence[int] | None,
     now: datetime,
     *,
+    shown: Sequence[int] | None = None,
     by_customer: bool = False,
 ) -> OfferInFull:
-    """Accept the offer, or the chosen lines of it. Raises OwnerRequired, RefusedByGrant, NotFound,
-    RevisionConflict, OfferStateWrong, InvalidPayload.
+    """Accept the offer, or the chosen lines of it. Of a long offer, a page has shown some lines:
+    the choice was among those, and the others are accepted. Raises OwnerRequired, RefusedByGrant,
+    NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     if not by_customer:
         must_bind_shop(caller)
@@ -93,6 +101,8 @@ async def answer_yes(
     taken = bought if chosen is None else set(chosen)
     if taken - {line.id for line in lines}:
         raise errors.InvalidPayload("lines: names a line that is not of this offer")
+    if shown is not None:
+        taken |= bought - set(shown)
     taken &= bought
     if not taken:
         raise errors.InvalidPayload("lines: accept at least one line that is bought in this way")
@@ -139,7 +149,7 @@ async def receive(
     now: datetime,
 ) -> OfferInFull:
     """Note what came; the lines that are not named came as they were offered. It may be done again
-    until the offer is paid. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
+    until the offer is paid, and then keeps what was counted of lines that are not named. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
     OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
@@ -151,7 +161,8 @@ async def receive(
     if len(by_id) != len(came) or by_id.keys() - accepted.keys():
         raise errors.InvalidPayload("lines: name each accepted line of this offer at most once")
     for line_id, line in accepted.items():
-        _count(line, by_id.get(line_id) or CountedLine(line_id))
+        if line_id in by_id or line.received_copies is None:
+            _count(line, by_id.get(line_id) or CountedLine(line_id))
     _enter_state(offer, "received")
     offer.received_at = now
     changed = sum(_differs(line) for line in accepted.values())
@@ -177,6 +188,8 @@ async def pay(
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     need_next(offer.state, "paid")
+    if way is None and cash_part is not None:
+        raise errors.InvalidPayload('cash_part: say way "split" with it')
     if way is not None:
         offer.way = way
         offer.cash_part = None if cash_part is None else cents(cash_part, "cash_part")
@@ -201,7 +214,7 @@ async def pay(
             "offer",
             due.credit,
             now,
-            key=f"offer-{offer.id}",
+            key=f"offer {offer.id}",
             offer_id=offer.id,
             reason=f"offer {offer.id}",
         )
@@ -209,6 +222,13 @@ async def pay(
     summary = f"offer {offer.id}: {cash} in cash, {credit} in credit"
     note(session, caller, "offer.paid", summary, now, after={"cash": cash, "credit": credit})
     return await in_full(session, caller, offer)
+
+
+def _promises(lines: Sequence[BuyingOfferLine]) -> Iterator[Promise]:
+    for line in lines:
+        if line.rule_id is not None:
+            cash, credit = line.cash_each or ZERO, line.credit_each or ZERO
+            yield Promise(line.rule_id, line.copies * cash, line.copies * credit)
 
 
 def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:

@@ -10,17 +10,16 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo
 
 import msgspec
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_sentences import sentences
-from cardsync.buying.engine.wanted_lines import REASONS, Spent, ValuedLine, WantedLine
+from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
 from cardsync.buying.offers.offer_amounts import USUAL_GRADES
+from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
 from cardsync.money import from_units
@@ -38,21 +37,6 @@ _CARD = (
     "printing",
     "language",
 )
-
-
-# A split counts in both: a budget is not exceeded by what nobody knows yet.
-_SPENT = """
-    SELECT l.rule_id,
-           coalesce(sum(l.copies * l.cash_each) FILTER (WHERE o.way <> 'credit'), 0) * 10000
-             AS cash,
-           coalesce(sum(l.copies * l.credit_each) FILTER (WHERE o.way <> 'cash'), 0) * 10000
-             AS credit
-      FROM buying_offer o JOIN buying_offer_line l
-        ON l.seller_id = :seller AND l.offer_id = o.id AND l.accepted AND l.rule_id IS NOT NULL
-     WHERE o.seller_id = :seller AND o.answered_at >= :since
-       AND o.state IN ('accepted', 'received', 'paid', 'in_stock')
-     GROUP BY l.rule_id
-"""
 
 
 class OfferWant(msgspec.Struct):
@@ -97,14 +81,6 @@ async def priced(
         for place, card in enumerate(cards)
         for part in (_parts(valued[place]) if place in valued else [_hand(place, wants[place])])
     ]
-
-
-async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> dict[int, Spent]:
-    """Return what the shop has agreed to pay today by each rule, as its customers chose."""
-    today = now.astimezone(ZoneInfo(caller.account.time_zone))
-    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = await session.execute(text(_SPENT), {"seller": caller.seller_id, "since": midnight})
-    return {row.rule_id: Spent(row.cash, row.credit) for row in rows}
 
 
 def _by_hand(want: OfferWant) -> bool:

@@ -77,18 +77,20 @@ class OfferAcceptance(msgspec.Struct):
     revision: Revision
     way: Way
     cash_part: Decimal | None = None
-    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] | None = None
+    lines: Annotated[list[Id], msgspec.Meta(max_length=limits.OFFER_LINES)] | None = None
 
 
 class Came(msgspec.Struct):
-    """The lines that came otherwise than offered; the other accepted lines came as they were offered."""
+    """The lines that came otherwise than offered. Other accepted lines came as they were offered, or
+    as they were counted before.
+    """
 
     revision: Revision
-    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES_AT_ONCE)] = []
+    lines: Annotated[list[CountedLine], msgspec.Meta(max_length=limits.OFFER_LINES)] = []
 
 
 class ToPay(msgspec.Struct):
-    """`way` takes the place of the one that was accepted."""
+    """`way` takes the place of the one that was accepted; `cash_part` goes with it."""
 
     revision: Revision
     way: Way | None = None

@@ -175,7 +175,7 @@ def changes(row: BuyingOfferLine) -> list[str]:
     """Say what came otherwise than it was offered."""
     said = []
     if row.received_copies is not None and row.received_copies != row.copies:
-        said.append(f"{row.received_copies} of {row.copies} copies came.")
+        said.append(f"{row.received_copies} of {row.copies} copies were received.")
     if row.received_condition not in (None, row.condition):
         said.append(f"The condition is {row.received_condition}, not {row.condition}.")
     for way, was, now in (

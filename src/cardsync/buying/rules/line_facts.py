@@ -53,10 +53,24 @@ _SHOP: Final = f"""
         SELECT product_id, printing, sum(copies) AS copies FROM shop GROUP BY product_id, printing
     ),
     coming AS (
-        SELECT q.product_id, q.printing, sum(q.quantity) AS copies FROM quick_add q
-         WHERE q.seller_id = :seller AND q.status IN ('draft', 'published', 'pending')
-           AND q.product_id IN (SELECT product_id FROM wanted_card)
-         GROUP BY q.product_id, q.printing
+        SELECT a.product_id, a.printing, sum(a.copies) AS copies
+          FROM (
+            SELECT q.product_id, q.printing, q.quantity AS copies FROM quick_add q
+             WHERE q.seller_id = :seller
+               AND (q.status IN ('draft', 'published', 'pending')
+                    OR q.status = 'listed' AND q.card_id IS NULL)
+               AND q.product_id IN (SELECT product_id FROM wanted_card)
+            UNION ALL
+            SELECT l.product_id, l.printing, coalesce(l.received_copies, l.copies)
+              FROM buying_offer o
+              JOIN buying_offer_line l ON l.seller_id = :seller AND l.offer_id = o.id
+             WHERE o.seller_id = :seller
+               AND o.state IN ('offered', 'accepted', 'received', 'paid')
+               AND l.accepted IS NOT FALSE
+               AND coalesce(l.cash_each, l.credit_each) IS NOT NULL
+               AND l.product_id IN (SELECT product_id FROM wanted_card)
+          ) a
+         GROUP BY a.product_id, a.printing
     ),
     listed AS (
         SELECT c.product_id, c.printing, string_agg(DISTINCT e.list_id::text, ' ') AS lists

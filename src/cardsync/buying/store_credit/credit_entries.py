@@ -6,6 +6,7 @@ statement as the entry is added, so that balance and sum can't differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -23,6 +24,8 @@ from cardsync.buying.store_credit.shown import CreditEntry, CreditSheet, entry_b
 from cardsync.money import dollars, from_units, to_units
 
 KIND: Final = "store_credit.entry"
+# The form of callers' keys; those of the program have a space, so that nobody takes them.
+KEY_FORM: Final = r"^[\x21-\x7e]{1,255}$"
 _LOCKED: Final = """
     SELECT credit_balance FROM buying_customer
      WHERE seller_id = :seller AND id = :customer FOR UPDATE
@@ -109,6 +112,8 @@ async def add_or_spend(
     `enter` raises.
     """
     must_bind_shop(caller)
+    if not re.fullmatch(KEY_FORM, key):
+        raise errors.InvalidPayload("key: must be 1 to 255 visible ASCII characters")
     exact = cents(amount, "amount")
     if not exact:
         raise errors.InvalidPayload("amount: must not be 0")

@@ -20,7 +20,7 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, FOR_OWNERS, WITH_JSON
 Key = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^[\x21-\x7e]{1,255}$",
+        pattern=credit_entries.KEY_FORM,
         description="1 to 255 visible ASCII characters; the same key makes one entry",
     ),
 ]

@@ -5,7 +5,7 @@ it. It works without scripts, and shows nothing else of the shop.
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Any, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from litestar import MediaType, Request, Response, get, post
 from litestar.response import Template
@@ -17,6 +17,7 @@ from cardsync.buying.offers import offer_life, offer_reads
 from cardsync.buying.offers.customer_link import link_of
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_links import PATH
+from cardsync.buying.offers.shown import OfferLine
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.assets import asset_url
 from cardsync.dashboard.form_handlers import Form, unchecked
@@ -29,6 +30,8 @@ CUSTOMER_HEADERS = HEADERS | {
     "Referrer-Policy": "no-referrer",
     "X-Robots-Tag": "noindex, nofollow",
 }
+# A phone sends two fields a line, and a form has at most 2,000.
+LINES_SHOWN: Final = 500
 WAYS = [("cash", "Cash"), ("credit", "Store credit"), ("split", "Some of both")]
 
 
@@ -71,7 +74,7 @@ async def _accept(
     if way not in get_args(Way):
         raise errors.InvalidPayload("way: choose cash, store credit or some of both")
     part = _amount(form["cash_part"]) if way == "split" else None
-    chosen = [id for text in form.all("line") if (id := read_id(text)) is not None]
+    chosen, shown = chosen_of(form)
     await offer_life.answer_yes(
         session,
         caller,
@@ -81,8 +84,33 @@ async def _accept(
         part,
         chosen,
         clock.now(),
+        shown=shown or None,
         by_customer=True,
     )
+
+
+class Part(NamedTuple):
+    """The lines of one page, counted from 1."""
+
+    rows: list[OfferLine]
+    page: int
+    pages: int
+
+
+def part_of(request: PageRequest, lines: list[OfferLine], most: int) -> Part:
+    """Return the page of an offer's lines that the address names."""
+    pages = max(-(-len(lines) // most), 1)
+    page = min(read_id(request.query_params.get("lines", "")) or 1, pages)
+    return Part(lines[(page - 1) * most : page * most], page, pages)
+
+
+def chosen_of(form: Form) -> tuple[list[int], list[int]]:
+    """Return the ids of the lines that are ticked, and of all that the page has shown."""
+    ticked, shown = (
+        [id for text in form.all(name) if (id := read_id(text)) is not None]
+        for name in ("line", "shown")
+    )
+    return ticked, shown
 
 
 def _amount(text: str) -> Decimal:
@@ -97,6 +125,7 @@ async def _shown(
 ) -> Template:
     link = link_of(request.scope)
     offer = await offer_reads.one_offer(session, caller, link.offer_id)
+    lines = part_of(request, offer.lines, LINES_SHOWN)
     context = {
         "reader": reader_of(request, caller),
         "asset": asset_url,
@@ -104,6 +133,9 @@ async def _shown(
         "token": token,
         "shop": link.shop,
         "offer": offer,
+        "lines": lines.rows,
+        "page": lines.page,
+        "pages": lines.pages,
         "ways": WAYS,
         "done": sentences(str(request.query_params.get("done", ""))),
         "csrf_token": "",

@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 from litestar import Response, get
 from litestar.response import Template
+from msgspec import UNSET
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits, read_json
@@ -18,11 +19,13 @@ from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_l
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_life import CountedLine
 from cardsync.buying.offers.price_lines import OfferWant
+from cardsync.buying.offers.shown import OfferInFull
 from cardsync.buying.store_credit import buying_customers
+from cardsync.buying.store_credit.shown import Customers
 from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.pages.customer_offer import WAYS
+from cardsync.dashboard.pages.customer_offer import WAYS, chosen_of, part_of
 from cardsync.dashboard.pages.offer_list import CHIPS, found_cards, wants_of, words_of
 from cardsync.dashboard.pages.printing import code_of
 from cardsync.dashboard.shell import PageRequest, see, show
@@ -43,28 +46,41 @@ async def _shown(
     request: PageRequest, caller: Caller, session: AsyncSession, offer_id: int, link: str = ""
 ) -> Template:
     offer = await offer_reads.one_offer(session, caller, offer_id)
-    pages = -(-len(offer.lines) // LINES_SHOWN)
-    page = min(read_id(request.query_params.get("lines", "")) or 1, max(pages, 1))
-    first = (page - 1) * LINES_SHOWN
-    customers = await buying_customers.find_customers(session, caller, "", None)
+    lines = part_of(request, offer.lines, LINES_SHOWN)
+    named = request.query_params.get("customer", "")[: limits.SEARCHED_CHARACTERS]
+    customers = await buying_customers.find_customers(session, caller, named, None)
     return show(
         request,
         caller,
         "offer_desk.html",
         offer=offer,
-        lines=offer.lines[first : first + LINES_SHOWN],
-        page=page,
-        pages=pages,
+        lines=lines.rows,
+        page=lines.page,
+        pages=lines.pages,
         state_words=words_of(offer.state),
         chips=CHIPS,
         ways=WAYS,
         days=DAYS,
         most_days=limits.OFFER_DAYS,
-        customers=[("", "Choose"), *((each.id, each.name) for each in customers.customers)],
+        customers=_choices(offer, customers),
+        named=named,
+        may_search=caller.sees_buyers,
         link=link,
         code=code_of(link),
         **await found_cards(request, caller, session),
     )
+
+
+def _choices(offer: OfferInFull, found: Customers) -> list[tuple[int | str, str]]:
+    """Return who may be chosen: who was found, and the offer's own customer in any case."""
+    choices: list[tuple[int | str, str]] = [(each.id, each.name) for each in found.customers]
+    known = {each.id for each in found.customers}
+    if offer.customer_id is None:
+        return [("", "Choose"), *choices]
+    if offer.customer_id not in known:
+        own = offer.customer_name or f"Customer {offer.customer_id}"
+        choices.insert(0, (offer.customer_id, own))
+    return choices
 
 
 @post_form("/buying/offers/{offer_id:int}/add")
@@ -103,7 +119,9 @@ async def change_line(
 async def set_customer(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
-    """Name the customer: one who is known, or a new one; and keep the note."""
+    """Name the customer: one who is known, or a new one; and keep the note. Where nobody is chosen,
+    the customer stays.
+    """
     now = clock.now()
     customer_id = read_id(form["customer_id"])
     if form["name"]:
@@ -117,7 +135,7 @@ async def set_customer(
         offer_id,
         _revision(form),
         now,
-        customer_id=customer_id,
+        customer_id=customer_id or UNSET,
         note_text=form["note"],
     )
     return _back(offer_id, "saved")
@@ -134,7 +152,7 @@ async def offer_by_form(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
     days = read_id(form["days"])
-    if days is None or days > limits.OFFER_DAYS:
+    if days is None or not 1 <= days <= limits.OFFER_DAYS:
         raise errors.InvalidPayload(f"days: 1 to {limits.OFFER_DAYS}")
     await offer_life.offer_it(session, caller, offer_id, _revision(form), days, clock.now())
     return _back(offer_id, "offer_offered")
@@ -159,7 +177,7 @@ async def accept_by_form(
     caller: Caller, form: Form, session: AsyncSession, offer_id: int
 ) -> Response[str]:
     way, part = _way(form)
-    chosen = [id for text in form.all("line") if (id := read_id(text)) is not None]
+    chosen, shown = chosen_of(form)
     await offer_life.answer_yes(
         session,
         caller,
@@ -167,8 +185,9 @@ async def accept_by_form(
         _revision(form),
         way,
         part,
-        chosen if "chosen" in form else None,
+        chosen if chosen or shown else None,
         clock.now(),
+        shown=shown or None,
     )
     return _back(offer_id, "offer_answered")
 

@@ -39,14 +39,17 @@ async def buylist_page(
     request: PageRequest, caller: Caller, database: Database, shop: int
 ) -> Template:
     cart = read_cart([*request.query_params.getall("cart", []), *_added(request)])
-    return await _shown(request, caller, database, cart)
+    sent = read_id(request.query_params.get("sent", "")) or 0
+    return await _shown(request, caller, database, cart, sent=sent)
 
 
 @post("/{shop:int}", status_code=200)
 async def send_by_form(
     request: PageRequest, caller: Caller, database: Database, shop: int
-) -> Template:
-    """Send the cart. The form has no token of its own, because no cookie authorizes it."""
+) -> Response[str] | Template:
+    """Send the cart. The form has no token of its own, because no cookie authorizes it. The answer
+    leads to the page again, so that a reload sends nothing twice.
+    """
     limited: RateLimits = request.app.state.rate_limits
     await limited.admit_anonymous(request.scope)
     form = await unchecked(request)
@@ -58,7 +61,8 @@ async def send_by_form(
             )
     except (errors.InvalidPayload, errors.ListFull) as e:
         return await _shown(request, caller, database, cart, e)
-    return await _shown(request, caller, database, [], sent=number)
+    headers = VISITOR_HEADERS | {"Location": url(f"{PATH}/{caller.seller_id}", sent=number)}
+    return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
 
 
 def _added(request: PageRequest) -> list[str]:

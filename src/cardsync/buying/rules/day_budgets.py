@@ -1,0 +1,74 @@
+"""Reads what the shop has promised today by each buy rule, and holds an offer to what the rules'
+budgets have left. An offer counts on the day on which it was made, until it ends unpaid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.value_lines import NOTHING_SPENT, left_of
+from cardsync.buying.engine.wanted_lines import Spent
+from cardsync.buying.rules.value_offer import buy_rules_of
+from cardsync.money import dollars, to_units
+
+# A split and an open offer count in both: a budget is not exceeded by what nobody knows yet.
+_PROMISED: Final = """
+    SELECT l.rule_id,
+           coalesce(sum(l.copies * l.cash_each) FILTER (WHERE o.way IS DISTINCT FROM 'credit'), 0)
+             * 10000 AS cash,
+           coalesce(sum(l.copies * l.credit_each) FILTER (WHERE o.way IS DISTINCT FROM 'cash'), 0)
+             * 10000 AS credit
+      FROM buying_offer o JOIN buying_offer_line l
+        ON l.seller_id = :seller AND l.offer_id = o.id AND l.accepted IS NOT FALSE
+           AND l.rule_id IS NOT NULL
+     WHERE o.seller_id = :seller AND o.offered_at >= :since
+       AND o.state IN ('offered', 'accepted', 'received', 'paid', 'in_stock')
+     GROUP BY l.rule_id
+"""
+
+
+class Promise(NamedTuple):
+    """All copies of a line bring so much; the line was priced by the rule."""
+
+    rule_id: int
+    cash: Decimal
+    credit: Decimal
+
+
+async def spent_today(session: AsyncSession, caller: Caller, now: datetime) -> dict[int, Spent]:
+    """Return what the shop has promised today by each rule."""
+    today = now.astimezone(ZoneInfo(caller.account.time_zone))
+    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = await session.execute(text(_PROMISED), {"seller": caller.seller_id, "since": midnight})
+    return {row.rule_id: Spent(row.cash, row.credit) for row in rows}
+
+
+async def need_budget(
+    session: AsyncSession, caller: Caller, promises: Iterable[Promise], now: datetime
+) -> None:
+    """Check an offer's lines against what other offers have left of the budgets; the caller holds
+    the account's lock. Raises InvalidPayload.
+    """
+    asked: dict[int, Spent] = {}
+    for rule_id, cash, credit in promises:
+        had = asked.get(rule_id, NOTHING_SPENT)
+        asked[rule_id] = Spent(had.cash + to_units(cash), had.credit + to_units(credit))
+    spent = await spent_today(session, caller, now)
+    for rule in await buy_rules_of(session, caller.seller_id):
+        left = left_of(rule.budget, spent.get(rule.id, NOTHING_SPENT))
+        needs = asked.get(rule.id, NOTHING_SPENT)
+        for way, need, most in zip(("cash", "credit"), needs, left, strict=True):
+            if most is not None and need > most:
+                raise errors.InvalidPayload(
+                    f"lines: the budget of the rule {rule.name} has ${dollars(most)} in {way} left;"
+                    " price the cards again"
+                )
