@@ -232,6 +232,13 @@ def test_units_are_hardened(unit: Path) -> None:
     assert float(level) < MOST_EXPOSED
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_units_let_processes_yield_the_processor(unit: Path) -> None:
+    # The last word counts: @resources holds the call, too.
+    filters = re.findall(r"^SystemCallFilter=(.+)$", unit.read_text(), re.M)
+    assert "setpriority" in filters[-1].split()
+
+
 def test_units_call_commands_that_exist() -> None:
     assert len(UNITS) == 2
     for unit in UNITS:

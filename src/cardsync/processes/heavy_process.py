@@ -32,7 +32,9 @@ def serve_heavy_reads() -> None:
     """Serve the standard input. What else is printed goes to the log."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    os.nice(5)
+    # A service manager may forbid it.
+    with contextlib.suppress(OSError):
+        os.nice(5)
     asyncio.run(_serve(answers))
 
 
