@@ -144,9 +144,12 @@ def _database_or_none(url: str | None) -> str | None:
 
 def _pooler(url: str | None) -> str | None:
     """A pooler passes no settings on, so the role must be that of the one who signs in."""
-    if url and conninfo_to_dict(_database(url)).get("user") != "cardsync_app":
+    if not url:
+        return None
+    url = _database(url)
+    if conninfo_to_dict(url).get("user") != "cardsync_app":
         raise ValueError("it must sign in as cardsync_app")
-    return url or None
+    return url
 
 
 def _bucket(url: str) -> str:
