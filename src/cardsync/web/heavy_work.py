@@ -1,5 +1,6 @@
-"""Does one seller's heavy reads in processes of their own, which hold the memory that they take: so
-many at a time on a host, and two of a seller.
+"""Does one seller's heavy reads in processes of their own, which hold the memory that they take: a
+web process has its share of a host's, two at least. A seller has two of them at a time, and
+backtests leave one to other reads.
 
 Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
 at a time, and waits for the next for a while. It may crash or run out of memory, and nothing else
@@ -14,10 +15,11 @@ import pickle
 import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from sqlalchemy import text
 from structlog.contextvars import get_contextvars
@@ -37,6 +39,7 @@ STOP: Final = b""
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
+_OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
     SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller AND NOT gone OFFSET :few)
 """
@@ -65,9 +68,11 @@ class HeavyWork:
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database, self._settings = database, settings
-        # Each web process of a host has its share.
-        most = max(1, settings.heavy_processes // settings.web_workers)
+        most = max(2, settings.heavy_processes // settings.web_workers)
         self._turns = asyncio.Semaphore(most)
+        # A backtest may last two minutes: an agent's price file finds a process beside all of them.
+        self._longest = asyncio.Semaphore(most - 1)
+        self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
 
@@ -99,12 +104,24 @@ class HeavyWork:
             options,
             get_contextvars(),
         )
-        async with self._database.slots.of(caller.seller_id, kind), self._turns:
+        async with self._turn(caller.seller_id, kind):
             answered = await self._answered(pickle.dumps(asked))
         if answered.failure is not None:
             raise answered.failure
         found: T = answered.found
         return found
+
+    @asynccontextmanager
+    async def _turn(self, seller_id: int, kind: Work) -> AsyncIterator[None]:
+        """Hold a turn of the seller. Who waits for it in the seller's line keeps none of others."""
+        own = self._of.setdefault(seller_id, asyncio.Semaphore(_OF_A_SELLER))
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(self._database.slots.of(seller_id, kind))
+            await held.enter_async_context(own)
+            if kind == Work.PRICES_ALL:
+                await held.enter_async_context(self._longest)
+            await held.enter_async_context(self._turns)
+            yield
 
     async def _is_large(self, seller_id: int) -> bool:
         values = {"seller": seller_id, "few": self._settings.heavy_cards}

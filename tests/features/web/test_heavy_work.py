@@ -106,6 +106,23 @@ async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(beside:
     assert len(processes()) <= 3
 
 
+async def test_a_price_file_waits_for_no_backtests(service, settings, alive) -> None:
+    """A host of four web processes has less than two heavy ones for each: there are two."""
+    app = create_app(settings.model_copy(update={"heavy_cards": 0, "web_workers": 4}))
+    others = processes()
+    async with alive(app):
+        service = replace(service, app=app)
+        shops = [await a_shop(SellerBuilder(service), a_row(1001)) for _ in range(3)]
+        assert (await asked(shops[0], "presets")).status_code == 200
+        [process] = [one for one in processes() if one not in others]
+        process.suspend()
+        backtests = [asyncio.create_task(asked(shop, "a backtest")) for shop in shops[:2]]
+        await asyncio.sleep(0.2)
+        assert (await asked(shops[2], "an agent's file")).status_code == 200
+        process.resume()
+        assert {one.status_code for one in await asyncio.gather(*backtests)} == {200}
+
+
 def test_a_process_has_no_more_memory_than_its_limit() -> None:
     program = (
         "from cardsync.processes.worker_memory import limit_memory; limit_memory(256);"
