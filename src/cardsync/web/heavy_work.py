@@ -43,6 +43,10 @@ _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
     SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller AND NOT gone OFFSET :few)
 """
+TOO_MUCH: Final = (
+    "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
+    " or try again"
+)
 Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
 
 
@@ -134,10 +138,7 @@ class HeavyWork:
             answer = await process.answer(asked)
         except (asyncio.IncompleteReadError, ConnectionError):
             await self._end(process)
-            raise errors.ServiceUnavailable(
-                "this takes more memory than one shop may use; ask for less (a shorter search,"
-                " fewer days), or try again"
-            ) from None
+            raise errors.ServiceUnavailable(TOO_MUCH) from None
         except asyncio.CancelledError:
             await asyncio.shield(self._stop(process))
             raise

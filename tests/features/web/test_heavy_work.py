@@ -5,16 +5,22 @@ same words; one that dies takes nothing with it, and one whose caller left goes 
 from __future__ import annotations
 
 import asyncio
+import io
+import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 
 from builders import SellerBuilder, Service, a_row, a_shop
+from cardsync import errors
 from cardsync.asgi import create_app
+from cardsync.processes.heavy_process import tell
+from cardsync.web.heavy_work import LENGTH, TOO_MUCH, Answered
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
@@ -131,3 +137,20 @@ def test_a_process_has_no_more_memory_than_its_limit() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith("MemoryError")
+
+
+class TooLarge:
+    """An answer that there is no memory to write."""
+
+    def __reduce__(self):
+        raise MemoryError
+
+
+@pytest.mark.parametrize("answered", [Answered(None, MemoryError()), Answered(TooLarge())])
+def test_no_room_for_the_work_or_its_answer_is_the_refusal(answered: Answered) -> None:
+    told = io.BytesIO()
+    tell(told, answered)
+    path = Path(told.getvalue()[LENGTH.size :].decode())
+    failure = pickle.loads(path.read_bytes()).failure
+    path.unlink()
+    assert (type(failure), str(failure)) == (errors.ServiceUnavailable, TOO_MUCH)
