@@ -32,6 +32,8 @@ COMMANDS = {"serve", "worker"}
 VERSION = "1.31"
 # The exposure that `systemd-analyze security` may find at most, of 10.
 MOST_EXPOSED = 2.0
+# A web process under load, and its supervisor.
+WEB_MB = 400
 Resource = dict[str, Any]
 
 
@@ -134,6 +136,28 @@ def test_every_pod_has_a_budget_and_a_policy_and_ends_in_its_time(name: str) -> 
         assert part["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 25
     out = found["NetworkPolicy", "cardsync-out"]["spec"]["podSelector"]["matchLabels"]
     assert all(out.items() <= one["metadata"]["labels"].items() for one in deployments(name))
+
+
+def heavy_mb(settings: dict[str, str]) -> int:
+    """The most memory of a web process with its heavy ones."""
+    processes, each = (settings[f"{PREFIX}HEAVY_{name}"] for name in ("PROCESSES", "MEMORY_MB"))
+    return int(processes) * int(each) + WEB_MB
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_heavy_reads_fit_into_a_pod(name: str) -> None:
+    settings = rendered(name)["ConfigMap", "cardsync"]["data"]
+    [web] = [one for one in containers(name) if one["name"] == "web"]
+    number = re.fullmatch(r"(\d+)Gi", web["resources"]["limits"]["memory"])
+    assert number
+    assert heavy_mb(settings) <= int(number[1]) * 1024
+
+
+def test_heavy_reads_fit_into_a_container() -> None:
+    web = services()["web-1"]
+    number = re.fullmatch(r"(\d+)g", web["mem_limit"])
+    assert number
+    assert heavy_mb(web["environment"]) <= int(number[1]) * 1024
 
 
 def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
