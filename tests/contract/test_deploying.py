@@ -160,6 +160,16 @@ def test_heavy_reads_fit_into_a_container() -> None:
     assert heavy_mb(web["environment"]) <= int(number[1]) * 1024
 
 
+def test_workers_do_not_have_the_password_of_the_owner() -> None:
+    for name, service in services().items():
+        assert name.startswith("web") == ("migration_database_url" in service.get("secrets", ()))
+    given = {
+        one["name"]: {"cardsync-migration" in str(source) for source in one["envFrom"]}
+        for one in containers("base")
+    }
+    assert given == {"web": {False, True}, "worker": {False}}
+
+
 def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
     for (kind, _), part in rendered("large").items():
         if kind != "HorizontalPodAutoscaler":
