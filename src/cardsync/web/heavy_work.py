@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import pickle
 import struct
 import sys
@@ -18,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -36,6 +38,8 @@ T = TypeVar("T")
 LENGTH: Final = struct.Struct(">Q")
 # What a process hears when its work is not needed any more.
 STOP: Final = b""
+# The folder of the metrics of all processes of a supervisor.
+_METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
@@ -133,7 +137,7 @@ class HeavyWork:
             return bool(await session.scalar(text(_IS_LARGE), values))
 
     async def _answered(self, asked: bytes) -> Answered:
-        process = self._idle.pop() if self._idle else await self._started()
+        process = await self._living()
         try:
             answer = await process.answer(asked)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -148,14 +152,29 @@ class HeavyWork:
         self._rest(process)
         return answer
 
+    async def _living(self) -> _Process:
+        """Return a process that rests and was not killed meanwhile, or a new one."""
+        while self._idle:
+            process = self._idle.pop()
+            if process.lives():
+                return process
+            await self._end(process)
+        return await self._started()
+
     async def _started(self) -> _Process:
-        process = _Process(
-            await asyncio.create_subprocess_exec(
+        # What a process leaves here goes when it ends, however it ends.
+        folder = TemporaryDirectory(prefix="cardsync-heavy-")
+        try:
+            started = await asyncio.create_subprocess_exec(
                 *PROGRAM,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                env=_environment(folder.name),
             )
-        )
+        except BaseException:
+            folder.cleanup()
+            raise
+        process = _Process(started, folder)
         self._all.add(process)
         try:
             await process.tell(pickle.dumps(self._settings))
@@ -166,7 +185,12 @@ class HeavyWork:
 
     async def _stop(self, process: _Process) -> None:
         """Let the process leave its work; one that does not is ended."""
-        if await process.stopped():
+        try:
+            is_free = await process.stopped()
+        except BaseException:
+            await self._end(process)
+            raise
+        if is_free:
             self._rest(process)
         else:
             await self._end(process)
@@ -198,10 +222,25 @@ def _taken(path: Path) -> Answered:
     return answer
 
 
+def _environment(folder: str) -> dict[str, str]:
+    """A process begins its files in the folder, and shows no metrics: each would leave theirs."""
+    kept = {name: value for name, value in os.environ.items() if name != _METRICS}
+    return kept | {"TMPDIR": folder}
+
+
 class _Process:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    def __init__(
+        self, process: asyncio.subprocess.Process, folder: TemporaryDirectory[str]
+    ) -> None:
+        self._process, self._folder = process, folder
         self._late: asyncio.TimerHandle | None = None
+
+    def lives(self) -> bool:
+        """Return whether it can be asked; cease to wait for its end."""
+        if self._late is not None:
+            self._late.cancel()
+        assert self._process.stdout is not None
+        return self._process.returncode is None and not self._process.stdout.at_eof()
 
     async def tell(self, data: bytes) -> None:
         assert self._process.stdin is not None
@@ -209,8 +248,6 @@ class _Process:
         await self._process.stdin.drain()
 
     async def answer(self, asked: bytes) -> Answered:
-        if self._late is not None:
-            self._late.cancel()
         await self.tell(asked)
         return await self._heard()
 
@@ -236,6 +273,7 @@ class _Process:
             ended()
             assert self._process.stdin is not None
             self._process.stdin.close()
+            self._folder.cleanup()
 
         self._late = asyncio.get_running_loop().call_later(seconds, late)
 
@@ -245,6 +283,7 @@ class _Process:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
+        await asyncio.to_thread(self._folder.cleanup)
 
 
 @asynccontextmanager

@@ -86,6 +86,26 @@ async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
     assert (await asked(shop, "presets")).status_code == 200
 
 
+async def test_a_process_that_died_at_rest_is_nobodys_refusal_and_leaves_nothing(
+    beside: Service, monkeypatch, tmp_path
+) -> None:
+    shop = await a_shop(SellerBuilder(beside), a_row(1001))
+    for process in processes():
+        process.kill()
+    await asyncio.sleep(0.2)
+    # Its supervisor shows the metrics of web processes; those of this one would stay for ever.
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    assert (await asked(shop, "presets")).status_code == 200
+    [process] = processes()
+    folder = Path(process.environ()["TMPDIR"])
+    (folder / "cardsync-half").write_bytes(b"half an answer")
+    process.kill()
+    await asyncio.sleep(0.2)
+    assert (await asked(shop, "presets")).status_code == 200
+    assert not folder.exists()
+    assert not list(tmp_path.iterdir())
+
+
 async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_ended(
     beside: Service,
 ) -> None:
