@@ -4,6 +4,7 @@ by the tools that there are, and name only settings, commands and metrics that e
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -217,6 +218,22 @@ def test_compose_has_two_of_each_kind_and_names_only_what_it_has() -> None:
             assert service["read_only"] is True
             assert service["cap_drop"] == ["ALL"]
             assert service["user"] == "10001:10001"
+
+
+def test_a_worker_whose_file_is_old_is_unhealthy(tmp_path: Path) -> None:
+    how, program = services()["worker-1"]["healthcheck"]["test"]
+    assert how == "CMD-SHELL"
+    file = tmp_path / "worker-lives"
+    program = program.replace("$$", "$").replace("/tmp/worker-lives", str(file))
+
+    def is_healthy() -> bool:
+        return subprocess.run(["sh", "-c", program], stderr=subprocess.DEVNULL).returncode == 0
+
+    assert not is_healthy()
+    file.touch()
+    assert is_healthy()
+    os.utime(file, (0, 0))
+    assert not is_healthy()
 
 
 def test_a_proxy_knows_both_web_containers() -> None:
