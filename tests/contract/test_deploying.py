@@ -171,6 +171,21 @@ def test_workers_do_not_have_the_password_of_the_owner() -> None:
     assert given == {"web": {False, True}, "worker": {False}}
 
 
+def test_the_monitoring_reaches_the_metrics_of_every_pod() -> None:
+    found = rendered("base")
+    bind = found["ConfigMap", "cardsync"]["data"][f"{PREFIX}METRICS_BIND"]
+    port = bind.removeprefix("0.0.0.0:")
+    for part in deployments("base"):
+        pod = part["spec"]["template"]
+        asked = {"prometheus.io/scrape": "true", "prometheus.io/port": port}
+        assert pod["metadata"]["annotations"] == asked
+        [container] = pod["spec"]["containers"]
+        assert {"name": "metrics", "containerPort": int(port)} in container["ports"]
+        policy = found["NetworkPolicy", part["metadata"]["name"]]["spec"]["ingress"][-1]
+        assert policy["ports"] == [{"protocol": "TCP", "port": int(port)}]
+        assert "monitoring" in str(policy["from"])
+
+
 def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
     for (kind, _), part in rendered("large").items():
         if kind != "HorizontalPodAutoscaler":
