@@ -199,6 +199,15 @@ def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
                 assert asked["selector"]["matchLabels"].keys() <= set(labels)
 
 
+def test_large_says_where_the_urls_of_the_pooler_and_the_copy_belong() -> None:
+    told = (KUBERNETES / "large" / "settings.yaml").read_text()
+    page = Path("docs/deploying.md").read_text()
+    kubernetes = page.partition("## Kubernetes")[2].partition("\n## ")[0]
+    for name in ("POOLER", "READ"):
+        assert f"{PREFIX}{name}_DATABASE_URL" in told
+        assert f"{PREFIX}{name}_DATABASE_URL" in kubernetes
+
+
 def test_only_settings_that_exist_are_set() -> None:
     texts = {path: path.read_text() for path in DEPLOY.rglob("*") if path.is_file()}
     fields = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
