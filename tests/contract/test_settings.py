@@ -50,9 +50,7 @@ def test_the_page_names_every_setting_with_its_meaning():
         ("postgresql://u:se@127.0.0.1:ret@h/d", "an @ too many"),
     ],
 )
-@pytest.mark.parametrize(
-    "name", ["DATABASE_URL", "MIGRATION_DATABASE_URL", "POOLER_DATABASE_URL"]
-)
+@pytest.mark.parametrize("name", ["DATABASE_URL", "MIGRATION_DATABASE_URL", "POOLER_DATABASE_URL"])
 def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url, why):
     monkeypatch.setenv(f"CARDSYNC_{name}", url)
     with pytest.raises(ValidationError) as told:
