@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 import os
 import pickle
+import shutil
 import sys
 import tempfile
 from importlib import import_module
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from structlog.contextvars import bound_contextvars
@@ -23,7 +25,7 @@ from cardsync.database.session import Database
 from cardsync.logs import setup_logging
 from cardsync.processes.worker_memory import limit_memory
 from cardsync.settings import Settings
-from cardsync.web.heavy_work import LENGTH, STOP, TOO_MUCH, Answered, Asked
+from cardsync.web.heavy_work import FOLDER, LENGTH, STOP, TOO_MUCH, Answered, Asked
 
 # The work, and the lease that is renewed beside it.
 _CONNECTIONS = 3
@@ -38,7 +40,13 @@ def serve_heavy_reads() -> None:
     # A service manager may forbid it.
     with contextlib.suppress(OSError):
         os.nice(5)
-    asyncio.run(_serve(answers))
+    try:
+        asyncio.run(_serve(answers))
+    finally:
+        # A web process that was killed removes nothing.
+        folder = Path(tempfile.gettempdir())
+        if folder.name.startswith(FOLDER):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _serve(answers: BinaryIO) -> None:

@@ -38,6 +38,8 @@ T = TypeVar("T")
 LENGTH: Final = struct.Struct(">Q")
 # What a process hears when its work is not needed any more.
 STOP: Final = b""
+# The folder of a process's files begins with this.
+FOLDER: Final = "cardsync-heavy-"
 # The folder of the metrics of all processes of a supervisor.
 _METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
@@ -163,7 +165,7 @@ class HeavyWork:
 
     async def _started(self) -> _Process:
         # What a process leaves here goes when it ends, however it ends.
-        folder = TemporaryDirectory(prefix="cardsync-heavy-")
+        folder = TemporaryDirectory(prefix=FOLDER)
         try:
             started = await asyncio.create_subprocess_exec(
                 *PROGRAM,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from builders import SellerBuilder, Service, a_row, a_shop
 from cardsync import errors
 from cardsync.asgi import create_app
 from cardsync.processes.heavy_process import tell
-from cardsync.web.heavy_work import LENGTH, TOO_MUCH, Answered
+from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
@@ -147,6 +148,15 @@ async def test_a_price_file_waits_for_no_backtests(service, settings, alive) -> 
         assert (await asked(shops[2], "an agent's file")).status_code == 200
         process.resume()
         assert {one.status_code for one in await asyncio.gather(*backtests)} == {200}
+
+
+def test_a_process_whose_web_process_was_killed_removes_its_files(tmp_path) -> None:
+    folder = tmp_path / f"{FOLDER}1"
+    folder.mkdir()
+    (folder / "cardsync-unread").touch()
+    environment = os.environ | {"TMPDIR": str(folder)}
+    subprocess.run(PROGRAM, input=b"", capture_output=True, env=environment)
+    assert not folder.exists()
 
 
 def test_a_process_has_no_more_memory_than_its_limit() -> None:
