@@ -144,9 +144,12 @@ def _database_or_none(url: str | None) -> str | None:
 
 def _pooler(url: str | None) -> str | None:
     """A pooler passes no settings on, so the role must be that of the one who signs in."""
-    if url and conninfo_to_dict(_database(url)).get("user") != "cardsync_app":
+    if not url:
+        return None
+    url = _database(url)
+    if conninfo_to_dict(url).get("user") != "cardsync_app":
         raise ValueError("it must sign in as cardsync_app")
-    return url or None
+    return url
 
 
 def _bucket(url: str) -> str:
@@ -279,7 +282,7 @@ class Settings(BaseSettings):
     heavy_processes: int = Field(
         3,
         ge=1,
-        description="Processes of a host beside its web processes for heavy reads (previews, backtests); one seller has two at a time",
+        description="Processes of a host beside its web processes for heavy reads (previews, backtests); a web process has two at least, and one seller two at a time",
     )
     heavy_memory_mb: int = Field(
         2048,

@@ -4,6 +4,7 @@ by the tools that there are, and name only settings, commands and metrics that e
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -32,6 +33,8 @@ COMMANDS = {"serve", "worker"}
 VERSION = "1.31"
 # The exposure that `systemd-analyze security` may find at most, of 10.
 MOST_EXPOSED = 2.0
+# A web process under load, and its supervisor.
+WEB_MB = 400
 Resource = dict[str, Any]
 
 
@@ -136,6 +139,53 @@ def test_every_pod_has_a_budget_and_a_policy_and_ends_in_its_time(name: str) -> 
     assert all(out.items() <= one["metadata"]["labels"].items() for one in deployments(name))
 
 
+def heavy_mb(settings: dict[str, str]) -> int:
+    """The most memory of a web process with its heavy ones."""
+    processes, each = (settings[f"{PREFIX}HEAVY_{name}"] for name in ("PROCESSES", "MEMORY_MB"))
+    return int(processes) * int(each) + WEB_MB
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_heavy_reads_fit_into_a_pod(name: str) -> None:
+    settings = rendered(name)["ConfigMap", "cardsync"]["data"]
+    [web] = [one for one in containers(name) if one["name"] == "web"]
+    number = re.fullmatch(r"(\d+)Gi", web["resources"]["limits"]["memory"])
+    assert number
+    assert heavy_mb(settings) <= int(number[1]) * 1024
+
+
+def test_heavy_reads_fit_into_a_container() -> None:
+    web = services()["web-1"]
+    number = re.fullmatch(r"(\d+)g", web["mem_limit"])
+    assert number
+    assert heavy_mb(web["environment"]) <= int(number[1]) * 1024
+
+
+def test_workers_do_not_have_the_password_of_the_owner() -> None:
+    for name, service in services().items():
+        assert name.startswith("web") == ("migration_database_url" in service.get("secrets", ()))
+    given = {
+        one["name"]: {"cardsync-migration" in str(source) for source in one["envFrom"]}
+        for one in containers("base")
+    }
+    assert given == {"web": {False, True}, "worker": {False}}
+
+
+def test_the_monitoring_reaches_the_metrics_of_every_pod() -> None:
+    found = rendered("base")
+    bind = found["ConfigMap", "cardsync"]["data"][f"{PREFIX}METRICS_BIND"]
+    port = bind.removeprefix("0.0.0.0:")
+    for part in deployments("base"):
+        pod = part["spec"]["template"]
+        asked = {"prometheus.io/scrape": "true", "prometheus.io/port": port}
+        assert pod["metadata"]["annotations"] == asked
+        [container] = pod["spec"]["containers"]
+        assert {"name": "metrics", "containerPort": int(port)} in container["ports"]
+        policy = found["NetworkPolicy", part["metadata"]["name"]]["spec"]["ingress"][-1]
+        assert policy["ports"] == [{"protocol": "TCP", "port": int(port)}]
+        assert "monitoring" in str(policy["from"])
+
+
 def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
     for (kind, _), part in rendered("large").items():
         if kind != "HorizontalPodAutoscaler":
@@ -147,6 +197,15 @@ def test_the_autoscaler_asks_for_a_metric_that_exists() -> None:
                 asked = metric["external"]["metric"]
                 labels = GAUGES[asked["name"]][1]
                 assert asked["selector"]["matchLabels"].keys() <= set(labels)
+
+
+def test_large_says_where_the_urls_of_the_pooler_and_the_copy_belong() -> None:
+    told = (KUBERNETES / "large" / "settings.yaml").read_text()
+    page = Path("docs/deploying.md").read_text()
+    kubernetes = page.partition("## Kubernetes")[2].partition("\n## ")[0]
+    for name in ("POOLER", "READ"):
+        assert f"{PREFIX}{name}_DATABASE_URL" in told
+        assert f"{PREFIX}{name}_DATABASE_URL" in kubernetes
 
 
 def test_only_settings_that_exist_are_set() -> None:
@@ -183,6 +242,22 @@ def test_compose_has_two_of_each_kind_and_names_only_what_it_has() -> None:
             assert service["read_only"] is True
             assert service["cap_drop"] == ["ALL"]
             assert service["user"] == "10001:10001"
+
+
+def test_a_worker_whose_file_is_old_is_unhealthy(tmp_path: Path) -> None:
+    how, program = services()["worker-1"]["healthcheck"]["test"]
+    assert how == "CMD-SHELL"
+    file = tmp_path / "worker-lives"
+    program = program.replace("$$", "$").replace("/tmp/worker-lives", str(file))
+
+    def is_healthy() -> bool:
+        return subprocess.run(["sh", "-c", program], stderr=subprocess.DEVNULL).returncode == 0
+
+    assert not is_healthy()
+    file.touch()
+    assert is_healthy()
+    os.utime(file, (0, 0))
+    assert not is_healthy()
 
 
 def test_a_proxy_knows_both_web_containers() -> None:
@@ -230,6 +305,13 @@ def test_units_are_hardened(unit: Path) -> None:
     told = subprocess.run(command, capture_output=True, text=True)
     [level] = re.findall(r"exposure level for \S+: ([0-9.]+)", told.stdout) or [told.stderr]
     assert float(level) < MOST_EXPOSED
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_units_let_processes_yield_the_processor(unit: Path) -> None:
+    # The last word counts: @resources holds the call, too.
+    filters = re.findall(r"^SystemCallFilter=(.+)$", unit.read_text(), re.M)
+    assert "setpriority" in filters[-1].split()
 
 
 def test_units_call_commands_that_exist() -> None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy import create_engine
 
 from cardsync.cli import program
-from cardsync.database.urls import KEPT_ALIVE, engine_url, libpq_url
+from cardsync.database.urls import KEPT_ALIVE, engine_url, libpq_url, pooler_url
 from cardsync.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -50,13 +50,25 @@ def test_the_page_names_every_setting_with_its_meaning():
         ("postgresql://u:se@127.0.0.1:ret@h/d", "an @ too many"),
     ],
 )
-@pytest.mark.parametrize("name", ["DATABASE_URL", "MIGRATION_DATABASE_URL"])
+@pytest.mark.parametrize("name", ["DATABASE_URL", "MIGRATION_DATABASE_URL", "POOLER_DATABASE_URL"])
 def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url, why):
     monkeypatch.setenv(f"CARDSYNC_{name}", url)
     with pytest.raises(ValidationError) as told:
         Settings()
     assert why in str(told.value)
     assert not any(part in str(told.value) for part in ("secret", "ret@", "zz"))
+
+
+def test_a_pooler_is_named_as_a_database_is_and_its_dead_host_is_noticed(monkeypatch):
+    """libpq's message about a URL that it cannot read would hold the password."""
+    url = "postgresql+psycopg://cardsync_app:secret@pooler:6432/d?keepalives_idle=9"
+    monkeypatch.setenv("CARDSYNC_POOLER_DATABASE_URL", url)
+    pooler = Settings().pooler_database_url
+    assert pooler == url.replace("+psycopg", "")
+    given = conninfo_to_dict(pooler_url(pooler))
+    assert given.pop("keepalives_idle") == "9"
+    kept = {name: str(value) for name, value in KEPT_ALIVE.items() if name != "keepalives_idle"}
+    assert kept.items() <= given.items()
 
 
 def test_no_database_is_another_than_the_embedded_one_only_for_migrations(monkeypatch):

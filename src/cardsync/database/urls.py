@@ -44,7 +44,8 @@ def pooler_url(url: str) -> str:
     the environment of the process alone.
     """
     os.environ["PGTZ"] = "UTC"
-    return f"postgresql:///?{urlencode(conninfo_to_dict(url), quote_via=quote)}"
+    given = KEPT_ALIVE | conninfo_to_dict(url)
+    return f"postgresql:///?{urlencode(given, quote_via=quote)}"
 
 
 def engine_url(plain: str) -> str:

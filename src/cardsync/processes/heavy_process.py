@@ -10,30 +10,43 @@ import asyncio
 import contextlib
 import os
 import pickle
+import shutil
 import sys
 import tempfile
 from importlib import import_module
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from structlog.contextvars import bound_contextvars
 
+from cardsync import errors
 from cardsync.database.read_copy import ReadCopy, read_copy
 from cardsync.database.session import Database
 from cardsync.logs import setup_logging
 from cardsync.processes.worker_memory import limit_memory
 from cardsync.settings import Settings
-from cardsync.web.heavy_work import LENGTH, STOP, Answered, Asked
+from cardsync.web.heavy_work import FOLDER, LENGTH, STOP, TOO_MUCH, Answered, Asked
 
 # The work, and the lease that is renewed beside it.
 _CONNECTIONS = 3
+# The answer where the memory is at its limit.
+_NO_ROOM = Answered(None, errors.ServiceUnavailable(TOO_MUCH))
 
 
 def serve_heavy_reads() -> None:
     """Serve the standard input. What else is printed goes to the log."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    os.nice(5)
-    asyncio.run(_serve(answers))
+    # A service manager may forbid it.
+    with contextlib.suppress(OSError):
+        os.nice(5)
+    try:
+        asyncio.run(_serve(answers))
+    finally:
+        # A web process that was killed removes nothing.
+        folder = Path(tempfile.gettempdir())
+        if folder.name.startswith(FOLDER):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _serve(answers: BinaryIO) -> None:
@@ -89,13 +102,17 @@ async def _answer(
         answered = Answered(found)
     except BaseException as e:
         answered = Answered(None, e)
-    _tell(answers, answered)
+    tell(answers, answered)
 
 
-def _tell(answers: BinaryIO, answered: Answered) -> None:
+def tell(answers: BinaryIO, answered: Answered) -> None:
     """Name the file that holds the answer: it may be large, and is read once."""
+    if isinstance(answered.failure, MemoryError):
+        answered = _NO_ROOM
     try:
         path = _kept(answered)
+    except MemoryError:
+        path = _kept(_NO_ROOM)
     except Exception:
         path = _kept(Answered(None, RuntimeError(repr(answered.failure))))
     answers.write(LENGTH.pack(len(path)) + path)

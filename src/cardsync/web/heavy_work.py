@@ -1,5 +1,6 @@
-"""Does one seller's heavy reads in processes of their own, which hold the memory that they take: so
-many at a time on a host, and two of a seller.
+"""Does one seller's heavy reads in processes of their own, which hold the memory that they take: a
+web process has its share of a host's, two at least. A seller has two of them at a time, and
+backtests leave one to other reads.
 
 Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
 at a time, and waits for the next for a while. It may crash or run out of memory, and nothing else
@@ -10,14 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import pickle
 import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from sqlalchemy import text
 from structlog.contextvars import get_contextvars
@@ -34,12 +38,21 @@ T = TypeVar("T")
 LENGTH: Final = struct.Struct(">Q")
 # What a process hears when its work is not needed any more.
 STOP: Final = b""
+# The folder of a process's files begins with this.
+FOLDER: Final = "cardsync-heavy-"
+# The folder of the metrics of all processes of a supervisor.
+_METRICS: Final = "PROMETHEUS_MULTIPROC_DIR"
 PROGRAM: Final = (sys.executable, "-m", "cardsync", "heavy")
 _IDLE_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
+_OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
     SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller AND NOT gone OFFSET :few)
 """
+TOO_MUCH: Final = (
+    "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
+    " or try again"
+)
 Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
 
 
@@ -65,9 +78,11 @@ class HeavyWork:
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database, self._settings = database, settings
-        # Each web process of a host has its share.
-        most = max(1, settings.heavy_processes // settings.web_workers)
+        most = max(2, settings.heavy_processes // settings.web_workers)
         self._turns = asyncio.Semaphore(most)
+        # A backtest may last two minutes: an agent's price file finds a process beside all of them.
+        self._longest = asyncio.Semaphore(most - 1)
+        self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
 
@@ -99,12 +114,24 @@ class HeavyWork:
             options,
             get_contextvars(),
         )
-        async with self._database.slots.of(caller.seller_id, kind), self._turns:
+        async with self._turn(caller.seller_id, kind):
             answered = await self._answered(pickle.dumps(asked))
         if answered.failure is not None:
             raise answered.failure
         found: T = answered.found
         return found
+
+    @asynccontextmanager
+    async def _turn(self, seller_id: int, kind: Work) -> AsyncIterator[None]:
+        """Hold a turn of the seller. Who waits for it in the seller's line keeps none of others."""
+        own = self._of.setdefault(seller_id, asyncio.Semaphore(_OF_A_SELLER))
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(self._database.slots.of(seller_id, kind))
+            await held.enter_async_context(own)
+            if kind == Work.PRICES_ALL:
+                await held.enter_async_context(self._longest)
+            await held.enter_async_context(self._turns)
+            yield
 
     async def _is_large(self, seller_id: int) -> bool:
         values = {"seller": seller_id, "few": self._settings.heavy_cards}
@@ -112,15 +139,12 @@ class HeavyWork:
             return bool(await session.scalar(text(_IS_LARGE), values))
 
     async def _answered(self, asked: bytes) -> Answered:
-        process = self._idle.pop() if self._idle else await self._started()
+        process = await self._living()
         try:
             answer = await process.answer(asked)
         except (asyncio.IncompleteReadError, ConnectionError):
             await self._end(process)
-            raise errors.ServiceUnavailable(
-                "this takes more memory than one shop may use; ask for less (a shorter search,"
-                " fewer days), or try again"
-            ) from None
+            raise errors.ServiceUnavailable(TOO_MUCH) from None
         except asyncio.CancelledError:
             await asyncio.shield(self._stop(process))
             raise
@@ -130,14 +154,29 @@ class HeavyWork:
         self._rest(process)
         return answer
 
+    async def _living(self) -> _Process:
+        """Return a process that rests and was not killed meanwhile, or a new one."""
+        while self._idle:
+            process = self._idle.pop()
+            if process.lives():
+                return process
+            await self._end(process)
+        return await self._started()
+
     async def _started(self) -> _Process:
-        process = _Process(
-            await asyncio.create_subprocess_exec(
+        # What a process leaves here goes when it ends, however it ends.
+        folder = TemporaryDirectory(prefix=FOLDER)
+        try:
+            started = await asyncio.create_subprocess_exec(
                 *PROGRAM,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                env=_environment(folder.name),
             )
-        )
+        except BaseException:
+            folder.cleanup()
+            raise
+        process = _Process(started, folder)
         self._all.add(process)
         try:
             await process.tell(pickle.dumps(self._settings))
@@ -148,7 +187,12 @@ class HeavyWork:
 
     async def _stop(self, process: _Process) -> None:
         """Let the process leave its work; one that does not is ended."""
-        if await process.stopped():
+        try:
+            is_free = await process.stopped()
+        except BaseException:
+            await self._end(process)
+            raise
+        if is_free:
             self._rest(process)
         else:
             await self._end(process)
@@ -180,10 +224,25 @@ def _taken(path: Path) -> Answered:
     return answer
 
 
+def _environment(folder: str) -> dict[str, str]:
+    """A process begins its files in the folder, and shows no metrics: each would leave theirs."""
+    kept = {name: value for name, value in os.environ.items() if name != _METRICS}
+    return kept | {"TMPDIR": folder}
+
+
 class _Process:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    def __init__(
+        self, process: asyncio.subprocess.Process, folder: TemporaryDirectory[str]
+    ) -> None:
+        self._process, self._folder = process, folder
         self._late: asyncio.TimerHandle | None = None
+
+    def lives(self) -> bool:
+        """Return whether it can be asked; cease to wait for its end."""
+        if self._late is not None:
+            self._late.cancel()
+        assert self._process.stdout is not None
+        return self._process.returncode is None and not self._process.stdout.at_eof()
 
     async def tell(self, data: bytes) -> None:
         assert self._process.stdin is not None
@@ -191,8 +250,6 @@ class _Process:
         await self._process.stdin.drain()
 
     async def answer(self, asked: bytes) -> Answered:
-        if self._late is not None:
-            self._late.cancel()
         await self.tell(asked)
         return await self._heard()
 
@@ -218,6 +275,7 @@ class _Process:
             ended()
             assert self._process.stdin is not None
             self._process.stdin.close()
+            self._folder.cleanup()
 
         self._late = asyncio.get_running_loop().call_later(seconds, late)
 
@@ -227,6 +285,7 @@ class _Process:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
+        await asyncio.to_thread(self._folder.cleanup)
 
 
 @asynccontextmanager

@@ -5,16 +5,23 @@ same words; one that dies takes nothing with it, and one whose caller left goes 
 from __future__ import annotations
 
 import asyncio
+import io
+import os
+import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 
 from builders import SellerBuilder, Service, a_row, a_shop
+from cardsync import errors
 from cardsync.asgi import create_app
+from cardsync.processes.heavy_process import tell
+from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
@@ -80,6 +87,26 @@ async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
     assert (await asked(shop, "presets")).status_code == 200
 
 
+async def test_a_process_that_died_at_rest_is_nobodys_refusal_and_leaves_nothing(
+    beside: Service, monkeypatch, tmp_path
+) -> None:
+    shop = await a_shop(SellerBuilder(beside), a_row(1001))
+    for process in processes():
+        process.kill()
+    await asyncio.sleep(0.2)
+    # Its supervisor shows the metrics of web processes; those of this one would stay for ever.
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    assert (await asked(shop, "presets")).status_code == 200
+    [process] = processes()
+    folder = Path(process.environ()["TMPDIR"])
+    (folder / "cardsync-half").write_bytes(b"half an answer")
+    process.kill()
+    await asyncio.sleep(0.2)
+    assert (await asked(shop, "presets")).status_code == 200
+    assert not folder.exists()
+    assert not list(tmp_path.iterdir())
+
+
 async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_ended(
     beside: Service,
 ) -> None:
@@ -106,6 +133,32 @@ async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(beside:
     assert len(processes()) <= 3
 
 
+async def test_a_price_file_waits_for_no_backtests(service, settings, alive) -> None:
+    """A host of four web processes has less than two heavy ones for each: there are two."""
+    app = create_app(settings.model_copy(update={"heavy_cards": 0, "web_workers": 4}))
+    others = processes()
+    async with alive(app):
+        service = replace(service, app=app)
+        shops = [await a_shop(SellerBuilder(service), a_row(1001)) for _ in range(3)]
+        assert (await asked(shops[0], "presets")).status_code == 200
+        [process] = [one for one in processes() if one not in others]
+        process.suspend()
+        backtests = [asyncio.create_task(asked(shop, "a backtest")) for shop in shops[:2]]
+        await asyncio.sleep(0.2)
+        assert (await asked(shops[2], "an agent's file")).status_code == 200
+        process.resume()
+        assert {one.status_code for one in await asyncio.gather(*backtests)} == {200}
+
+
+def test_a_process_whose_web_process_was_killed_removes_its_files(tmp_path) -> None:
+    folder = tmp_path / f"{FOLDER}1"
+    folder.mkdir()
+    (folder / "cardsync-unread").touch()
+    environment = os.environ | {"TMPDIR": str(folder)}
+    subprocess.run(PROGRAM, input=b"", capture_output=True, env=environment)
+    assert not folder.exists()
+
+
 def test_a_process_has_no_more_memory_than_its_limit() -> None:
     program = (
         "from cardsync.processes.worker_memory import limit_memory; limit_memory(256);"
@@ -114,3 +167,20 @@ def test_a_process_has_no_more_memory_than_its_limit() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith("MemoryError")
+
+
+class TooLarge:
+    """An answer that there is no memory to write."""
+
+    def __reduce__(self):
+        raise MemoryError
+
+
+@pytest.mark.parametrize("answered", [Answered(None, MemoryError()), Answered(TooLarge())])
+def test_no_room_for_the_work_or_its_answer_is_the_refusal(answered: Answered) -> None:
+    told = io.BytesIO()
+    tell(told, answered)
+    path = Path(told.getvalue()[LENGTH.size :].decode())
+    failure = pickle.loads(path.read_bytes()).failure
+    path.unlink()
+    assert (type(failure), str(failure)) == (errors.ServiceUnavailable, TOO_MUCH)
