@@ -1,10 +1,10 @@
 """Moves old rows into Parquet files of the object store, a slab of a month at a time, and deletes
 files that are too old.
 
-A file is named in `old_rows` before it is written. Then one transaction reads the slab, writes the
-file, reads it back, and deletes the rows: a worker that is killed leaves the rows where they were,
-and the next one writes the file anew. Who writes a file holds its row, so that others leave it
-alone, and an erasure of the seller waits for it.
+Each attempt has a file of its own, named in `old_rows` before it is written. Then one transaction
+reads the slab, writes the file, reads it back, and deletes the rows: a worker that is killed leaves
+the rows where they were, and its file is swept a day later. Who writes a file holds its row, so that
+others leave it alone, and an erasure of the seller waits for it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from cardsync.work.jobs import Work
 log = structlog.get_logger(__name__)
 
 SLAB_ROWS: Final = 20_000
+# No attempt takes so long.
+STRAY_AFTER: Final = timedelta(days=1)
 _OLDEST: Final = """
     SELECT min({moment}) FROM {table} WHERE seller_id = :seller AND {moment} < :since AND {which}
 """
@@ -103,21 +105,33 @@ async def move_slab(work: Work, seller_id: int, kind: Kind) -> int:
         oldest = await session.scalar(text(_sql(_OLDEST, kind)), values)
         if oldest is None:
             return 0
-        key = f"{FOLDER}/u{seller_id}/{kind.name}-{uuid.uuid4()}.parquet"
-        named = {"seller": seller_id, "kind": kind.name, "month": month_of(oldest), "key": key}
-        if await session.get(Account, seller_id) is not None:
-            await run(session, _NAME, named)
+        key = await _named(session, seller_id, kind, month_of(oldest))
     async with work.database.tenant(seller_id, snapshot=True) as session:
-        file = await session.scalar(
-            select(OldRows)
-            .where(
-                OldRows.seller_id == seller_id,
-                OldRows.kind == kind.name,
-                OldRows.kept_at.is_(None),
-            )
-            .with_for_update(skip_locked=True)
-        )
-        return 0 if file is None else await _move(session, work.store, kind, file)
+        file = await _taken(session, seller_id, kind)
+        # Another worker's attempt may have its name there by now.
+        if file is None or file.storage_key != key:
+            return 0
+        return await _move(session, work.store, kind, file)
+
+
+async def _named(session: AsyncSession, seller_id: int, kind: Kind, month: datetime) -> str:
+    """Name a file that no earlier attempt writes: one that lost its row may be writing still."""
+    key = f"{FOLDER}/u{seller_id}/{kind.name}-{uuid.uuid4()}.parquet"
+    left = await _taken(session, seller_id, kind)
+    if left is not None:
+        left.storage_key, left.month = key, month
+    elif await session.get(Account, seller_id) is not None:
+        named = {"seller": seller_id, "kind": kind.name, "month": month, "key": key}
+        await run(session, _NAME, named)
+    return key
+
+
+async def _taken(session: AsyncSession, seller_id: int, kind: Kind) -> OldRows | None:
+    """Take the file that is to be written, unless another worker has it."""
+    own = (OldRows.seller_id == seller_id) & (OldRows.kind == kind.name)
+    written = select(OldRows).where(own, OldRows.kept_at.is_(None))
+    file: OldRows | None = await session.scalar(written.with_for_update(skip_locked=True))
+    return file
 
 
 async def _move(session: AsyncSession, store: Store, kind: Kind, file: OldRows) -> int:
@@ -150,8 +164,6 @@ async def _written(
     data = await copy_chunks(session, query)
     with TemporaryDirectory(prefix="cardsync-") as folder:
         made = await asyncio.to_thread(_parquet, data, types, Path(folder))
-    # A worker that was killed may have written it.
-    await store.delete(key)
     with store.spool() as (path, spooled):
         spooled.write(made)
         spooled.flush()
@@ -202,3 +214,24 @@ async def _drop_one(work: Work, seller_id: int, before: datetime) -> bool:
         await work.store.delete(file.storage_key)
         await session.delete(file)
     return True
+
+
+async def sweep_strays(work: Work) -> int:
+    """Delete the files of attempts that came to nothing; return how many."""
+    of_sellers: dict[int, set[str]] = {}
+    for key in await work.store.keys(f"{FOLDER}/", clock.now() - STRAY_AFTER):
+        folder = key.split("/")[1]
+        if folder[1:].isdecimal():
+            of_sellers.setdefault(int(folder[1:]), set()).add(key)
+    swept = 0
+    for seller_id, keys in of_sellers.items():
+        async with work.database.tenant(seller_id) as session:
+            # A seller who comes in has files before it has rows; those of one who left go otherwise.
+            if await session.get(Account, seller_id) is None:
+                continue
+            own = select(OldRows.storage_key).where(OldRows.seller_id == seller_id)
+            strays = keys.difference(await session.scalars(own))
+        for key in strays:
+            await work.store.delete(key)
+        swept += len(strays)
+    return swept

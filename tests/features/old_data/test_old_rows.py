@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,6 +23,7 @@ from pathlib import Path
 import polars as pl
 import psycopg
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 import soak
 from browsers import signed_in
@@ -202,7 +203,15 @@ def beside(seller: Seller, kind: type[LocalStore]) -> LocalStore:
     return kind(store.root, store.secret)
 
 
-async def test_a_file_of_a_killed_worker_is_written_anew(a_seller):
+async def stored(seller: Seller) -> set[str]:
+    return set(await seller.service.work.store.keys(f"old/u{seller.id}"))
+
+
+async def named_keys(seller: Seller) -> set[str]:
+    return {str(file["storage_key"]) for file in await files(seller)}
+
+
+async def test_rows_of_a_killed_worker_are_written_into_another_file(a_seller, monkeypatch):
     seller = await a_seller()
     await with_history(seller)
     with pytest.raises(KeyboardInterrupt):
@@ -212,9 +221,43 @@ async def test_a_file_of_a_killed_worker_is_written_anew(a_seller):
     assert (named["rows"], named["kept_at"]) == (0, None)
     assert await moved(seller, HISTORY) == 6
     assert sum(int(str(file["rows"])) for file in await files(seller)) == 6
-    assert len(await seller.service.work.store.keys(f"old/u{seller.id}")) == len(
-        await files(seller)
-    )
+    assert await stored(seller) > await named_keys(seller)
+    assert await put_away.sweep_strays(soon_old(seller)) == 0, "it may be written at this moment"
+    monkeypatch.setattr(put_away, "STRAY_AFTER", -timedelta(minutes=1))
+    assert await put_away.sweep_strays(soon_old(seller)) == 1
+    assert await stored(seller) == await named_keys(seller)
+
+
+@dataclass(frozen=True)
+class Slow(LocalStore):
+    """A store whose writer loses its database in the middle, and goes on when another is done."""
+
+    lost: Callable[[], Awaitable[None]]
+
+    async def write(self, key: str, path: Path) -> None:
+        await self.lost()
+        await super().write(key, path)
+
+
+async def test_a_late_worker_touches_no_file_of_another(a_seller, owner_url):
+    seller = await a_seller()
+    await with_history(seller)
+
+    async def lost() -> None:
+        with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND state = 'idle in transaction'"
+                " AND pid <> pg_backend_pid()"
+            )
+        assert await moved(seller, HISTORY) == 6
+
+    store = beside(seller, LocalStore)
+    with pytest.raises(DBAPIError):
+        await moved(seller, HISTORY, Slow(store.root, store.secret, lost))
+    assert await count(seller, "price_observation") == 0
+    frames = [pl.read_parquet(await store.read(key)) for key in await named_keys(seller)]
+    assert sum(frame.height for frame in frames) == 6
 
 
 async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
@@ -297,7 +340,7 @@ def mover(seller: Seller) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(ROUNDS, marks=pytest.mark.soak)])
-async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds):
+async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds, monkeypatch):
     """It alone finds a row that is in no place, or in two, after a process that ended anywhere."""
     seller = await a_seller()
     await with_history(seller, cards=60)
@@ -314,7 +357,9 @@ async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds):
     ]
     whole = pl.concat(frames)
     assert whole.height == whole.select("card_id", "observed_at").unique().height == 120
-    assert len(await store.keys(f"old/u{seller.id}")) == len(frames)
+    monkeypatch.setattr(put_away, "STRAY_AFTER", -timedelta(minutes=1))
+    await put_away.sweep_strays(soon_old(seller))
+    assert await stored(seller) == await named_keys(seller)
 
 
 def test_each_kind_has_a_setting_of_its_own():
