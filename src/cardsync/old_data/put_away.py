@@ -10,9 +10,12 @@ others leave it alone, and an erasure of the seller waits for it.
 from __future__ import annotations
 
 import asyncio
+import random
 import uuid
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -39,8 +42,11 @@ log = structlog.get_logger(__name__)
 SLAB_ROWS: Final = 20_000
 # No attempt takes so long.
 STRAY_AFTER: Final = timedelta(days=1)
-_OLDEST: Final = """
-    SELECT min({moment}) FROM {table} WHERE seller_id = :seller AND {moment} < :since AND {which}
+# A worker moves rows so long in an hour, and goes on in the next one.
+SECONDS: Final = 60
+_MONTHS: Final = """
+    SELECT DISTINCT date_trunc('month', {moment}, 'UTC') FROM {table}
+     WHERE seller_id = :seller AND {moment} < :since AND {which} ORDER BY 1
 """
 _NAME: Final = """
     INSERT INTO old_rows (seller_id, kind, month, storage_key)
@@ -77,35 +83,49 @@ class _Slab(NamedTuple):
     rows: int
 
 
-async def put_away(work: Work, kinds: Iterable[Kind] = KINDS.values()) -> int:
-    """Move all rows that are old, seller by seller; return how many. What fails of one seller is
-    tried again in the next hour.
+async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) -> int:
+    """Move rows that are old, seller by seller, for a minute; return how many. What is left, or
+    fails of one seller, is tried again in the next hour.
     """
     async with work.database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+        sellers = list(await session.scalars(select(Seller.id)))
+    # Each seller has its turn, also where one has more than an hour's rows.
+    random.shuffle(sellers)
+    ends = clock.monotonic() + SECONDS
     moved = 0
-    for seller_id in sellers:
-        for kind in kinds:
-            try:
-                while slab := await move_slab(work, seller_id, kind):
-                    moved += slab
-            except (DBAPIError, psycopg.Error, OSError, Damaged) as e:
-                name = type(e).__name__
-                log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
+    for seller_id, kind in product(sellers, kinds):
+        try:
+            async with aclosing(slabs(work, seller_id, kind)) as of_kind:
+                async for rows in of_kind:
+                    moved += rows
+                    if clock.monotonic() >= ends:
+                        break
+        except (DBAPIError, psycopg.Error, OSError, Damaged) as e:
+            name = type(e).__name__
+            log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
+        if clock.monotonic() >= ends:
+            log.info("old_rows_wait", moved=moved)
+            break
     return moved
 
 
-async def move_slab(work: Work, seller_id: int, kind: Kind) -> int:
-    """Move the oldest slab; return how many rows it had, 0 where nothing is old or another worker
-    is at it.
-    """
+async def slabs(work: Work, seller_id: int, kind: Kind) -> AsyncGenerator[int, None]:
+    """Move the old rows slab by slab, the oldest first; yield how many rows each had."""
     since = kind.kept_since(work.settings, clock.now())
     async with work.database.tenant(seller_id) as session:
         values = {"seller": seller_id, "since": since}
-        oldest = await session.scalar(text(_sql(_OLDEST, kind)), values)
-        if oldest is None:
-            return 0
-        key = await _named(session, seller_id, kind, month_of(oldest))
+        months = list(await session.scalars(text(_sql(_MONTHS, kind)), values))
+    for month in months:
+        while rows := await _move_slab(work, seller_id, kind, month):
+            yield rows
+
+
+async def _move_slab(work: Work, seller_id: int, kind: Kind, month: datetime) -> int:
+    """Move a slab of a month; return how many rows it had, 0 where none is left or another worker
+    is at it.
+    """
+    async with work.database.tenant(seller_id) as session:
+        key = await _named(session, seller_id, kind, month)
     async with work.database.tenant(seller_id, snapshot=True) as session:
         file = await _taken(session, seller_id, kind)
         # Another worker's attempt may have its name there by now.

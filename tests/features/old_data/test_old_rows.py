@@ -54,10 +54,8 @@ def soon_old(seller: Seller, store: Store | None = None) -> Work:
 
 
 async def moved(seller: Seller, kind: Kind, store: Store | None = None) -> int:
-    rows = 0
-    while slab := await put_away.move_slab(soon_old(seller, store), seller.id, kind):
-        rows += slab
-    return rows
+    slabs = put_away.slabs(soon_old(seller, store), seller.id, kind)
+    return sum([rows async for rows in slabs])
 
 
 async def files(seller: Seller) -> list[dict[str, object]]:
@@ -260,6 +258,20 @@ async def test_a_late_worker_touches_no_file_of_another(a_seller, owner_url):
     assert sum(frame.height for frame in frames) == 6
 
 
+async def test_an_hour_moves_so_much_and_the_next_one_the_rest(a_seller, monkeypatch):
+    seller = await a_seller()
+    await with_history(seller)
+    monkeypatch.setattr(put_away, "SLAB_ROWS", 2)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(put_away, "SECONDS", 0)
+        # Another seller may have the turn.
+        while await count(seller, "price_observation") == 6:
+            await put_away.put_away(soon_old(seller), [HISTORY])
+    assert 0 < await count(seller, "price_observation") < 6
+    await put_away.put_away(soon_old(seller), [HISTORY])
+    assert await count(seller, "price_observation") == 0
+
+
 async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
     seller = await a_seller()
     await with_history(seller)
@@ -312,7 +324,7 @@ async def main():
     async with Database.open(settings.database_url, pool=2, hot_pool=0) as database:
         work = Work(settings, database, open_store(settings))
         print("begun", flush=True)
-        while await put_away.move_slab(work, int(sys.argv[1]), HISTORY):
+        async for _ in put_away.slabs(work, int(sys.argv[1]), HISTORY):
             pass
 
 asyncio.run(main())
