@@ -21,10 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import polars as pl
-import psycopg
 import structlog
 from sqlalchemy import select, text
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
@@ -100,7 +98,8 @@ async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) ->
                     moved += rows
                     if clock.monotonic() >= ends:
                         break
-        except (DBAPIError, psycopg.Error, OSError, Damaged) as e:
+        except Exception as e:
+            # Buckets' errors have no class in common.
             name = type(e).__name__
             log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
         if clock.monotonic() >= ends:
@@ -214,8 +213,11 @@ async def drop_old(work: Work) -> int:
         sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
     dropped = 0
     for seller_id in sellers:
-        while await _drop_one(work, seller_id, before):
-            dropped += 1
+        try:
+            while await _drop_one(work, seller_id, before):
+                dropped += 1
+        except Exception as e:
+            log.warning("old_files_stay", seller_id=seller_id, error=type(e).__name__)
     return dropped
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import polars as pl
 import psycopg
 import pytest
+from obstore.exceptions import BaseError
 from sqlalchemy.exc import DBAPIError
 
 import soak
@@ -270,6 +271,29 @@ async def test_an_hour_moves_so_much_and_the_next_one_the_rest(a_seller, monkeyp
     assert 0 < await count(seller, "price_observation") < 6
     await put_away.put_away(soon_old(seller), [HISTORY])
     assert await count(seller, "price_observation") == 0
+
+
+@dataclass(frozen=True)
+class Away(LocalStore):
+    """A bucket that cannot be reached: its client's errors are no OSErrors."""
+
+    async def write(self, key: str, path: Path) -> None:
+        raise BaseError("away")
+
+    async def delete(self, key: str) -> None:
+        raise BaseError("away")
+
+
+async def test_a_bucket_that_is_away_ends_no_tidying(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    work = soon_old(seller, beside(seller, Away))
+    assert await put_away.put_away(work, [HISTORY]) == 0
+    assert await count(seller, "price_observation") == 6
+    await moved(seller, HISTORY)
+    gone = work.settings.model_copy(update={"old_data_retention_days": OLD - 90})
+    assert await put_away.drop_old(replace(work, settings=gone)) == 0
+    assert await files(seller)
 
 
 async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
