@@ -109,7 +109,7 @@ def aged(report: Report, made: Ground, seller: CreatedSeller, years: int, every:
         work = Work(made.settings, database, open_store(made.settings))
         moved = 0
         for kind in KINDS.values():
-            while slab := await put_away.move_slab(work, seller.seller_id, kind):
+            async for slab in put_away.slabs(work, seller.seller_id, kind):
                 moved += slab
         await history.drop_old(work)
         return moved

@@ -9,14 +9,14 @@ revision = "0079"
 down_revision = "0078"
 
 # Row-level security may hide the rows from the owner, too: it is lifted for the look, which nobody
-# else has meanwhile.
+# else has meanwhile. All who use the history wait behind this: a month in use has its turn an hour
+# later.
 DROP_PARTITIONS = """
 CREATE OR REPLACE FUNCTION drop_price_observation_partitions(before date) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp{limit} AS $$
 DECLARE
     part record;
-    holds boolean;
-    dropped integer := 0;
+{declare}    dropped integer := 0;
 BEGIN
     -- Nobody loses history younger than a month by a wrong argument.
     IF before > current_date - 31 THEN RAISE EXCEPTION 'history younger than a month is not dropped'; END IF;
@@ -24,17 +24,28 @@ BEGIN
                  WHERE i.inhparent = 'price_observation'::regclass
                    AND c.relname < 'price_observation_' || to_char(date_trunc('month', before), 'YYYYMM')
     LOOP
-        {check}EXECUTE format('DROP TABLE %s', part.name);
+{drop}
         dropped := dropped + 1;
     END LOOP;
     RETURN dropped;
 END $$
 """
-CHECK = """EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', part.name);
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', part.name) INTO holds;
-        EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', part.name);
-        CONTINUE WHEN holds;
-        """
+DROP = "        EXECUTE format('DROP TABLE %s', part.name);"
+DROP_EMPTY = """
+        BEGIN
+            EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', part.name);
+            EXECUTE format('SELECT EXISTS (SELECT FROM %s)', part.name) INTO holds;
+            EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', part.name);
+            CONTINUE WHEN holds;
+            EXECUTE format('DROP TABLE %s', part.name);
+        EXCEPTION WHEN lock_not_available THEN
+            CONTINUE;
+        END;"""
+
+
+def drop_partitions(limit: str = "", declare: str = "", drop: str = DROP) -> str:
+    made = DROP_PARTITIONS.replace("{limit}", limit).replace("{declare}", declare)
+    return made.replace("{drop}", drop)
 
 
 def upgrade() -> None:
@@ -67,10 +78,11 @@ def upgrade() -> None:
     )
     for statement in tenant_table("old_rows"):
         op.get_bind().exec_driver_sql(statement)
-    op.execute(DROP_PARTITIONS.replace("{check}", CHECK))
+    limited = drop_partitions(" SET lock_timeout = '2s'", "    holds boolean;\n", DROP_EMPTY)
+    op.execute(limited)
 
 
 def downgrade() -> None:
     # Rows that have moved stay in the object store.
-    op.execute(DROP_PARTITIONS.replace("{check}", ""))
+    op.execute(drop_partitions())
     op.drop_table("old_rows")

@@ -114,8 +114,10 @@ class Store(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    async def keys(self, prefix: str) -> list[str]:
-        """The keys under `prefix` (a folder), in order."""
+    async def keys(self, prefix: str, before: datetime | None = None) -> list[str]:
+        """The keys under `prefix` (a folder), in order; only of objects last changed before
+        `before`, if it is given.
+        """
 
     @abstractmethod
     async def sweep(self, prefix: str, before: datetime) -> int:
@@ -277,12 +279,17 @@ class LocalStore(Store):
             file.flush()
             os.fsync(file.fileno())
 
-    async def keys(self, prefix: str) -> list[str]:
-        return await asyncio.to_thread(self._keys, prefix)
+    async def keys(self, prefix: str, before: datetime | None = None) -> list[str]:
+        return await asyncio.to_thread(self._keys, prefix, before)
 
-    def _keys(self, prefix: str) -> list[str]:
-        files = (path for path in (self.root / prefix).rglob("*") if path.is_file())
-        return sorted(path.relative_to(self.root).as_posix() for path in files)
+    def _keys(self, prefix: str, before: datetime | None) -> list[str]:
+        found = []
+        for path in (self.root / prefix).rglob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                changed = path.stat().st_mtime
+                if path.is_file() and (before is None or changed < before.timestamp()):
+                    found.append(path.relative_to(self.root).as_posix())
+        return sorted(found)
 
     async def sweep(self, prefix: str, before: datetime) -> int:
         return await asyncio.to_thread(self._sweep, self.root / prefix, before.timestamp())
@@ -351,10 +358,12 @@ class CloudStore(Store):
         with contextlib.suppress(FileNotFoundError):
             await obstore.delete_async(self.store, key)
 
-    async def keys(self, prefix: str) -> list[str]:
+    async def keys(self, prefix: str, before: datetime | None = None) -> list[str]:
         found: list[str] = []
         async for batch in obstore.list(self.store, prefix):
-            found += [item["path"] for item in batch]
+            found += [
+                item["path"] for item in batch if before is None or item["last_modified"] < before
+            ]
         return sorted(found)
 
     async def sweep(self, prefix: str, before: datetime) -> int:

@@ -17,6 +17,7 @@ from cardsync.database.urls import APP_ROLE, libpq_url
 from cardsync.errors import CommandError
 from cardsync.operations.cluster_checks import spread_faults
 from cardsync.operations.distribute import distribute
+from cardsync.operations.take_backup import Source, take
 
 COORDINATOR = os.environ.get("CARDSYNC_TEST_CITUS_URL")
 pytestmark = [
@@ -101,6 +102,11 @@ def test_a_second_call_finds_nothing_to_do(url):
     assert spread(url) == []
     with connected(url) as connection:
         assert list(spread_faults(connection, PLACES.tenants, PLACES.everywhere)) == []
+
+
+def test_a_backup_of_the_coordinator_alone_is_refused(url, tmp_path):
+    with pytest.raises(CommandError, match="back up each node"):
+        take(Source(url, None, None, tmp_path), tmp_path, print, print)
 
 
 def test_two_calls_at_once_are_one_after_the_other(url):

@@ -13,7 +13,8 @@ from cardsync.database.columns import NOW, Base, Moment
 class OldRows(Base):
     """A file of rows of one kind and month. `first_key` and `last_key` bound the keys in it.
 
-    Without `kept_at` it is being written: its rows are in the database still.
+    Without `kept_at` it is being written: its rows are in the database still, and the next attempt
+    gives it another key.
     """
 
     __tablename__ = "old_rows"

@@ -16,7 +16,7 @@ FOLDER: Final = "old"
 @dataclass(frozen=True)
 class Kind:
     """Rows of a table, by the moment that says their age; a file holds them in the order of `key`,
-    a whole number. `days` names the setting, and `which` the rows that may move.
+    a whole number. `days` names the setting, and `which` the rows of `:seller` that may move.
     """
 
     name: str
@@ -47,7 +47,7 @@ ACTIVITY: Final = Kind("activity", "activity", "created_at", "id", "activity_ret
 # A screenshot is of a cycle that is there; the next sweep of screenshots lets the cycle go.
 _WITHOUT_SCREENSHOT: Final = """
     NOT EXISTS (SELECT FROM debug_screenshot s
-                 WHERE s.seller_id = sync_cycle.seller_id AND s.cycle_id = sync_cycle.id)
+                 WHERE s.seller_id = :seller AND s.cycle_id = sync_cycle.id)
 """
 CYCLES: Final = Kind(
     "cycles", "sync_cycle", "started_at", "id", "cycle_retention_days", _WITHOUT_SCREENSHOT

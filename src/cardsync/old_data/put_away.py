@@ -1,27 +1,28 @@
 """Moves old rows into Parquet files of the object store, a slab of a month at a time, and deletes
 files that are too old.
 
-A file is named in `old_rows` before it is written. Then one transaction reads the slab, writes the
-file, reads it back, and deletes the rows: a worker that is killed leaves the rows where they were,
-and the next one writes the file anew. Who writes a file holds its row, so that others leave it
-alone, and an erasure of the seller waits for it.
+Each attempt has a file of its own, named in `old_rows` before it is written. Then one transaction
+reads the slab, writes the file, reads it back, and deletes the rows: a worker that is killed leaves
+the rows where they were, and its file is swept a day later. Who writes a file holds its row, so that
+others leave it alone, and an erasure of the seller waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import uuid
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import polars as pl
-import psycopg
 import structlog
 from sqlalchemy import select, text
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
@@ -37,8 +38,13 @@ from cardsync.work.jobs import Work
 log = structlog.get_logger(__name__)
 
 SLAB_ROWS: Final = 20_000
-_OLDEST: Final = """
-    SELECT min({moment}) FROM {table} WHERE seller_id = :seller AND {moment} < :since AND {which}
+# No attempt takes so long.
+STRAY_AFTER: Final = timedelta(days=1)
+# A worker moves rows so long in an hour, and goes on in the next one.
+SECONDS: Final = 60
+_MONTHS: Final = """
+    SELECT DISTINCT date_trunc('month', {moment}, 'UTC') FROM {table}
+     WHERE seller_id = :seller AND {moment} < :since AND {which} ORDER BY 1
 """
 _NAME: Final = """
     INSERT INTO old_rows (seller_id, kind, month, storage_key)
@@ -75,49 +81,76 @@ class _Slab(NamedTuple):
     rows: int
 
 
-async def put_away(work: Work, kinds: Iterable[Kind] = KINDS.values()) -> int:
-    """Move all rows that are old, seller by seller; return how many. What fails of one seller is
-    tried again in the next hour.
+async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) -> int:
+    """Move rows that are old, seller by seller, for a minute; return how many. What is left, or
+    fails of one seller, is tried again in the next hour.
     """
     async with work.database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+        sellers = list(await session.scalars(select(Seller.id)))
+    # Each seller has its turn, also where one has more than an hour's rows.
+    random.shuffle(sellers)
+    ends = clock.monotonic() + SECONDS
     moved = 0
-    for seller_id in sellers:
-        for kind in kinds:
-            try:
-                while slab := await move_slab(work, seller_id, kind):
-                    moved += slab
-            except (DBAPIError, psycopg.Error, OSError, Damaged) as e:
-                name = type(e).__name__
-                log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
+    for seller_id, kind in product(sellers, kinds):
+        try:
+            async with aclosing(slabs(work, seller_id, kind)) as of_kind:
+                async for rows in of_kind:
+                    moved += rows
+                    if clock.monotonic() >= ends:
+                        break
+        except Exception as e:
+            # Buckets' errors have no class in common.
+            name = type(e).__name__
+            log.warning("old_rows_stay", seller_id=seller_id, kind=kind.name, error=name)
+        if clock.monotonic() >= ends:
+            log.info("old_rows_wait", moved=moved)
+            break
     return moved
 
 
-async def move_slab(work: Work, seller_id: int, kind: Kind) -> int:
-    """Move the oldest slab; return how many rows it had, 0 where nothing is old or another worker
-    is at it.
-    """
+async def slabs(work: Work, seller_id: int, kind: Kind) -> AsyncGenerator[int, None]:
+    """Move the old rows slab by slab, the oldest first; yield how many rows each had."""
     since = kind.kept_since(work.settings, clock.now())
     async with work.database.tenant(seller_id) as session:
         values = {"seller": seller_id, "since": since}
-        oldest = await session.scalar(text(_sql(_OLDEST, kind)), values)
-        if oldest is None:
-            return 0
-        key = f"{FOLDER}/u{seller_id}/{kind.name}-{uuid.uuid4()}.parquet"
-        named = {"seller": seller_id, "kind": kind.name, "month": month_of(oldest), "key": key}
-        if await session.get(Account, seller_id) is not None:
-            await run(session, _NAME, named)
+        months = list(await session.scalars(text(_sql(_MONTHS, kind)), values))
+    for month in months:
+        while rows := await _move_slab(work, seller_id, kind, month):
+            yield rows
+
+
+async def _move_slab(work: Work, seller_id: int, kind: Kind, month: datetime) -> int:
+    """Move a slab of a month; return how many rows it had, 0 where none is left or another worker
+    is at it.
+    """
+    async with work.database.tenant(seller_id) as session:
+        key = await _named(session, seller_id, kind, month)
     async with work.database.tenant(seller_id, snapshot=True) as session:
-        file = await session.scalar(
-            select(OldRows)
-            .where(
-                OldRows.seller_id == seller_id,
-                OldRows.kind == kind.name,
-                OldRows.kept_at.is_(None),
-            )
-            .with_for_update(skip_locked=True)
-        )
-        return 0 if file is None else await _move(session, work.store, kind, file)
+        file = await _taken(session, seller_id, kind)
+        # Another worker's attempt may have its name there by now.
+        if file is None or file.storage_key != key:
+            return 0
+        return await _move(session, work.store, kind, file)
+
+
+async def _named(session: AsyncSession, seller_id: int, kind: Kind, month: datetime) -> str:
+    """Name a file that no earlier attempt writes: one that lost its row may be writing still."""
+    key = f"{FOLDER}/u{seller_id}/{kind.name}-{uuid.uuid4()}.parquet"
+    left = await _taken(session, seller_id, kind)
+    if left is not None:
+        left.storage_key, left.month = key, month
+    elif await session.get(Account, seller_id) is not None:
+        named = {"seller": seller_id, "kind": kind.name, "month": month, "key": key}
+        await run(session, _NAME, named)
+    return key
+
+
+async def _taken(session: AsyncSession, seller_id: int, kind: Kind) -> OldRows | None:
+    """Take the file that is to be written, unless another worker has it."""
+    own = (OldRows.seller_id == seller_id) & (OldRows.kind == kind.name)
+    written = select(OldRows).where(own, OldRows.kept_at.is_(None))
+    file: OldRows | None = await session.scalar(written.with_for_update(skip_locked=True))
+    return file
 
 
 async def _move(session: AsyncSession, store: Store, kind: Kind, file: OldRows) -> int:
@@ -143,15 +176,13 @@ async def _written(
     first, last = bounds.one()
     if last is None:
         return None
-    types = await types_of(session, f"SELECT * FROM {kind.table}")
+    types = await types_of(session, f"SELECT * FROM {kind.table} WHERE false")
     del types["seller_id"]
     query = _sql(_SLAB, kind, columns=", ".join(f'"{name}"' for name in types))
     query = await with_values(session, query, {**of_month, "last": last})
     data = await copy_chunks(session, query)
     with TemporaryDirectory(prefix="cardsync-") as folder:
         made = await asyncio.to_thread(_parquet, data, types, Path(folder))
-    # A worker that was killed may have written it.
-    await store.delete(key)
     with store.spool() as (path, spooled):
         spooled.write(made)
         spooled.flush()
@@ -182,8 +213,11 @@ async def drop_old(work: Work) -> int:
         sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
     dropped = 0
     for seller_id in sellers:
-        while await _drop_one(work, seller_id, before):
-            dropped += 1
+        try:
+            while await _drop_one(work, seller_id, before):
+                dropped += 1
+        except Exception as e:
+            log.warning("old_files_stay", seller_id=seller_id, error=type(e).__name__)
     return dropped
 
 
@@ -202,3 +236,24 @@ async def _drop_one(work: Work, seller_id: int, before: datetime) -> bool:
         await work.store.delete(file.storage_key)
         await session.delete(file)
     return True
+
+
+async def sweep_strays(work: Work) -> int:
+    """Delete the files of attempts that came to nothing; return how many."""
+    of_sellers: dict[int, set[str]] = {}
+    for key in await work.store.keys(f"{FOLDER}/", clock.now() - STRAY_AFTER):
+        folder = key.split("/")[1]
+        if folder[1:].isdecimal():
+            of_sellers.setdefault(int(folder[1:]), set()).add(key)
+    swept = 0
+    for seller_id, keys in of_sellers.items():
+        async with work.database.tenant(seller_id) as session:
+            # A seller who comes in has files before it has rows; those of one who left go otherwise.
+            if await session.get(Account, seller_id) is None:
+                continue
+            own = select(OldRows.storage_key).where(OldRows.seller_id == seller_id)
+            strays = keys.difference(await session.scalars(own))
+        for key in strays:
+            await work.store.delete(key)
+        swept += len(strays)
+    return swept

@@ -14,6 +14,10 @@ from cardsync.database.urls import APP_ROLE
 
 Connection = psycopg.Connection[Any]
 
+BACK_UP_NODES: Final = (
+    "the database is spread over nodes: back up each node by pg_basebackup or your provider's"
+    " snapshots, after SELECT citus_create_restore_point('NAME')"
+)
 # Sellers of the check alone: no seller's id is negative. They lie on shards of their own.
 _TRIAL: Final = (-1, -2, -3, -4)
 
@@ -38,6 +42,12 @@ def is_on_citus(connection: Connection) -> bool:
     """Return whether the database has the extension."""
     asked = "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"
     return bool(_value(connection, asked))
+
+
+def is_spread(connection: Connection) -> bool:
+    """Return whether sellers' rows lie on the nodes."""
+    asked = "SELECT count(*) FROM pg_dist_partition WHERE partmethod = 'h'"
+    return is_on_citus(connection) and bool(_value(connection, asked))
 
 
 def _nodes_without_prepared(connection: Connection) -> Iterator[str]:

@@ -25,6 +25,19 @@ _FIRST: Final = "account"
 # A transaction over one node and tables of the coordinator commits in two phases with it.
 _MANAGED: Final = "work_due"
 
+# The former place is emptied later: so as many rows as it has must have come to the nodes.
+_COPIED: Final = """
+    DO $do$
+    DECLARE here bigint; there bigint;
+    BEGIN
+        SELECT count(*) INTO here FROM {name};
+        PERFORM create_distributed_table('{name}', 'seller_id', {how});
+        SELECT count(*) INTO there FROM {name};
+        IF here <> there THEN
+            RAISE EXCEPTION '{name}: % of % rows came to the nodes', there, here;
+        END IF;
+    END $do$
+"""
 # Rows that are copied to the nodes were counted by the triggers of their table when they were made.
 _UNCOUNTED: Final = "SET LOCAL session_replication_role = replica"
 
@@ -59,6 +72,10 @@ def _spread(
 ) -> list[Step]:
     taken = []
     for phase in _PHASES:
+        # Until then the rows lie in their former places, too.
+        if phase is _emptied and not dry_run:
+            found = cluster_checks.spread_faults(connection, places.tenants, places.everywhere)
+            _must_not(found)
         for step in phase(connection, places, shards):
             taken.append(step)
             if dry_run:
@@ -71,9 +88,6 @@ def _spread(
                     connection.execute(statement.encode())
         if phase is _settings and not dry_run:
             _must_not(cluster_checks.sign_in_faults(connection))
-    if not dry_run:
-        found = cluster_checks.spread_faults(connection, places.tenants, places.everywhere)
-        _must_not(found)
     return taken
 
 
@@ -166,8 +180,7 @@ def _tenants(connection: Connection, places: Places, shards: int) -> Iterator[St
         how = f"shard_count := {shards}, colocate_with := 'none'"
         if name != _FIRST:
             how = f"colocate_with := '{_FIRST}'"
-        statement = f"SELECT create_distributed_table('{name}', 'seller_id', {how})"
-        yield Step(f"{name}: by seller", [_UNCOUNTED, statement])
+        yield Step(f"{name}: by seller", [_UNCOUNTED, _COPIED.format(name=name, how=how)])
 
 
 def _managed(connection: Connection, _: Places, __: int) -> Iterator[Step]:

@@ -22,6 +22,7 @@ from cardsync import __version__, clock
 from cardsync.database.migrate import head_revision
 from cardsync.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
 from cardsync.operations import backup_folder, backup_schedule
+from cardsync.operations.cluster_checks import BACK_UP_NODES, is_spread
 from cardsync.secret import former_secrets, key_file
 from cardsync.settings import Settings
 from cardsync.storage import open_store
@@ -149,6 +150,11 @@ def _secret(settings: Settings) -> Iterator[Line]:
 
 
 def _backups(settings: Settings) -> Iterator[Line]:
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        if is_spread(connection):
+            yield Line("note", "backups", BACK_UP_NODES)
+            return
     folder = settings.backups_folder
     made_at = backup_folder.newest(folder)
     if made_at is None:

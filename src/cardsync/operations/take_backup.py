@@ -22,7 +22,7 @@ from psycopg import sql
 
 from cardsync import __version__, clock, errors
 from cardsync.database.urls import BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, base_backup, pg_tools
+from cardsync.operations import backup_folder, base_backup, cluster_checks, pg_tools
 from cardsync.operations.backup_folder import Backup, FileLine, Kind, Manifest
 from cardsync.operations.base_backup import BaseFiles
 
@@ -58,6 +58,8 @@ def take(source: Source, folder: Path, say: Say, killed: Callable[[str], None]) 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     url = libpq_url(source.database_url, role=BACKUP_ROLE)
     with _as_sentence(), psycopg.connect(url, connect_timeout=10) as connection:
+        if cluster_checks.is_spread(connection):
+            raise errors.CommandError(cluster_checks.BACK_UP_NODES)
         if not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() == (True,):
             raise UnderWay("another backup is under way: wait for its end")
         connection.commit()

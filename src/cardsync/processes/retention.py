@@ -52,6 +52,7 @@ async def tidy(work: Work) -> dict[str, int]:
         ),
         "old_rows": await put_away.put_away(work),
         "old_files": await put_away.drop_old(work),
+        "old_strays": await put_away.sweep_strays(work),
         "history_months": await history.drop_old(work),
         "market": await market.drop_old(
             work.database, now - timedelta(days=settings.market_retention_days)

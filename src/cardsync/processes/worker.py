@@ -117,7 +117,11 @@ def worker_options(work: Work) -> dict[str, Any]:
 
 async def run_worker(work: Work) -> None:
     """Work jobs off until the process gets a signal to end."""
-    async with opened(work.database, 8) as app, beside(_sweep_forever(work)):
+    async with (
+        opened(work.database, 8) as app,
+        beside(_show_life_forever(work.settings)),
+        beside(_sweep_forever(work)),
+    ):
         options = worker_options(work)
         quietly: dict[str, Any] = options | {"install_signal_handlers": False}
         pictures = app.run_worker_async(queues=PICTURE_QUEUES, **quietly)
@@ -131,7 +135,6 @@ async def _sweep_forever(work: Work) -> None:
     tidied_at = clock.monotonic() - TIDY_SECONDS
     watched_at = clock.monotonic() - work.settings.notice_seconds
     while True:
-        _show_life(work.settings)
         await asyncio.sleep(work.settings.sweep_seconds)
         try:
             await sweep(work)
@@ -145,11 +148,14 @@ async def _sweep_forever(work: Work) -> None:
             log.exception("sweep_failed")
 
 
-def _show_life(settings: Settings) -> None:
-    """Touch the file that a probe looks at; a full disk ends no worker."""
-    if settings.worker_alive_file is not None:
+async def _show_life_forever(settings: Settings) -> None:
+    """Touch the file that a probe looks at, however long a sweep takes; a full disk ends no
+    worker.
+    """
+    while settings.worker_alive_file is not None:
         with contextlib.suppress(OSError):
             settings.worker_alive_file.touch()
+        await asyncio.sleep(settings.sweep_seconds)
 
 
 async def sweep(work: Work) -> int:

@@ -112,7 +112,7 @@ async def test_every_row_of_every_table_arrives(
 async def test_old_rows_move_with_the_shop_and_name_its_people_there(shop, moved):
     old = "UPDATE activity SET created_at = now() - interval '800 days' WHERE seller_id = :id"
     await shop.service.sql(shop.id, old, id=shop.id)
-    while await put_away.move_slab(shop.service.work, shop.id, ACTIVITY):
+    async for _ in put_away.slabs(shop.service.work, shop.id, ACTIVITY):
         pass
     path = "/api/v1/agent/activity/export.csv"
     before = (await shop.get(path)).text.splitlines()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,6 +23,8 @@ from pathlib import Path
 import polars as pl
 import psycopg
 import pytest
+from obstore.exceptions import BaseError
+from sqlalchemy.exc import DBAPIError
 
 import soak
 from browsers import signed_in
@@ -53,10 +55,8 @@ def soon_old(seller: Seller, store: Store | None = None) -> Work:
 
 
 async def moved(seller: Seller, kind: Kind, store: Store | None = None) -> int:
-    rows = 0
-    while slab := await put_away.move_slab(soon_old(seller, store), seller.id, kind):
-        rows += slab
-    return rows
+    slabs = put_away.slabs(soon_old(seller, store), seller.id, kind)
+    return sum([rows async for rows in slabs])
 
 
 async def files(seller: Seller) -> list[dict[str, object]]:
@@ -120,6 +120,11 @@ async def test_a_month_goes_when_the_history_of_all_sellers_has_moved(a_seller, 
         assert owner.execute(query, [part]).fetchone() == (True,)
         assert await count(other, "price_observation") == 6
         await moved(other, HISTORY)
+        with owner.transaction():
+            # A read that takes long keeps its month, and the tidying goes on.
+            owner.execute(f"SELECT FROM {part}")
+            await history.drop_old(soon_old(one))
+        assert owner.execute(query, [part]).fetchone() == (True,)
         await history.drop_old(soon_old(one))
         assert owner.execute(query, [part]).fetchone() == (False,)
     # History of that month that comes late has a place again.
@@ -202,7 +207,15 @@ def beside(seller: Seller, kind: type[LocalStore]) -> LocalStore:
     return kind(store.root, store.secret)
 
 
-async def test_a_file_of_a_killed_worker_is_written_anew(a_seller):
+async def stored(seller: Seller) -> set[str]:
+    return set(await seller.service.work.store.keys(f"old/u{seller.id}"))
+
+
+async def named_keys(seller: Seller) -> set[str]:
+    return {str(file["storage_key"]) for file in await files(seller)}
+
+
+async def test_rows_of_a_killed_worker_are_written_into_another_file(a_seller, monkeypatch):
     seller = await a_seller()
     await with_history(seller)
     with pytest.raises(KeyboardInterrupt):
@@ -212,9 +225,80 @@ async def test_a_file_of_a_killed_worker_is_written_anew(a_seller):
     assert (named["rows"], named["kept_at"]) == (0, None)
     assert await moved(seller, HISTORY) == 6
     assert sum(int(str(file["rows"])) for file in await files(seller)) == 6
-    assert len(await seller.service.work.store.keys(f"old/u{seller.id}")) == len(
-        await files(seller)
-    )
+    assert await stored(seller) > await named_keys(seller)
+    assert await put_away.sweep_strays(soon_old(seller)) == 0, "it may be written at this moment"
+    monkeypatch.setattr(put_away, "STRAY_AFTER", -timedelta(minutes=1))
+    assert await put_away.sweep_strays(soon_old(seller)) == 1
+    assert await stored(seller) == await named_keys(seller)
+
+
+@dataclass(frozen=True)
+class Slow(LocalStore):
+    """A store whose writer loses its database in the middle, and goes on when another is done."""
+
+    lost: Callable[[], Awaitable[None]]
+
+    async def write(self, key: str, path: Path) -> None:
+        await self.lost()
+        await super().write(key, path)
+
+
+async def test_a_late_worker_touches_no_file_of_another(a_seller, owner_url):
+    seller = await a_seller()
+    await with_history(seller)
+
+    async def lost() -> None:
+        with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND state = 'idle in transaction'"
+                " AND pid <> pg_backend_pid()"
+            )
+        assert await moved(seller, HISTORY) == 6
+
+    store = beside(seller, LocalStore)
+    with pytest.raises(DBAPIError):
+        await moved(seller, HISTORY, Slow(store.root, store.secret, lost))
+    assert await count(seller, "price_observation") == 0
+    frames = [pl.read_parquet(await store.read(key)) for key in await named_keys(seller)]
+    assert sum(frame.height for frame in frames) == 6
+
+
+async def test_an_hour_moves_so_much_and_the_next_one_the_rest(a_seller, monkeypatch):
+    seller = await a_seller()
+    await with_history(seller)
+    monkeypatch.setattr(put_away, "SLAB_ROWS", 2)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(put_away, "SECONDS", 0)
+        # Another seller may have the turn.
+        while await count(seller, "price_observation") == 6:
+            await put_away.put_away(soon_old(seller), [HISTORY])
+    assert 0 < await count(seller, "price_observation") < 6
+    await put_away.put_away(soon_old(seller), [HISTORY])
+    assert await count(seller, "price_observation") == 0
+
+
+@dataclass(frozen=True)
+class Away(LocalStore):
+    """A bucket that cannot be reached: its client's errors are no OSErrors."""
+
+    async def write(self, key: str, path: Path) -> None:
+        raise BaseError("away")
+
+    async def delete(self, key: str) -> None:
+        raise BaseError("away")
+
+
+async def test_a_bucket_that_is_away_ends_no_tidying(a_seller):
+    seller = await a_seller()
+    await with_history(seller)
+    work = soon_old(seller, beside(seller, Away))
+    assert await put_away.put_away(work, [HISTORY]) == 0
+    assert await count(seller, "price_observation") == 6
+    await moved(seller, HISTORY)
+    gone = work.settings.model_copy(update={"old_data_retention_days": OLD - 90})
+    assert await put_away.drop_old(replace(work, settings=gone)) == 0
+    assert await files(seller)
 
 
 async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
@@ -269,7 +353,7 @@ async def main():
     async with Database.open(settings.database_url, pool=2, hot_pool=0) as database:
         work = Work(settings, database, open_store(settings))
         print("begun", flush=True)
-        while await put_away.move_slab(work, int(sys.argv[1]), HISTORY):
+        async for _ in put_away.slabs(work, int(sys.argv[1]), HISTORY):
             pass
 
 asyncio.run(main())
@@ -297,7 +381,7 @@ def mover(seller: Seller) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(ROUNDS, marks=pytest.mark.soak)])
-async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds):
+async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds, monkeypatch):
     """It alone finds a row that is in no place, or in two, after a process that ended anywhere."""
     seller = await a_seller()
     await with_history(seller, cards=60)
@@ -314,7 +398,9 @@ async def test_kill_9_in_the_middle_loses_and_doubles_nothing(a_seller, rounds):
     ]
     whole = pl.concat(frames)
     assert whole.height == whole.select("card_id", "observed_at").unique().height == 120
-    assert len(await store.keys(f"old/u{seller.id}")) == len(frames)
+    monkeypatch.setattr(put_away, "STRAY_AFTER", -timedelta(minutes=1))
+    await put_away.sweep_strays(soon_old(seller))
+    assert await stored(seller) == await named_keys(seller)
 
 
 def test_each_kind_has_a_setting_of_its_own():
