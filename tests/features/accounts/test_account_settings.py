@@ -98,7 +98,7 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
         {"store_name": "Bea's Cards"},
         {"listing_url_template": "https://shop.example/{marketplace_product_id}"},
         {"postage_steps": "0:1.27,12:3.20"}, {"staff_see_revenue": True},
-        {"costing": "average"}, {"supplies": "0.15", "letter_postage": "0.78", "parcel_postage": "4.50"},
+        {"costing": "average"}, {"supplies": "0.15"}, {"letter_postage": "0.78", "parcel_postage": "4.50"},
         {"network_consent": True, "network_published": True}, {"tracking_threshold": "35.50"},
     ],
     ids=str,

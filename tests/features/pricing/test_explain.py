@@ -327,6 +327,7 @@ async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_u
     await seller.http.put("/api/pricing/pins/2", json={"price": "5.00"})
     lot = {"marketplace_id": 1, "quantity": 1, "cost": "0.40"}
     assert (await seller.post("/api/buying/lots", json={"lots": [lot]})).status_code == 201
+    await seller.service.run_jobs()
     async with seller.service.database.tenant(seller.id, snapshot=True) as session:
         account = await session.get_one(Account, seller.id)
         stock = await read_stock(session, account, await run_of(session, account, clock.now()))
