@@ -8,11 +8,14 @@ import asyncio
 from datetime import date
 from decimal import Decimal
 
-from browsers import signed_in
+from sqlalchemy import text
+
+from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cards_builder import explained
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.lots.settle_uses import LOTS
+from cardsync.lots.stale_cards import mark_sold
 from lots_builder import add, settle
 
 CARD = 4_040
@@ -217,6 +220,26 @@ async def test_two_workers_settle_each_copy_once(a_seller):
     assert (row["used"], row["gone"]) == (4, 4)
 
 
+async def test_lots_and_orders_that_come_at_once_see_each_other(a_seller):
+    """Orders look for lots, lots come, and both commit: one of the two marks the card."""
+    seller = await a_seller()
+    await bought(seller, 1, "1.00", card=9)
+    found = {"seller": seller.id, "card": CARD}
+    asked = "SELECT CAST(:card AS bigint) AS sku_id"
+    database = seller.service.database
+    async with database.tenant(seller.id) as orders:
+        await mark_sold(orders, asked, found)
+        lot = asyncio.create_task(add(seller, (CARD, 1, Decimal("2.00"), date(2026, 7, 1))))
+        done, _ = await asyncio.wait([lot], timeout=0.3)
+        assert not done
+    await lot
+    async with database.tenant(seller.id) as orders:
+        await orders.execute(text("DELETE FROM lot_stale WHERE seller_id = :seller"), found)
+        await mark_sold(orders, asked, found)
+        marked = "SELECT marketplace_id FROM lot_stale WHERE seller_id = :seller"
+        assert await orders.scalar(text(marked), found) == CARD
+
+
 async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     seller = await a_seller()
     rule = {"name": "By cost", "priority": 5, "state": "published", "floor_cost_bp": 2_000}
@@ -237,3 +260,18 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     assert unknown["summary"].endswith("so the rule's floor by cost does not apply.")
     found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
     assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]
+
+
+async def test_staff_who_see_no_revenue_find_no_costs(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, price="5.00")))
+    await bought(seller, 2, "3.00", card=1)
+    await settle(seller)
+    staff = await joined(seller, "bea@example.com")
+    for search in ("cost>2", "-(name:x cost<2)", "margin<90"):
+        asked = {"search": search}
+        assert (await seller.get("/api/cards", params=asked)).status_code == 200
+        for path in ("/api/cards", "/api/cards/export.csv"):
+            answer = await staff.get(path, params=asked)
+            assert "only those who see revenue can search by" in answer.text
+            assert "product_name" not in answer.text
