@@ -37,8 +37,7 @@ def form_of(rule: BuyRuleShown) -> dict[str, str]:
             f"{one.start} {percent(one.cash_bp)} {percent(one.credit_bp)}" for one in rule.bands
         ),
         "bulk": "\n".join(
-            f"{one.cash} {one.credit} {', '.join(p for p in (one.rarity, one.game) if p)}".strip()
-            for one in rule.bulk
+            f"{one.cash} {one.credit} {_named(one.rarity, one.game)}".strip() for one in rule.bulk
         ),
         "stock_steps": "\n".join(f"{one.start} {percent(one.less_bp)}" for one in rule.stock_steps),
         "days_steps": "\n".join(f"{one.start} {percent(one.less_bp)}" for one in rule.days_steps),
@@ -46,6 +45,11 @@ def form_of(rule: BuyRuleShown) -> dict[str, str]:
         **budget,
         **shares,
     }
+
+
+def _named(rarity: str, game: str) -> str:
+    """Return `Rare, magic`; a comma says that a game follows, also behind no rarity."""
+    return f"{rarity}, {game}" if game or "," in rarity else rarity
 
 
 def _share(bp: int | None) -> str:
@@ -136,7 +140,8 @@ def _bulk(line: str) -> dict[str, Any]:
     parts = line.replace("$", "").split(maxsplit=2)
     if len(parts) < 2:
         raise ValueError("each line is two amounts, and a rarity and game where it is for one")
-    rarity, _, game = parts[2].partition(",") if len(parts) == 3 else ("", "", "")
+    words = parts[2] if len(parts) == 3 else ""
+    rarity, _, game = words.rpartition(",") if "," in words else (words, "", "")
     named = {"rarity": rarity.strip(), "game": game.strip()}
     return {"cash": parts[0], "credit": parts[1], **named}
 
