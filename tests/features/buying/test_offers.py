@@ -1,7 +1,7 @@
 """Offers: drafts and their prices, the steps of an offer's life, and what staff may do of it."""
 
 import asyncio
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -122,27 +122,6 @@ async def test_cards_that_are_listed_become_lots_at_once_and_others_when_they_ar
     )
     assert sum(given) == 1
     assert len(await seller.service.sql(seller.id, lots, id=seller.id)) == 2
-
-
-async def test_a_lots_day_is_that_on_which_the_cards_came_to_the_shop(seller):
-    """It was evening in the shop, and tomorrow in UTC; both lots come later."""
-    zone = "UPDATE account SET time_zone = 'America/Los_Angeles' WHERE seller_id = :id"
-    await seller.service.sql(seller.id, zone, id=seller.id)
-    new = await want(seller, "Bolt 20", 1, "LP", cash_each="5.00")
-    offer = await done(seller, await drafted(seller, await want(seller, "Bolt 10"), new), "offer")
-    for name, body in (("accept", {"way": "cash"}), ("receive", {}), ("pay", {})):
-        offer = await done(seller, offer, name, **body)
-    came = "UPDATE buying_offer SET received_at = '2026-07-04 05:00Z' WHERE seller_id = :id"
-    await seller.service.sql(seller.id, came, id=seller.id)
-    offer = await done(seller, offer, "stock")
-    listed = "UPDATE quick_add SET status = 'listed', card_id = :card WHERE seller_id = :id"
-    card = (await seller.cards())[0]
-    await seller.service.sql(seller.id, listed, id=seller.id, card=card["id"])
-    await into_stock.give_late_lots(seller.service.database, clock.now())
-    days = await seller.service.sql(
-        seller.id, "SELECT bought_on FROM lot WHERE seller_id = :id", id=seller.id
-    )
-    assert [row["bought_on"] for row in days] == [date(2026, 7, 3)] * 2
 
 
 async def test_a_split_is_paid_in_both_ways(seller):

@@ -7,10 +7,9 @@ paid, and the next click does it once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, as_owner
 from cardsync.access.models import Seller
-from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine
+from cardsync.buying.offers.models import BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import need_next
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
 from cardsync.buying.offers.shown import OfferInFull
@@ -116,13 +115,12 @@ async def _give_lots(
     cards: Sequence[tuple[BuyingOfferLine, int]],
     now: datetime,
 ) -> None:
-    days = await _days(session, caller, {line.offer_id for line, _ in cards}, now)
     lots = [
         NewLot(
             marketplace_id,
             line.received_copies or 0,
             line.cost_each,
-            days[line.offer_id],
+            now.date(),
             "offer",
             line.offer_id,
             line.rule_id,
@@ -132,22 +130,6 @@ async def _give_lots(
     ids = await add_lots(session, caller, lots)
     for (line, _), lot_id in zip(cards, ids, strict=True):
         line.lot_id = lot_id
-
-
-async def _days(
-    session: AsyncSession, caller: Caller, offers: Collection[int], now: datetime
-) -> dict[int, date]:
-    """Return the shop's day on which each offer's cards came: a copy may be sold that evening, and
-    its lot may be added later.
-    """
-    found = await session.execute(
-        select(BuyingOffer.id, BuyingOffer.received_at).where(
-            BuyingOffer.seller_id == caller.seller_id,
-            BuyingOffer.id.in_(offers),
-        )
-    )
-    zone = ZoneInfo(caller.account.time_zone)
-    return {row.id: (row.received_at or now).astimezone(zone).date() for row in found}
 
 
 def _draft(line: BuyingOfferLine) -> dict[str, Any]:
