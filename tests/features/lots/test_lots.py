@@ -135,6 +135,15 @@ async def test_a_file_comes_in_once_and_its_bad_rows_are_told(a_seller):
     assert await lots(seller) == []
 
 
+async def test_the_file_of_lots_has_all_its_parts(a_seller, monkeypatch):
+    monkeypatch.setattr("cardsync.lots.read_lots.PART", 2)
+    seller = await a_seller()
+    await add(seller, *((CARD + n, 1, Decimal("1.00"), date(2026, 7, 1)) for n in range(5)))
+    table = (await seller.get("/api/buying/lots.csv")).text.splitlines()
+    cards = [int(line.split(",")[1]) for line in table[1:]]
+    assert cards == [CARD + n for n in (4, 3, 2, 1, 0)]
+
+
 async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
