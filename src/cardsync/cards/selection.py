@@ -18,7 +18,6 @@ from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, asks_for_gone, terms
 
-
 # What cards cost is for those who see revenue.
 COSTS: Final = frozenset({"cost", "margin"})
 
