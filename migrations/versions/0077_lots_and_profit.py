@@ -14,8 +14,8 @@ AMOUNTS = ("letter_postage", "parcel_postage", "supplies")
 # The profit of the days whose sales are kept is counted anew: `profit_sum` begins empty.
 STALE = (
     "INSERT INTO sales_stale (seller_id, ordered) SELECT seller_id, ordered FROM sales_kept",
-    "INSERT INTO work_due (seller_id, stream, due_at)"
-    " SELECT DISTINCT seller_id, 'sales_sums', now() FROM sales_stale",
+    """INSERT INTO work_due (seller_id, stream, due_at)
+       SELECT DISTINCT seller_id, 'sales_sums', now() FROM sales_stale""",
 )
 
 
