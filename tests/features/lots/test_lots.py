@@ -171,13 +171,18 @@ async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):
 
 async def test_a_buy_rule_says_what_its_money_brought(a_seller):
     seller = await a_seller()
-    await add(seller, (CARD, 4, Decimal("2.00"), date(2026, 7, 1)), rule_id=7)
+    owner = await signed_in(seller)
+    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
+    [live] = (await owner.get("/api/buying/rules")).json()["rules"]
+    await add(seller, (CARD, 4, Decimal("2.00"), date(2026, 7, 1)), rule_id=live["id"])
     await sold(seller, "A-1", 2, 10.0, day="2026-07-05")
     await settle(seller)
     [rule] = (await earned(seller, "rule"))["rules"]
-    assert (rule["rule_id"], rule["bought"], rule["paid"]) == (7, 4, "8.00")
+    assert (rule["rule_id"], rule["bought"], rule["paid"]) == (live["id"], 4, "8.00")
     assert (rule["sold"], rule["cost"], rule["days_to_sell"]) == (2, "4.00", 4.0)
     assert rule["profit"] == (await earned(seller))["total"]["profit"]
+    page = await owner.get("/profit?by=rule&from=2026-07-01&to=2026-07-31")
+    assert f"<bdi>{live['name']}</bdi>" in page.text
 
 
 async def test_the_fee_audit_lists_what_was_charged_too_much(a_seller):
