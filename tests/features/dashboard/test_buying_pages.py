@@ -52,6 +52,14 @@ async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, s
     assert rule["conditions"] == {"NM": 10_000, "LP": 8_500}
     page = (await owner.get(f"/buying/rules/{rule['id']}")).text
     assert "90 12.5%" in page
+    later = RULE | {"priority": "70", "enabled": "no"}
+    assert (await owner.form(f"/buying/rules/{rule['id']}", **later)).status_code == 303
+    [moved] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert (rule["priority"], moved["priority"], moved["enabled"]) == (10, 70, False)
+    again = RULE | {"enabled": "yes"}
+    assert (await owner.form(f"/buying/rules/{rule['id']}", **again)).status_code == 303
+    [kept] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert (kept["priority"], kept["enabled"]) == (70, True)
     refused = await owner.form(f"/buying/rules/{rule['id']}", **RULE | {"query": "list:hot"})
     assert (refused.status_code, "cannot be asked" in refused.text) == (422, True)
     test = {"name": "Cheap", "search": "", "expectation": "never over 1.00"}

@@ -16,7 +16,9 @@ from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.rules.buy_rule_json import BuyRuleShown
 from cardsync.money import percent
 
-TEXTS: Final = ("name", "query", "base", "state", "bulk_below", "most_copies")
+TEXTS: Final = (
+    "name", "query", "base", "state", "priority", "enabled", "bulk_below", "most_copies",
+)  # fmt: skip
 LINES: Final = ("bands", "bulk", "stock_steps", "days_steps", "lists")
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 FIELDS: Final = (*TEXTS, *LINES, *BUDGET, *(f"grade_{grade}" for grade in GRADES))
@@ -31,6 +33,8 @@ def form_of(rule: BuyRuleShown) -> dict[str, str]:
         "query": rule.query,
         "base": rule.base,
         "state": rule.state,
+        "priority": str(rule.priority),
+        "enabled": "yes" if rule.enabled else "no",
         "bulk_below": rule.bulk_below or "",
         "most_copies": "" if rule.most_copies is None else str(rule.most_copies),
         "bands": "\n".join(
@@ -64,13 +68,16 @@ def body_of(form: Mapping[str, str], lists: Mapping[str, int]) -> dict[str, Any]
     """Return the body of the rule that the form says; `lists` are the shop's, by name. Raises
     InvalidRule.
     """
-    most = form["most_copies"]
-    if most and not (most.isascii() and most.isdecimal() and len(most) < 8):
-        raise errors.InvalidRule("most_copies: must be a whole number")
+    most, priority = _whole(form, "most_copies"), _whole(form, "priority")
+    # Without them, a new rule comes last and governs; another one stays as it is.
+    place = {} if priority is None else {"priority": priority}
+    used = {"enabled": form["enabled"] == "yes"} if form["enabled"] else {}
     return {
+        **place,
+        **used,
         **{name: form[name] for name in ("name", "query", "base", "state")},
         "bulk_below": form["bulk_below"] or None,
-        "most_copies": int(most) if most else None,
+        "most_copies": most,
         "bands": _lines(
             form,
             "bands",
@@ -103,6 +110,13 @@ def body_of(form: Mapping[str, str], lists: Mapping[str, int]) -> dict[str, Any]
             if form[f"grade_{grade}"]
         },
     }
+
+
+def _whole(form: Mapping[str, str], field: str) -> int | None:
+    digits = form[field]
+    if digits and not (digits.isascii() and digits.isdecimal() and len(digits) < 8):
+        raise errors.InvalidRule(f"{field}: must be a whole number")
+    return int(digits) if digits else None
 
 
 def _lines(

@@ -117,7 +117,7 @@ def _blank() -> dict[str, str]:
     now = clock.now()
     rule = BuyRule(id=0, name="", priority=1)
     row = StoredBuyRule(id=0, created_at=now, updated_at=now, **columns_of(rule))
-    return form_of(buy_rule_body(row, []))
+    return form_of(buy_rule_body(row, [])) | {"priority": ""}
 
 
 async def _rule(
