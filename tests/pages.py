@@ -106,10 +106,10 @@ def _collections(answers: list[Any], reader: Reader) -> Iterable[str]:
 
 
 def _collection(answers: list[Any], reader: Reader) -> Iterable[str]:
-    [valued] = answers
-    yield from _money(reader, valued["cash"], valued["credit"])
-    for row in valued["rows"]:
-        yield from _money(reader, row["cash"], row["credit"])
+    # Its amount is asked for: a row of it waits for a choice.
+    [found] = answers
+    yield str(found["copies"])
+    yield f'href="/buying/collections/{found["id"]}?value=true"'
 
 
 def _buy_rules(answers: list[Any], reader: Reader) -> Iterable[str]:
@@ -347,7 +347,7 @@ PAGES = [
     Page("/buying", ("/api/buying/collections",), _collections),
     Page(
         "/buying/collections/{collection_id:int}",
-        ("/api/buying/collections/{collection_id}/value",),
+        ("/api/buying/collections/{collection_id}",),
         _collection,
     ),
     Page("/buying/rules", ("/api/buying/rules",), _buy_rules, owner_only=True),

@@ -11,6 +11,12 @@ down_revision = "0076"
 TABLES = ("lot_file", "lot", "lot_use", "card_cost", "lot_stale", "order_payment", "profit_sum")
 SUMS = ("received", "fees", "postage", "cost", "profit")
 AMOUNTS = ("letter_postage", "parcel_postage", "supplies")
+# The profit of the days whose sales are kept is counted anew: `profit_sum` begins empty.
+STALE = (
+    "INSERT INTO sales_stale (seller_id, ordered) SELECT seller_id, ordered FROM sales_kept",
+    """INSERT INTO work_due (seller_id, stream, due_at)
+       SELECT DISTINCT seller_id, 'sales_sums', now() FROM sales_stale""",
+)
 
 
 def upgrade() -> None:
@@ -24,6 +30,8 @@ def upgrade() -> None:
     for table in TABLES:
         for statement in tenant_table(table):
             op.get_bind().exec_driver_sql(statement)
+    for statement in STALE:
+        op.execute(statement)
 
 
 def _number(name: str, *, null: bool = False) -> sa.Column:

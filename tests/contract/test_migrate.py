@@ -283,6 +283,35 @@ def test_days_that_only_the_former_sums_had_are_counted_anew(
         owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.mark.slow
+def test_the_profit_of_kept_days_is_counted_after_the_upgrade(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    name = f"{urlsplit(owner_url).path[1:]}_profit"
+    owner.execute(f"CREATE DATABASE {name}")
+    url = urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
+    plain = libpq_url(url, role=None)
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+    kept = """
+        INSERT INTO sales_kept (seller_id, ordered, zone, kept_at)
+        VALUES (1, '2026-07-01', 'UTC', now()), (2, '2026-07-02', 'UTC', now())
+    """
+    try:
+        for to, statement in (("0076", kept), ("0077", "SELECT 1")):
+            with create_engine(engine_url(plain), poolclass=NullPool).begin() as connection:
+                config.attributes["connection"] = connection
+                command.upgrade(config, to)
+                connection.exec_driver_sql(statement)
+        with psycopg.connect(plain) as connection:
+            stale = "SELECT seller_id, ordered::text FROM sales_stale ORDER BY 1"
+            assert connection.execute(stale).fetchall() == [(1, "2026-07-01"), (2, "2026-07-02")]
+            due = "SELECT seller_id, stream FROM work_due ORDER BY 1"
+            assert connection.execute(due).fetchall() == [(1, "sales_sums"), (2, "sales_sums")]
+    finally:
+        owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 # What waits for a person's word in each of its states, and a recommendation's events.
 WAITED_BEFORE = """
     SET timezone = 'UTC';

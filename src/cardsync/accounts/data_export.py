@@ -187,6 +187,24 @@ SHEETS: Final = (
         " language, copies, cash_each, credit_each, reason, accepted, received_copies,"
         " received_condition, received_cash_each, received_credit_each, cost_each",
     ),
+    Sheet("lots.csv", "lot", "id", "*"),
+    Sheet("sold_from_lots.csv", "lot_use", "item_id", "*"),
+    Sheet(
+        "payments.csv",
+        "order_payment",
+        "('x' || substr(md5(order_number), 1, 15))::bit(60)::bigint",
+        "*",
+    ),
+    Sheet("buy_rules.csv", "buy_rule", "id", "*"),
+    Sheet("buy_rule_tests.csv", "buy_rule_test", "id", "*"),
+    Sheet(
+        "collections.csv",
+        "collection",
+        "id",
+        "id, name, state, format, rows, rejected_count, created_by, received_at, finished_at",
+    ),
+    # A collection has too many rows for one part.
+    Sheet("collection_rows.csv", "collection_row", "(collection_id * 1000000 + row)", "*"),
     Sheet("notices.csv", "notice", "id", "*"),
     Sheet(
         "webhooks.csv", "webhook", "id", "id, url, kinds, created_at, off_at, off_why, last_sent_at"

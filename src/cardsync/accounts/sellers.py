@@ -269,10 +269,11 @@ async def change_seller(
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
     if exposure.SEEN & changed.keys():
         await exposure.follow(session, account, now)
-    if PROFIT_SETTINGS & changed.keys():
-        await mark_days(session, seller_id)
+    # In the order of an upload of orders, which holds the lots while it marks the days.
     if "costing" in changed:
         await mark_all(session, seller_id)
+    if PROFIT_SETTINGS & changed.keys():
+        await mark_days(session, seller_id)
     if "time_zone" in changed:
         await mark(session, seller_id, Figure.SALES_SUMS)
     await price_tasks.cancel_lost(session, seller_id, now)

@@ -147,10 +147,9 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
     try:
         found = await select_cards(
             rows,
-            caller.seller_id,
+            caller,
             _filter(selection, ids),
             now,
-            caller.member_id,
         )
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e

@@ -56,10 +56,9 @@ async def find_cards(
     """
     selected = await select_cards(
         reading.rows,
-        caller.seller_id,
+        caller,
         wanted,
         clock.now(),
-        caller.member_id,
     )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
@@ -123,9 +122,7 @@ async def cards_behind(
 async def _selected(reading: Reading, caller: Caller, wanted: CardFilter) -> Selected:
     """Select the cards of a search. Raises InvalidPayload."""
     try:
-        return await select_cards(
-            reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
-        )
+        return await select_cards(reading.rows, caller, wanted, clock.now())
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
 
@@ -166,9 +163,7 @@ async def cards_after(
     reading: Reading, caller: Caller, wanted: CardFilter, after: int, limit: int
 ) -> list[CardRow]:
     """Return the selected cards with ids greater than `after`, by id. Raises QueryError."""
-    selected = await select_cards(
-        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
-    )
+    selected = await select_cards(reading.rows, caller, wanted, clock.now())
     statement = (
         f"SELECT {_COLUMNS} FROM {_FROM} WHERE {selected.where} AND c.id > :after"
         " ORDER BY c.id LIMIT :limit"

@@ -7,14 +7,19 @@ means the same in all of them.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter
 from cardsync.cards.names_in_search import Rows, known_names
 from cardsync.cards.visible import VISIBLE
 from cardsync.search.compile import compile_query
+from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
-from cardsync.search.tree import Tree, asks_for_gone
+from cardsync.search.tree import Tree, asks_for_gone, terms
+
+# What cards cost is for those who see revenue.
+COSTS: Final = frozenset({"cost", "margin"})
 
 
 class Selected(NamedTuple):
@@ -24,16 +29,19 @@ class Selected(NamedTuple):
 
 async def select_cards(
     rows: Rows,
-    seller_id: int,
+    caller: Caller,
     wanted: CardFilter,
     now: datetime,
-    member_id: int | None = None,
 ) -> Selected:
     """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
     tree = parse(wanted.search)
+    seller_id = caller.seller_id
+    if not caller.sees_revenue:
+        _need_no_costs(tree)
     found = compile_query(tree, await known_names(rows, seller_id, tree))
     conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
-    values: dict[str, Any] = {"seller": seller_id, "now": now, "member": member_id, **found.values}
+    values: dict[str, Any] = {"seller": seller_id, "now": now, **found.values}
+    values["member"] = caller.member_id
     if wanted.game:
         conditions.append("c.product_line = :game")
         values["game"] = wanted.game
@@ -41,6 +49,13 @@ async def select_cards(
         conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
         values["ids"] = list(wanted.ids)
     return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values)
+
+
+def _need_no_costs(tree: Tree) -> None:
+    """Raises QueryError: a search would tell what cards cost."""
+    for term in terms(tree):
+        if term.field in COSTS:
+            raise QueryError(f"only those who see revenue can search by {term.field}", term.at)
 
 
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:

@@ -30,6 +30,10 @@ _DAY: Final = re.compile(
     r"|(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<last>\d{4}|\d{2})",
     re.ASCII,
 )
+# A comma before one or two last digits is a decimal one; one before three may be either, unless a
+# point or another comma says which.
+_WITH_COMMA: Final = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d{1,2}", re.ASCII)
+_IN_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})", re.ASCII)
 
 
 class RejectedRow(msgspec.Struct):
@@ -127,11 +131,18 @@ def _cost(given: str) -> Decimal | None:
 
 
 def amount_of(given: str) -> Decimal | None:
-    """Read an amount like $1,234.50 or (1.50), which is below zero; None if it is none."""
-    plain = given.strip().replace("$", "").replace(",", "")
+    """Read an amount like $1,234.50, 1.234,50 or (1.50), which is below zero; None if it is none,
+    or if its comma may be either sign.
+    """
+    plain = given.strip().replace("$", "")
     below = plain.startswith("(") and plain.endswith(")")
+    plain = plain.strip("()").strip()
+    if _WITH_COMMA.fullmatch(plain):
+        plain = plain.replace(".", "").replace(",", ".")
+    elif "," in plain and not _IN_THOUSANDS.fullmatch(plain):
+        return None
     try:
-        amount = Decimal(plain.strip("()"))
+        amount = Decimal(plain.replace(",", ""))
     except InvalidOperation:
         return None
     return (-amount if below else amount) if amount.is_finite() else None

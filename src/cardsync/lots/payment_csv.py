@@ -1,7 +1,7 @@
 """Reads the marketplace's payments report: the fees that it took of each order. Pure.
 
-The fees are one column, or several that are added; the sign that a report gives them does not
-matter. Rows of one order are added.
+The fees are one column, or several that are added, and rows of one order are added, each with its
+sign; the sign of the sum does not matter. A later report replaces all rows of the orders it names.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def read_payments(body: bytes) -> Payments:
         elif None in taken:
             rejected.append(RejectedRow(line, "fees", "is not an amount like 1.50"))
         else:
-            total = sum((abs(one) for one in taken if one is not None), Decimal(0))
+            total = sum((one for one in taken if one is not None), Decimal(0))
             paid = Paid(number, day_of(_cell(cells, day)), amount_of(_cell(cells, amount)), total)
             found[number] = _joined(found.get(number), paid)
-    return Payments(list(found.values()), rejected)
+    paid_once = [one._replace(fees=abs(one.fees)) for one in found.values()]
+    return Payments(paid_once, rejected)
 
 
 def _first(names: list[str], known: tuple[str, ...]) -> int | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import AsyncIterator
 
+import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.database.session import Database
 from cardsync.lots.models import CardCost, Lot
 from cardsync.lots.shown import CostOfCard, LotBody, LotPage, lot_body
 from cardsync.money import usd
-
-EVERY: Final = 1_000_000
+from cardsync.web.as_csv import PART, streamed
 
 
 async def lots(
@@ -44,6 +44,14 @@ async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) ->
     return CostOfCard(row.copies, row.known, usd(row.cost), row.oldest)
 
 
-async def all_lots(session: AsyncSession, caller: Caller) -> Sequence[LotBody]:
-    """Return every lot, for a file. Raises OwnerRequired."""
-    return (await lots(session, caller, None, None, EVERY)).lots
+async def lots_as_csv(database: Database, caller: Caller) -> AsyncIterator[bytes]:
+    """Return every lot as a file, the newest first, part by part. Raises OwnerRequired."""
+    caller.must_see_revenue()
+
+    async def read(last: LotBody | None) -> list[LotBody]:
+        async with database.tenant(caller.seller_id) as session:
+            after = last.id if last else None
+            return (await lots(session, caller, None, after, PART)).lots
+
+    turn = database.file_turn(caller.seller_id)
+    return await streamed(turn, LotBody.__struct_fields__, read, msgspec.structs.astuple, PART)

@@ -17,6 +17,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.database.session import Database
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
 from cardsync.lots.lot_csv import read_lots as read_file
@@ -33,10 +34,9 @@ from cardsync.lots.shown import (
     ProfitBy,
     ProfitSummary,
     lot_body,
-    lots_as_csv,
     profit_as_csv,
 )
-from cardsync.web.as_csv import answer, headers
+from cardsync.web.as_csv import answer, file, headers
 from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
@@ -101,10 +101,9 @@ async def list_lots(
 @get(
     "/lots.csv", **BY_TOKENS_TOO, responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)}
 )
-async def download_lots(caller: Caller, session: AsyncSession) -> Response[bytes]:
+async def download_lots(caller: Caller, database: Database) -> Response[bytes]:
     """Every lot as a CSV, which may come in again elsewhere."""
-    table = lots_as_csv(list(await read_lots.all_lots(session, caller)))
-    return Response(table, media_type="text/csv", headers=headers("lots"))
+    return file(await read_lots.lots_as_csv(database, caller), "lots")
 
 
 @post(

@@ -185,10 +185,6 @@ def profit_of(
     return Profit(pieces, costed, cents(received), cents(fees), cents(postage), cents(cost), known)
 
 
-def lots_as_csv(lots: list[LotBody]) -> bytes:
-    return encoded([LotBody.__struct_fields__, *map(msgspec.structs.astuple, lots)])
-
-
 def profit_as_csv(summary: ProfitSummary) -> bytes:
     """Return the rows or the rules as a CSV."""
     if summary.by == "rule":

@@ -11,6 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.database.session import run
 from cardsync.derived.kept_figures import Figure, mark
 
+# Lots that come in, and orders that do, see each other: whoever is second waits for the first one's
+# commit. Uploads of orders don't wait for each other.
+_LOTS_COME: Final = "SELECT pg_advisory_xact_lock(hashtextextended('lots_sold', :seller))"
+_ORDERS_COME: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended('lots_sold', :seller))"
 _HAS_LOTS: Final = "SELECT EXISTS (SELECT FROM lot WHERE seller_id = :seller)"
 # Most cards of most sellers have no lot, so nothing of theirs is out of date.
 _SOLD: Final = """
@@ -32,12 +36,14 @@ _ALL: Final = """
 
 async def mark_cards(session: AsyncSession, seller_id: int, cards: Sequence[int]) -> None:
     """Mark cards whose lots have changed."""
+    await session.execute(text(_LOTS_COME), {"seller": seller_id})
     await run(session, _CARDS, {"seller": seller_id, "cards": list(cards)})
     await mark(session, seller_id, Figure.LOTS)
 
 
 async def mark_all(session: AsyncSession, seller_id: int) -> None:
     """Mark every card with lots: the seller's costing is another one."""
+    await session.execute(text(_LOTS_COME), {"seller": seller_id})
     await run(session, _ALL, {"seller": seller_id})
     await mark(session, seller_id, Figure.LOTS)
 
@@ -46,6 +52,7 @@ async def mark_sold(session: AsyncSession, found: str, values: Mapping[str, Any]
     """Mark the cards of the items whose `sku_id` the statement `found` finds, where they have lots;
     two writers never wait for each other until the mark, near their end.
     """
+    await session.execute(text(_ORDERS_COME), {"seller": values["seller"]})
     if await session.scalar(text(_HAS_LOTS), {"seller": values["seller"]}) and await run(
         session, _SOLD.format(found=found), values
     ):

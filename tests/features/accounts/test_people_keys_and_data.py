@@ -137,6 +137,14 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
     note = {"note": "Prefers sleeves"}
     noted = await owner.send("PUT", f"/api/customers/{customer['key']}/note", json=note)
     assert noted.status_code == 200, noted.text
+    lots = [{"marketplace_id": n, "quantity": 1} for n in range(1, 6)]
+    assert (await owner.post("/api/buying/lots", json={"lots": lots})).status_code == 201
+    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
+    fees = {"csv": "Order,Fees\nO-0,1.00\nO-1,1.50\nO-2,2.00\n"}
+    assert (await owner.post("/api/buying/payments", json=fees)).status_code == 200
+    box = b"Titel;Menge\nLone Hawk;2\n"
+    asked = await seller.post("/api/buying/collections", params={"name": "b"}, content=box)
+    assert asked.status_code == 202, asked.text
     answer = await owner.get("/api/export/everything")
     assert answer.headers["content-type"].startswith("application/zip")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
@@ -173,6 +181,10 @@ async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
     assert {row["card_id"] for row in sheets["list_cards.csv"]} == {str(n) for n in ids}
     assert len(sheets["price_history.csv"]) == 5
     assert sheets["lists.csv"][0]["name"] == "Binder"
+    assert [row["marketplace_id"] for row in sheets["lots.csv"]] == ["1", "2", "3", "4", "5"]
+    assert {row["order_number"] for row in sheets["payments.csv"]} == {"O-0", "O-1", "O-2"}
+    assert len(sheets["buy_rules.csv"]) == len(sheets["collections.csv"]) == 1
+    assert {"collection_rows.csv", "buy_rule_tests.csv", "sold_from_lots.csv"} <= sheets.keys()
     assert len(sheets["activity.csv"]) > 1
     assert [row["note"] for row in sheets["customer_notes.csv"]] == ["Prefers sleeves"]
     assert sheets["pricing_rules.csv"]

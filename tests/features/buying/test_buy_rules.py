@@ -194,3 +194,13 @@ async def test_rule_tests_judge_what_is_paid(shop):
     assert (await owner.send("DELETE", f"/api/buying/rule_tests/{test['id']}")).status_code == 200
     moving = await owner.post("/api/buying/rule_tests", json=body | {"expectation": "never moves"})
     assert moving.status_code == 422
+
+
+async def test_a_budget_fails_no_test_of_prices(shop):
+    """Each card is judged by itself, though the budget pays for one of the two."""
+    owner = await signed_in(shop)
+    await made(owner, budget={"offer_cash": "5.00", "offer_credit": "6.00"})
+    body = {"name": "Enough", "search": "", "expectation": "never under 5.00"}
+    await owner.post("/api/buying/rule_tests", json=body)
+    [test] = (await owner.post("/api/buying/rule_tests/check")).json()["rule_tests"]
+    assert (test["cards"], test["failing"]) == (2, 0)

@@ -52,11 +52,20 @@ async def test_a_rule_is_written_as_a_form_with_its_effect_beside_it(a_seller, s
     assert rule["conditions"] == {"NM": 10_000, "LP": 8_500}
     page = (await owner.get(f"/buying/rules/{rule['id']}")).text
     assert "90 12.5%" in page
+    later = RULE | {"priority": "70", "enabled": "no"}
+    assert (await owner.form(f"/buying/rules/{rule['id']}", **later)).status_code == 303
+    [moved] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert (rule["priority"], moved["priority"], moved["enabled"]) == (10, 70, False)
+    again = RULE | {"enabled": "yes"}
+    assert (await owner.form(f"/buying/rules/{rule['id']}", **again)).status_code == 303
+    [kept] = (await owner.get("/api/buying/rules")).json()["rules"]
+    assert (kept["priority"], kept["enabled"]) == (70, True)
     refused = await owner.form(f"/buying/rules/{rule['id']}", **RULE | {"query": "list:hot"})
     assert (refused.status_code, "cannot be asked" in refused.text) == (422, True)
     test = {"name": "Cheap", "search": "", "expectation": "never over 1.00"}
     assert (await owner.form("/buying/tests", **test)).status_code == 303
-    assert "1 of 1 cards fail" in (await owner.get("/buying/rules")).text
+    assert "cards fail" not in (await owner.get("/buying/rules")).text
+    assert "1 of 1 cards fail" in (await owner.get("/buying/rules?check=1")).text
     assert (await owner.form("/buying/presets", preset="hungry")).status_code == 303
     gone = await owner.form(f"/buying/rules/{rule['id']}/delete")
     assert gone.status_code == 303
@@ -73,4 +82,7 @@ async def test_columns_are_named_on_the_page(a_seller):
     assert named.status_code == 303, named.text[-600:]
     await seller.service.run_jobs()
     assert (await collection(seller, found["id"]))["copies"] == 3
-    assert "Which card is" in (await owner.get(path)).text
+    page = (await owner.get(path)).text
+    assert "Which card is" in page
+    assert "Cash" not in page
+    assert "<dt>Cash</dt>" in (await owner.get(f"{path}?value=true")).text

@@ -8,11 +8,14 @@ import asyncio
 from datetime import date
 from decimal import Decimal
 
-from browsers import signed_in
+from sqlalchemy import text
+
+from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
 from cards_builder import explained
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.lots.settle_uses import LOTS
+from cardsync.lots.stale_cards import mark_sold
 from lots_builder import add, settle
 
 CARD = 4_040
@@ -132,6 +135,15 @@ async def test_a_file_comes_in_once_and_its_bad_rows_are_told(a_seller):
     assert await lots(seller) == []
 
 
+async def test_the_file_of_lots_has_all_its_parts(a_seller, monkeypatch):
+    monkeypatch.setattr("cardsync.lots.read_lots.PART", 2)
+    seller = await a_seller()
+    await add(seller, *((CARD + n, 1, Decimal("1.00"), date(2026, 7, 1)) for n in range(5)))
+    table = (await seller.get("/api/buying/lots.csv")).text.splitlines()
+    cards = [int(line.split(",")[1]) for line in table[1:]]
+    assert cards == [CARD + n for n in (4, 3, 2, 1, 0)]
+
+
 async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -159,13 +171,18 @@ async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):
 
 async def test_a_buy_rule_says_what_its_money_brought(a_seller):
     seller = await a_seller()
-    await add(seller, (CARD, 4, Decimal("2.00"), date(2026, 7, 1)), rule_id=7)
+    owner = await signed_in(seller)
+    assert (await owner.post("/api/buying/presets/standard")).status_code == 200
+    [live] = (await owner.get("/api/buying/rules")).json()["rules"]
+    await add(seller, (CARD, 4, Decimal("2.00"), date(2026, 7, 1)), rule_id=live["id"])
     await sold(seller, "A-1", 2, 10.0, day="2026-07-05")
     await settle(seller)
     [rule] = (await earned(seller, "rule"))["rules"]
-    assert (rule["rule_id"], rule["bought"], rule["paid"]) == (7, 4, "8.00")
+    assert (rule["rule_id"], rule["bought"], rule["paid"]) == (live["id"], 4, "8.00")
     assert (rule["sold"], rule["cost"], rule["days_to_sell"]) == (2, "4.00", 4.0)
     assert rule["profit"] == (await earned(seller))["total"]["profit"]
+    page = await owner.get("/profit?by=rule&from=2026-07-01&to=2026-07-31")
+    assert f"<bdi>{live['name']}</bdi>" in page.text
 
 
 async def test_the_fee_audit_lists_what_was_charged_too_much(a_seller):
@@ -217,6 +234,26 @@ async def test_two_workers_settle_each_copy_once(a_seller):
     assert (row["used"], row["gone"]) == (4, 4)
 
 
+async def test_lots_and_orders_that_come_at_once_see_each_other(a_seller):
+    """Orders look for lots, lots come, and both commit: one of the two marks the card."""
+    seller = await a_seller()
+    await bought(seller, 1, "1.00", card=9)
+    found = {"seller": seller.id, "card": CARD}
+    asked = "SELECT CAST(:card AS bigint) AS sku_id"
+    database = seller.service.database
+    async with database.tenant(seller.id) as orders:
+        await mark_sold(orders, asked, found)
+        lot = asyncio.create_task(add(seller, (CARD, 1, Decimal("2.00"), date(2026, 7, 1))))
+        done, _ = await asyncio.wait([lot], timeout=0.3)
+        assert not done
+    await lot
+    async with database.tenant(seller.id) as orders:
+        await orders.execute(text("DELETE FROM lot_stale WHERE seller_id = :seller"), found)
+        await mark_sold(orders, asked, found)
+        marked = "SELECT marketplace_id FROM lot_stale WHERE seller_id = :seller"
+        assert await orders.scalar(text(marked), found) == CARD
+
+
 async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     seller = await a_seller()
     rule = {"name": "By cost", "priority": 5, "state": "published", "floor_cost_bp": 2_000}
@@ -237,3 +274,18 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     assert unknown["summary"].endswith("so the rule's floor by cost does not apply.")
     found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
     assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]
+
+
+async def test_staff_who_see_no_revenue_find_no_costs(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, price="5.00")))
+    await bought(seller, 2, "3.00", card=1)
+    await settle(seller)
+    staff = await joined(seller, "bea@example.com")
+    for search in ("cost>2", "-(name:x cost<2)", "margin<90"):
+        asked = {"search": search}
+        assert (await seller.get("/api/cards", params=asked)).status_code == 200
+        for path in ("/api/cards", "/api/cards/export.csv"):
+            answer = await staff.get(path, params=asked)
+            assert "only those who see revenue can search by" in answer.text
+            assert "product_name" not in answer.text

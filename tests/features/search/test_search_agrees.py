@@ -3,6 +3,7 @@
 import random
 from datetime import timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -155,7 +156,8 @@ async def an_inventory(service, seed: int):
 
 async def sql_selects(readings: Readings, seller_id: int, text: str, now) -> list[int]:
     async with readings.of(seller_id, 20) as reading:
-        found = await select_cards(reading.rows, seller_id, CardFilter(search=text), now)
+        owner = SimpleNamespace(seller_id=seller_id, member_id=None, sees_revenue=True)
+        found = await select_cards(reading.rows, owner, CardFilter(search=text), now)
         rows = await reading.rows(
             f"SELECT c.id FROM card c WHERE {found.where} ORDER BY c.id", found.values
         )

@@ -16,7 +16,9 @@ from cardsync.buying.engine.buy_rules import GRADES
 from cardsync.buying.rules.buy_rule_json import BuyRuleShown
 from cardsync.money import percent
 
-TEXTS: Final = ("name", "query", "base", "state", "bulk_below", "most_copies")
+TEXTS: Final = (
+    "name", "query", "base", "state", "priority", "enabled", "bulk_below", "most_copies",
+)  # fmt: skip
 LINES: Final = ("bands", "bulk", "stock_steps", "days_steps", "lists")
 BUDGET: Final = ("offer_cash", "offer_credit", "day_cash", "day_credit")
 FIELDS: Final = (*TEXTS, *LINES, *BUDGET, *(f"grade_{grade}" for grade in GRADES))
@@ -31,14 +33,15 @@ def form_of(rule: BuyRuleShown) -> dict[str, str]:
         "query": rule.query,
         "base": rule.base,
         "state": rule.state,
+        "priority": str(rule.priority),
+        "enabled": "yes" if rule.enabled else "no",
         "bulk_below": rule.bulk_below or "",
         "most_copies": "" if rule.most_copies is None else str(rule.most_copies),
         "bands": "\n".join(
             f"{one.start} {percent(one.cash_bp)} {percent(one.credit_bp)}" for one in rule.bands
         ),
         "bulk": "\n".join(
-            f"{one.cash} {one.credit} {', '.join(p for p in (one.rarity, one.game) if p)}".strip()
-            for one in rule.bulk
+            f"{one.cash} {one.credit} {_named(one.rarity, one.game)}".strip() for one in rule.bulk
         ),
         "stock_steps": "\n".join(f"{one.start} {percent(one.less_bp)}" for one in rule.stock_steps),
         "days_steps": "\n".join(f"{one.start} {percent(one.less_bp)}" for one in rule.days_steps),
@@ -46,6 +49,11 @@ def form_of(rule: BuyRuleShown) -> dict[str, str]:
         **budget,
         **shares,
     }
+
+
+def _named(rarity: str, game: str) -> str:
+    """Return `Rare, magic`; a comma says that a game follows, also behind no rarity."""
+    return f"{rarity}, {game}" if game or "," in rarity else rarity
 
 
 def _share(bp: int | None) -> str:
@@ -60,13 +68,16 @@ def body_of(form: Mapping[str, str], lists: Mapping[str, int]) -> dict[str, Any]
     """Return the body of the rule that the form says; `lists` are the shop's, by name. Raises
     InvalidRule.
     """
-    most = form["most_copies"]
-    if most and not (most.isascii() and most.isdecimal() and len(most) < 8):
-        raise errors.InvalidRule("most_copies: must be a whole number")
+    most, priority = _whole(form, "most_copies"), _whole(form, "priority")
+    # Without them, a new rule comes last and governs; another one stays as it is.
+    place = {} if priority is None else {"priority": priority}
+    used = {"enabled": form["enabled"] == "yes"} if form["enabled"] else {}
     return {
+        **place,
+        **used,
         **{name: form[name] for name in ("name", "query", "base", "state")},
         "bulk_below": form["bulk_below"] or None,
-        "most_copies": int(most) if most else None,
+        "most_copies": most,
         "bands": _lines(
             form,
             "bands",
@@ -99,6 +110,13 @@ def body_of(form: Mapping[str, str], lists: Mapping[str, int]) -> dict[str, Any]
             if form[f"grade_{grade}"]
         },
     }
+
+
+def _whole(form: Mapping[str, str], field: str) -> int | None:
+    digits = form[field]
+    if digits and not (digits.isascii() and digits.isdecimal() and len(digits) < 8):
+        raise errors.InvalidRule(f"{field}: must be a whole number")
+    return int(digits) if digits else None
 
 
 def _lines(
@@ -136,7 +154,8 @@ def _bulk(line: str) -> dict[str, Any]:
     parts = line.replace("$", "").split(maxsplit=2)
     if len(parts) < 2:
         raise ValueError("each line is two amounts, and a rarity and game where it is for one")
-    rarity, _, game = parts[2].partition(",") if len(parts) == 3 else ("", "", "")
+    words = parts[2] if len(parts) == 3 else ""
+    rarity, _, game = words.rpartition(",") if "," in words else (words, "", "")
     named = {"rarity": rarity.strip(), "game": game.strip()}
     return {"cash": parts[0], "credit": parts[1], **named}
 

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.buy_rules import Budget, BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules.models import BuyRuleTest
@@ -174,11 +174,13 @@ async def remove(
 
 
 async def check(session: AsyncSession, caller: Caller, now: datetime) -> BuyRuleVerdicts:
-    """Judge every test on what the rules would pay if all drafts were published."""
+    """Judge every test on what the rules would pay if all drafts were published. Each card is
+    judged by itself: what other cards would use up of a budget does not count.
+    """
     caller.must_be_owner()
     tests = await _tests_of(session, caller.seller_id)
     rules = await buy_rules_of(session, caller.seller_id)
-    drafts = [replace(rule, state="published") for rule in rules]
+    drafts = [replace(rule, state="published", budget=Budget()) for rule in rules]
     found = await selections(session, caller.seller_id, [test.search for test in tests])
     verdicts = [
         await _judged(session, caller, test, selection, drafts, now)

@@ -46,7 +46,12 @@ async def _list(
     session: AsyncSession,
     problem: errors.Problem | None = None,
 ) -> Template:
-    tests = await buy_rule_tests.check(session, caller, clock.now())
+    tests = await buy_rule_tests.read_all(session, caller)
+    verdicts = {}
+    # Judging the tests values thousands of cards, so that a person asks for it.
+    if tests.rule_tests and "check" in request.query_params:
+        told = await buy_rule_tests.check(session, caller, clock.now())
+        verdicts = {one.id: one for one in told.rule_tests}
     return show(
         request,
         caller,
@@ -55,6 +60,7 @@ async def _list(
         rules=await buy_rule_sets.read_all(session, caller),
         presets=[(name, rule.name) for name, rule in BUY_PRESETS.items()],
         tests=tests.rule_tests,
+        verdicts=verdicts,
         problem=sentence(problem) if problem else "",
     )
 
@@ -111,7 +117,7 @@ def _blank() -> dict[str, str]:
     now = clock.now()
     rule = BuyRule(id=0, name="", priority=1)
     row = StoredBuyRule(id=0, created_at=now, updated_at=now, **columns_of(rule))
-    return form_of(buy_rule_body(row, []))
+    return form_of(buy_rule_body(row, [])) | {"priority": ""}
 
 
 async def _rule(

@@ -100,8 +100,10 @@ async def collection_page(
     page = min(page_number(request), limits.PAGE_MOST)
     waiting = await read_collections.waiting_rows(session, caller, collection_id, 1)
     valued = None
-    # A page that looks again every two seconds values nothing meanwhile.
-    if found.state == "done":
+    # A page that looks again every two seconds values nothing meanwhile, nor does one that asks for
+    # choice after choice, unless the amount is asked for.
+    asked = "value" in request.query_params
+    if found.state == "done" and (asked or not waiting.rows):
         valued = await value_collection.value_collection(
             session, caller, collection_id, clock.now(), page
         )
@@ -113,6 +115,7 @@ async def collection_page(
         under_way=found.state == "queued",
         waiting=waiting,
         valued=valued,
+        asked=asked,
         total_pages=-(-valued.total // valued.per_page) if valued else 1,
         column_names=[(field, COLUMN_NAMES[field]) for field in FIELDS],
         columns=[(name, name) for name in found.header],

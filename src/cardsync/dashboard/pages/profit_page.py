@@ -14,6 +14,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.buying.rules.buy_rule_sets import all_buy_rules
 from cardsync.dashboard.form_handlers import read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
@@ -62,6 +63,11 @@ async def _shown(
     since, last = span_of(caller, day_of(given, "from"), until, clock.now())
     first = since if given.get("from") else last - timedelta(days=FACES[by][1] - 1)
     values: dict[str, Any] = {"summary": None, "audit": None, "lots": None, "points": []}
+    names: dict[int, str] = {}
+    if by == "rule":
+        async with database.tenant(caller.seller_id) as session:
+            rules = await all_buy_rules(session, caller.seller_id)
+            names = {rule.id: rule.name for rule in rules}
     if by == "lots":
         async with database.tenant(caller.seller_id) as session:
             values["lots"] = await read_lots.lots(session, caller, None, None, limits.LOTS_PER_PAGE)
@@ -88,6 +94,7 @@ async def _shown(
         last=last,
         faces=[(key, name) for key, (name, _) in FACES.items()],
         series=SERIES,
+        names=names,
         rejected=rejected or [],
         problem=problem,
         **values,

@@ -1,0 +1,50 @@
+"""Amounts in the files of lots and of payments: signs, commas, and what is told instead of guessed."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from cardsync.lots.lot_csv import amount_of, read_lots
+from cardsync.lots.payment_csv import read_payments
+
+
+@pytest.mark.parametrize(
+    ("given", "amount"),
+    [
+        ("1.50", "1.50"),
+        ("$1,234.50", "1234.50"),
+        ("1,50", "1.50"),
+        ("1,5", "1.5"),
+        ("-0,5", "-0.5"),
+        ("1.234,50", "1234.50"),
+        ("(1,50)", "-1.50"),
+        ("($1.50)", "-1.50"),
+        ("1,234,567", "1234567"),
+        ("1,234", None),
+        ("12,34,56", None),
+        ("1,2345", None),
+        ("1,50,", None),
+        (",50", None),
+        ("x", None),
+        ("NaN", None),
+    ],
+)
+def test_a_comma_is_read_only_where_it_means_one_thing(given, amount):
+    assert amount_of(given) == (None if amount is None else Decimal(amount))
+
+
+def test_a_lot_with_a_decimal_comma_costs_cents_and_an_unclear_one_is_told():
+    table = b"sku;quantity;cost\n1;2;1,50\n2;2;1,234\n"
+    rows = read_lots(table, date(2026, 7, 1))
+    assert [lot.cost for lot in rows.lots] == [Decimal("1.50")]
+    assert [(row.row, row.field) for row in rows.rejected] == [(3, "cost")]
+
+
+def test_fees_that_came_back_are_taken_off_whatever_the_sign():
+    table = b"Order,Commission,Processing Fee\nA,-1.50,-0.25\nA,0.50,0\nB,1.50,-0.50\nC,(2.00),\n"
+    payments = read_payments(table)
+    fees = {one.order_number: one.fees for one in payments.paid}
+    assert fees == {"A": Decimal("1.25"), "B": Decimal("1.00"), "C": Decimal("2.00")}
