@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
@@ -43,7 +44,8 @@ async def test_the_page_shows_the_figures_of_its_json_reads(a_seller):
     await seller.import_csv(a_csv(*rows))
     clock.shift(timedelta(days=9))
     await seller.import_csv(a_csv(a_row(1, price="5.00", name=name), rows[1]))
-    day = f"{clock.now():%m/%d/%y}"
+    # The day of the marketplace, which is also that of the shop.
+    day = f"{clock.now().astimezone(ZoneInfo('America/New_York')):%m/%d/%y}"
     await seller.orders([an_order(status="Ready to Ship", total_amt=12.5, order_date=day)])
     browser = await signed_in(seller)
     page = (await browser.get("/today")).text
@@ -115,7 +117,8 @@ async def test_fewer_than_two_days_are_no_line(a_seller):
     assert "Unknown" in page
     assert 'class="spark wide"' not in page
     await seller.import_csv(a_csv(a_row(1, price="2.00")))
-    day = f"{clock.now():%m/%d/%y}"
+    # The day of the marketplace, which is also that of the shop.
+    day = f"{clock.now().astimezone(ZoneInfo('America/New_York')):%m/%d/%y}"
     await seller.orders([an_order(status="Ready to Ship", total_amt=12.5, order_date=day)])
     page = (await browser.get("/today")).text
     assert "$2.00" in page
@@ -132,7 +135,8 @@ async def test_work_is_in_groups_by_when_it_is_due_and_then_by_money(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 41))))
     await seller.import_csv(a_csv(a_row(1, quantity=3)))
-    day = f"{clock.now():%m/%d/%y}"
+    # The day of the marketplace, which is also that of the shop.
+    day = f"{clock.now().astimezone(ZoneInfo('America/New_York')):%m/%d/%y}"
     await seller.orders([an_order(status="Ready to Ship", total_amt=12.5, order_date=day)])
     browser = await signed_in(seller)
     page = (await browser.get("/today")).text

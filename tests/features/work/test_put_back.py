@@ -151,6 +151,8 @@ def test_every_stream_of_the_runner_is_in_the_table():
             # test_pictures.py has these.
             "pictures",
             "picture_files",
+            # test_collections.py has this one.
+            "collections",
             # tests/features/notices has these.
             "notices",
             "mail",
