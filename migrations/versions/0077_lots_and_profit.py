@@ -15,7 +15,9 @@ AMOUNTS = ("letter_postage", "parcel_postage", "supplies")
 STALE = (
     "INSERT INTO sales_stale (seller_id, ordered) SELECT seller_id, ordered FROM sales_kept",
     """INSERT INTO work_due (seller_id, stream, due_at)
-       SELECT DISTINCT seller_id, 'sales_sums', now() FROM sales_stale""",
+       SELECT DISTINCT seller_id, 'sales_sums', now() FROM sales_stale
+       ON CONFLICT (seller_id, stream) DO UPDATE
+          SET due_at = least(work_due.due_at, excluded.due_at)""",
 )
 
 

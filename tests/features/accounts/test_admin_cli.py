@@ -44,9 +44,9 @@ SETTABLE = {
         "https://shop.example/{marketplace_product_id}",
     ),
     "costing": ("average", "average"),
-    "supplies": ("0.15", "0.15"),
-    "letter_postage": ("0.78", "0.78"),
-    "parcel_postage": ("4.5", "4.50"),
+    "supplies": ("0.15", "0.1500"),
+    "letter_postage": ("0.78", "0.7800"),
+    "parcel_postage": ("4.5", "4.5000"),
     "postage_steps": ("0:1.27, 12:3.20", "0:1.27,12:3.20"),
 }
 
