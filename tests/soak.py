@@ -21,8 +21,8 @@ NIGHT = int(os.environ.get("SOAK_NIGHT") or 0)
 CASES = 4
 
 
-# Real browsers take much of a machine: a slice of the soak leaves them to the night.
-night = pytest.mark.skipif(SECONDS > 0, reason="real browsers wait for the night")
+# Real browsers and rounds of chaos take much of a machine: a slice leaves them to the night.
+night = pytest.mark.skipif(SECONDS > 0, reason="it takes a machine of its own: the night")
 
 
 def count(name: str, whole: int, part: int) -> int:

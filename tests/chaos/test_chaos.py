@@ -100,6 +100,7 @@ def a_duration() -> float:
 
 
 @pytest.mark.soak
+@soak.night
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", LOCAL)
 def test_a_fault_under_load_loses_and_doubles_nothing(local: Scene, name: str, number: int) -> None:
@@ -107,6 +108,7 @@ def test_a_fault_under_load_loses_and_doubles_nothing(local: Scene, name: str, n
 
 
 @pytest.mark.soak
+@soak.night
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", BUCKET)
 def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
@@ -116,6 +118,7 @@ def test_a_fault_of_the_bucket_under_load_loses_and_doubles_nothing(
 
 
 @pytest.mark.soak
+@soak.night
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize("name", CLOCK)
 def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
