@@ -178,6 +178,7 @@ OPERATORS = routes("""
 # Every member, but what a body may ask for beyond: the whole history of orders.
 MORE_FOR_OWNERS = routes("""
     POST /api/v1/sync/request
+    PATCH /api/buying/offers/{offer_id}
 """)
 # Owners alone; the revenue, also staff where the account lets them see it.
 OWNERS = routes("""

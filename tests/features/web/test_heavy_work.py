@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,8 +49,13 @@ async def beside(service, settings, alive) -> AsyncIterator[Service]:
 
 
 def processes() -> list[psutil.Process]:
-    mine = psutil.Process().children(recursive=True)
-    return [one for one in mine if one.cmdline()[-2:] == ["cardsync", "heavy"]]
+    def is_heavy(one: psutil.Process) -> bool:
+        # Tests of other files may have left a process that has ended.
+        with suppress(psutil.Error):
+            return one.cmdline()[-2:] == ["cardsync", "heavy"]
+        return False
+
+    return list(filter(is_heavy, psutil.Process().children(recursive=True)))
 
 
 async def asked(seller, what: str):

@@ -149,8 +149,10 @@ async def receive(
     now: datetime,
 ) -> OfferInFull:
     """Note what came; the lines that are not named came as they were offered. It may be done again
-    until the offer is paid, and then keeps what was counted of lines that are not named. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict,
-    OfferStateWrong, InvalidPayload.
+    until the offer is paid, and then keeps what was counted of lines that are not named.
+
+    Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong,
+    InvalidPayload.
     """
     must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
