@@ -20,6 +20,11 @@ from orders_builder import an_item, an_order
 SPAN = {"from": "2026-07-01", "to": "2026-08-31"}
 
 
+def without_profit(row):
+    """The figures of a row; what was earned is tested in `features/lots`."""
+    return tuple(value for name, value in row.items() if name != "profit")
+
+
 async def summary(seller, by="day", **query):
     answer = await seller.get("/api/sales/summary", params=SPAN | {"by": by} | query)
     assert answer.status_code == 200, answer.text
@@ -45,7 +50,7 @@ async def test_sums_by_day_week_and_month_with_the_months_fees(a_seller):
     await a_summer(seller)
     await report(seller, gross_sales="100.00", total_fees="12.00", refunded_fees="2.00")
     told = await summary(seller)
-    assert [tuple(period.values()) for period in told["periods"]] == [
+    assert [without_profit(period) for period in told["periods"]] == [
         ("2026-07-01", 1, "10.00", 0, "0.00", "1.00", "9.00"),
         ("2026-07-03", 1, "20.00", 1, "5.00", "2.00", "13.00"),
         ("2026-07-06", 1, "30.00", 0, "0.00", "3.00", "27.00"),
@@ -104,7 +109,7 @@ async def test_games_their_days_to_sell_and_the_best_and_worst_cards(a_seller):
     await an_item(seller, order, sku_id=1, quantity=3, unit_price="2.00", product_line="=Magic")
     await an_item(seller, order, sku_id=2, quantity=1, unit_price="4.00", product_line="Pokemon")
     told = await summary(seller, "game")
-    assert [tuple(game.values()) for game in told["games"]] == [
+    assert [without_profit(game) for game in told["games"]] == [
         ("=Magic", 1, 3, "6.00", 10.0, 0, 0),
         ("Pokemon", 1, 1, "4.00", 10.0, 0, 0),
     ]
