@@ -131,7 +131,7 @@ async def add_or_spend(
             f"store_credit.{kind}",
             f"{what}, customer {customer_id}",
             now,
-            after={"balance": str(entry.balance_after)},
+            after={"balance": dollars(to_units(entry.balance_after))},
             undo={"kind": KIND, "entry": entry.id},
         )
     return entry_body(entry)
