@@ -60,7 +60,7 @@ async def served_file(
             )
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
-    updates = await heavy.read(Work.FILE, file_now, caller, now)
+    updates = await heavy.read(file_now, caller, Work.FILE, now)
     if caller.state.quick_add_waits:
         # While quick-add waits there is no ETag: the next answer may be its file.
         updates = replace(updates, etag=None)

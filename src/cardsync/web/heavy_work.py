@@ -88,9 +88,9 @@ class HeavyWork:
 
     async def read(
         self,
-        kind: Work,
         work: Read[P, T],
         caller: Caller,
+        kind: Work,
         now: datetime,
         *values: P.args,
         **options: P.kwargs,

@@ -191,7 +191,7 @@ async def presets_page(
     caller: Caller,
     heavy: HeavyWork,
 ) -> Template:
-    found = await heavy.read(Work.PRICES_ALL, compared_presets, caller, clock.now())
+    found = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
     return show_part(request, caller, "pricing_presets.html", presets=found, meant=MEANT)
 
 

@@ -85,7 +85,7 @@ async def _tested(
     rules = [rule_of(row) for row in rows]
     chosen = [rule for rule in rules if rule.state == "published" or drafts]
     body: dict[str, Any] = days | {"rules": [rule_json.to_json(rule) for rule in chosen]}
-    return await heavy.read(Work.PRICES_ALL, past_prices, caller, clock.now(), body)
+    return await heavy.read(past_prices, caller, Work.PRICES_ALL, clock.now(), body)
 
 
 ROUTES = [backtest_page]

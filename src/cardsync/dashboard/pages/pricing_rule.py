@@ -305,7 +305,7 @@ async def _previewed(
     """Preview the rule; the work stops if the caller leaves, since the next word overtakes it."""
     rule = {name: value for name, value in body.items() if name != "name" or value}
     asked = {"rule": rule, "sample": sample} | ({} if rule_id is None else {"rule_id": rule_id})
-    work = heavy.read(Work.LONG, drafted_rule, caller, clock.now(), asked)
+    work = heavy.read(drafted_rule, caller, Work.LONG, clock.now(), asked)
     return await while_there(request.receive, work)
 
 

@@ -198,7 +198,7 @@ async def _presets(
     status: int = 200,
     **values: Any,
 ) -> Template:
-    found = await heavy.read(Work.PRICES_ALL, compared_presets, caller, clock.now())
+    found = await heavy.read(compared_presets, caller, Work.PRICES_ALL, clock.now())
     return show(
         request,
         caller,

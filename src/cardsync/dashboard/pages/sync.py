@@ -271,14 +271,14 @@ async def price_file_now(
     nothing, and the sentences that say why. Raises OwnerRequired.
     """
     caller.must_be_owner()
-    found, why = await heavy.read(Work.LONG, changes_now, caller, clock.now(), most)
+    found, why = await heavy.read(changes_now, caller, Work.LONG, clock.now(), most)
     return found, [EMPTY[name] for name in why.split(",") if name]
 
 
 @get("/sync/prices.csv", opt=BY_FORM)
 async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     caller.must_be_owner()
-    export = await heavy.read(Work.FILE, file_now, caller, clock.now())
+    export = await heavy.read(file_now, caller, Work.FILE, clock.now())
     headers = HEADERS | {"Content-Disposition": 'attachment; filename="price-updates.csv"'}
     return Response(export.body, media_type="text/csv", headers=headers)
 

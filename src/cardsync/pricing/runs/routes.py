@@ -151,11 +151,11 @@ async def preview_prices(
     """
     if format is None:
         return Response(
-            await heavy.read(Work.PRICES_ALL, asked.asked_prices, caller, clock.now(), data or {})
+            await heavy.read(asked.asked_prices, caller, Work.PRICES_ALL, clock.now(), data or {})
         )
     preview.need_format(format)
     table = await heavy.read(
-        Work.PRICES_ALL, asked.table_of_prices, caller, clock.now(), data or {}, format
+        asked.table_of_prices, caller, Work.PRICES_ALL, clock.now(), data or {}, format
     )
     return Response(table, media_type=preview.FORMATS[format])
 
@@ -169,7 +169,7 @@ async def compare_presets(caller: Caller, heavy: HeavyWork) -> PresetsShown:
     written.
     """
     return PresetsShown(
-        await heavy.read(Work.PRICES_ALL, asked.compared_presets, caller, clock.now())
+        await heavy.read(asked.compared_presets, caller, Work.PRICES_ALL, clock.now())
     )
 
 
@@ -184,7 +184,7 @@ async def price_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """
     caller.must_be_owner()
     now = clock.now()
-    updates = await heavy.read(Work.FILE, file_now, caller, now)
+    updates = await heavy.read(file_now, caller, Work.FILE, now)
     name = f"price-updates-{rfc3339(now)[:10]}.csv"
     headers = {
         "Cache-Control": "no-store",
@@ -204,7 +204,7 @@ async def preview_draft_rule(
     that rule, with the fields that `rule` names changed. With `sample`, the counts of many cards
     are estimates from one card in `one_in`. If the caller leaves, the work stops.
     """
-    work = heavy.read(Work.LONG, asked.drafted_rule, caller, clock.now(), data)
+    work = heavy.read(asked.drafted_rule, caller, Work.LONG, clock.now(), data)
     found = await while_there(request.receive, work)
     return DraftPreview(
         **msgspec.structs.asdict(found.figures),
@@ -244,7 +244,7 @@ async def backtest_prices(caller: Caller, heavy: HeavyWork, data: dict[str, Any]
     from `from` to `to` that has a stored snapshot, beside what was sold. Each day continues from
     the prices of the day before. The newest sold lines are listed. Nothing is written.
     """
-    return await heavy.read(Work.PRICES_ALL, asked.past_prices, caller, clock.now(), data)
+    return await heavy.read(asked.past_prices, caller, Work.PRICES_ALL, clock.now(), data)
 
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
