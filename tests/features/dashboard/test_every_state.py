@@ -189,6 +189,7 @@ async def put(seller, drawn: Drawn) -> None:
     changes += [
         ("agent_task", {"kind": drawn["task kind"], "claim_expires_at": now + timedelta(hours=1)}),
         ("quick_add", {"served_at": now - timedelta(hours=3)}),
+        ("buying_offer", {"offered_at": now, "expires_at": now + timedelta(hours=1)}),
         ("activity", {"outcome": drawn["outcome"], "risk": drawn["risk"]}),
         (
             "account",
