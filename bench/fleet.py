@@ -27,7 +27,7 @@ from ground import MB, Ground, Report
 from polls import some_rows, still_open, upload_of
 
 EVERY = 30
-# Of 3,000 shops that sync every six hours, eight a minute upload: here it is fifty.
+# 3,000 shops that sync every six hours make eight uploads a minute; this is more than that.
 UPLOADS_A_SECOND = 50 / 60
 SAMPLE_SECONDS = 5
 ANSWER_SECONDS = 60
@@ -131,7 +131,7 @@ async def watch(made: Ground, seconds: float) -> dict[str, list[float]]:
     while perf_counter() < over:
         for name, process in processes.items():
             with suppress(psutil.Error):
-                # What a process has for itself: shared pages of a fork are nobody's growth.
+                # Pages that a fork shares would be counted in each process, so only own ones count.
                 samples[name].append(process.memory_full_info().uss / MB)
         await asyncio.sleep(SAMPLE_SECONDS)
     return samples

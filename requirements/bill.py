@@ -40,7 +40,7 @@ ALLOWED = frozenset(
         "Zlib",
     ]
 )
-# Some packages name a licence in words of their own; these are SPDX's names for them.
+# SPDX names these licences so; some packages write them in another way.
 SAID = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache License, Version 2.0": "Apache-2.0",

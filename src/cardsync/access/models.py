@@ -170,8 +170,8 @@ class Account(Base):
     # Writers without a member's click may take so much off the listed value in a week. Without a
     # budget it is a part of that value (pricing/loss/loss_limits.py).
     loss_budget: Mapped[Decimal | None] = mapped_column(Numeric(12, 4))
-    # How a sold copy's cost is found (lots/settle_uses.py): fifo or average. And what an order costs
-    # to send: a letter, a parcel with tracking, and the supplies of either.
+    # A sold copy's cost is found by fifo or average (lots/settle_uses.py). The amounts are the cost
+    # of sending an order: a letter, a parcel with tracking, and the supplies of either.
     costing: Mapped[str] = mapped_column(Text, server_default="fifo")
     letter_postage: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0")
     parcel_postage: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0")

@@ -74,8 +74,10 @@ class Database:
         role: str | None = APP_ROLE,
         pooler: str | None = None,
     ) -> AsyncIterator[Database]:
-        """Open the pools, through the pooler if there is one; `url` leads to the server itself. No wait is longer than `seconds`, and no wait of the polled reads longer
-        than `hot_seconds`. Statements that take longer than `slow` seconds are logged. With the
+        """Open the pools, through the pooler if there is one; `url` leads to the server itself.
+
+        No wait is longer than `seconds`, and no wait of the polled reads longer than
+        `hot_seconds`. Statements that take longer than `slow` seconds are logged. With the
         installation's seal, which is asked for when it is needed, members and credentials can be
         made.
         """

@@ -1,4 +1,4 @@
-"""Tables of what cards cost and brought (all tenant): `lot` with `lot_file` and `lot_use`, the kept
+"""Tables of the cost and the profit of cards (all tenant): `lot` with `lot_file` and `lot_use`, the kept
 `card_cost` with `lot_stale`, `order_payment`, and the kept `profit_sum`.
 """
 

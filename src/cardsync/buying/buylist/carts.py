@@ -24,7 +24,7 @@ from cardsync.buying.offers.price_lines import OfferWant, priced
 from cardsync.buying.store_credit.buying_customers import new_customer
 from cardsync.catalog.condition import PRINTINGS
 
-# Who sends carts, in the activity feed and as the maker of what comes of them.
+# The feed names the sender of a cart so, and its draft offer names its maker so.
 VISITOR: Final = "visitor"
 _ENTRY: Final = re.compile(r"([0-9]{1,18})-([A-Z]{2,3})-([0-9]{1,2})-([0-9]{1,5})")
 _WAITING: Final = """

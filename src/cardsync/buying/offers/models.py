@@ -68,7 +68,7 @@ class BuyingOffer(Base):
     # The hash of the secret in the customer's link.
     secret_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_by: Mapped[str] = mapped_column(Text)
-    # Who accepted or declined it: a member, or the customer by the link.
+    # A member accepted or declined it, or the customer did by the link.
     answered_by: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
@@ -113,7 +113,7 @@ class BuyingOfferLine(Base):
     cash_each: Mapped[Decimal | None] = mapped_column(Money)
     credit_each: Mapped[Decimal | None] = mapped_column(Money)
     reason: Mapped[str] = mapped_column(Text, server_default="")
-    # What each condition counts, in basis points, for cards that are not as they were said to be.
+    # The basis points of each condition, for cards that are in another one than was said.
     grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_id: Mapped[int | None] = mapped_column(BigInteger)

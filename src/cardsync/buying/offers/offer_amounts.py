@@ -15,7 +15,7 @@ from cardsync.buying.offers.models import State, Way
 
 CENT: Final = Decimal("0.01")
 ZERO: Final = Decimal(0)
-# What a condition counts where no rule has priced the line.
+# A line that no rule has priced counts each condition so.
 USUAL_GRADES: Final[Mapping[str, int]] = {
     "NM": 10_000,
     "LP": 8_500,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -28,7 +28,7 @@ from cardsync.pricing.rules.file_queries import CARDS, NOBODY, fill_rows
 
 Key = tuple[int, str, str]
 # Sales of so many days say how long a card takes to sell.
-SOLD_DAYS: Final = 365
+SOLD_DAYS: Final = timedelta(days=365)
 _WANTED: Final = """
     CREATE TEMP TABLE wanted_card (product_id bigint, finish text, language text) ON COMMIT DROP
 """
@@ -189,15 +189,11 @@ async def read_facts(
     await session.execute(text(_WANTED))
     await copy_in(session, "wanted_card", wanted.columns, await asyncio.to_thread(encode, wanted))
     await session.execute(text("ANALYZE wanted_card"))
-    values = {"seller": seller_id, "now": now, "since": _year_before(now)}
+    values = {"seller": seller_id, "now": now, "since": now - SOLD_DAYS}
     data = await copy_chunks(session, await with_values(session, _FACTS, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
     judged, chosen, frame = await _governing(session, seller_id, rules, frame, now)
     return Facts(*_facts(frame, chosen), judged)
-
-
-def _year_before(now: datetime) -> datetime:
-    return now.replace(year=now.year - 1, day=min(now.day, 28))
 
 
 def _facts(
