@@ -26,24 +26,22 @@ UNDATED: Final = date.min
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
 # The line `i` of an order with a price counts with it. The lines without one share evenly, copy by
-# copy, what the others leave of the order's products; where nothing is left, they are unknown.
+# copy, what the others leave of the order's products; where nothing is left, they are unknown. It is
+# a window over all lines of the orders: a query with it reads all lines of its orders.
 SHARED: Final = """
-    LEFT JOIN LATERAL (
-        SELECT round(nullif(greatest(
-                   orders.product_amt - coalesce(sum(x.unit_price * coalesce(x.quantity, 1)), 0),
-               0), 0) * coalesce(i.quantity, 1)
-               / nullif(sum(coalesce(x.quantity, 1)) FILTER (WHERE x.unit_price IS NULL), 0), 2)
-               AS gross
-          FROM order_item x
-         WHERE i.unit_price IS NULL AND x.seller_id = :seller AND x.order_id = orders.id
-    ) shared ON true
+    CASE WHEN i.unit_price IS NULL THEN round(
+        nullif(greatest(orders.product_amt - coalesce(
+            sum(i.unit_price * coalesce(i.quantity, 1)) OVER (PARTITION BY i.order_id), 0), 0), 0)
+        * coalesce(i.quantity, 1)
+        / nullif(sum(coalesce(i.quantity, 1)) FILTER (WHERE i.unit_price IS NULL)
+                 OVER (PARTITION BY i.order_id), 0), 2) END
 """
 # `estimated` copies count with such a share, and `unpriced` ones not at all.
-PIECES: Final = """
+PIECES: Final = f"""
     coalesce(i.quantity, 1) AS pieces,
-    coalesce(i.unit_price * coalesce(i.quantity, 1), shared.gross) AS gross,
-    CASE WHEN shared.gross IS NULL THEN 0 ELSE coalesce(i.quantity, 1) END AS estimated,
-    CASE WHEN i.unit_price IS NULL AND shared.gross IS NULL
+    coalesce(i.unit_price * coalesce(i.quantity, 1), {SHARED}) AS gross,
+    CASE WHEN {SHARED} IS NULL THEN 0 ELSE coalesce(i.quantity, 1) END AS estimated,
+    CASE WHEN i.unit_price IS NULL AND {SHARED} IS NULL
          THEN coalesce(i.quantity, 1) ELSE 0 END AS unpriced
 """
 COUNTED: Final = """
@@ -53,7 +51,7 @@ COUNTED: Final = """
 _ITEMS: Final = f"""
     SELECT orders.id AS order_id, orders.order_date AS ordered, {DAY} AS day, i.sku_id,
            coalesce(i.product_line, '') AS game, {PIECES}
-      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
      WHERE {SOLD} {{on}}
 """
 # The days of a span whose rows are kept, and those that a reader counts by itself.

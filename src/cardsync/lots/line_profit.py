@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, get_args
 
 from cardsync.access.models import Account
-from cardsync.derived.sales_by_day import DAY, PIECES, SHARED, SOLD
+from cardsync.derived.sales_by_day import DAY, PIECES, SOLD
 from cardsync.lots.fee_schedule import SCHEDULES, WHOLE_BP, FeeLevel, FeeSchedule
 from cardsync.money import UNITS_PER_DOLLAR
 
@@ -64,7 +64,7 @@ _LINES: Final = f"""
            {_PROCESSING} AS processing, {_MOST} AS most, {_A_SALE} AS a_sale,
            CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
                 ELSE CAST(:parcel_postage AS numeric) END + :supplies AS spent
-      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
      WHERE {SOLD} {{on}}
 """
 _WHOLES: Final = """

@@ -22,8 +22,8 @@ _ORDER = f"""
 """
 _ITEMS = f"""
     SELECT {", ".join(f"i.{name}" for name in ItemRow._fields)}, i.set_name, i.rarity,
-           shared.gross, card.id, card.price, coalesce(card.places, '[]')
-      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
+           {SHARED}, card.id, card.price, coalesce(card.places, '[]')
+      FROM orders JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
       LEFT JOIN LATERAL (
            SELECT c.id, c.price, (
                   SELECT json_agg(json_build_array(l.box, l.slot, l.quantity)

@@ -19,7 +19,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
-from cardsync.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SHARED, SOLD
+from cardsync.derived.sales_by_day import COUNTED, DAY, GAMES, PERIODS, PIECES, SOLD
 from cardsync.lots import profit
 from cardsync.lots.shown import Profit, profit_of
 from cardsync.orders.sales_figures import Day, Period, fee_rate, figures
@@ -49,9 +49,9 @@ _BEST: Final = f"""
                max(condition) AS condition, {COUNTED}
           FROM (SELECT i.sku_id, i.product_name, i.set_name, i.condition, {PIECES}
                   FROM orders
-                  JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id {SHARED}
-                 WHERE {_SPAN} AND i.sku_id IS NOT NULL) sold
-         GROUP BY sku_id ORDER BY gross DESC NULLS LAST, sku_id LIMIT :most
+                  JOIN order_item i ON i.seller_id = :seller AND i.order_id = orders.id
+                 WHERE {_SPAN}) sold
+         WHERE sku_id IS NOT NULL GROUP BY sku_id ORDER BY gross DESC NULLS LAST, sku_id LIMIT :most
     )
     SELECT (SELECT c.id FROM card c WHERE c.seller_id = :seller AND {VISIBLE}
                AND c.marketplace_id = s.sku_id ORDER BY c.gone, c.id LIMIT 1),

@@ -18,7 +18,6 @@ from builders import a_csv, a_row, an_order
 from cards_builder import a_place, card_ids
 from cardsync import clock
 from dashboard_builder import filled_shop
-from orders_builder import an_item
 from pages import PAGES, filled
 from plans_builder import changes, planned
 from requests_of_routes import BODIES, DOCUMENT
@@ -29,7 +28,7 @@ NUMBER = re.compile(r"(?<![\d.])\d+\.\d{2,}(?![\d.])")
 REVENUE = {
     "gross", "net", "fees", "refunds", "value", "market_value", "lifetime_total", "refunded_total",
     "gross_sales", "product_amount", "total_fees", "shipping_amount", "total_refund_amount",
-    "refunded_fees", "adjustments", "net_sales_minus_fees", "net_sales",
+    "refunded_fees", "adjustments", "net_sales_minus_fees", "net_sales", "received", "profit",
 }  # fmt: skip
 # The answers that have them, and one field of each that must be there.
 SOURCES = {
@@ -125,9 +124,8 @@ async def a_shop(a_seller):
     )
     found = (await seller.get("/api/orders?per_page=50")).json()["orders"]
     numbers = {order["order_number"]: order["id"] for order in found}
-    for number in ("R-1", "R-3", "R-5"):
-        price = {"sku_id": 3, "unit_price": Decimal("347.19"), "product_name": "Card 3"}
-        await an_item(seller, numbers[number], **price)
+    line = {"sku_id": 3, "unit_price": 347.19, "product_name": "Card 3", "quantity": 1}
+    await seller.items([line | {"order_number": number} for number in ("R-1", "R-3", "R-5")])
     await report(seller, today.replace(day=1) - DAY, 41_237.61)
     await report(seller, today, 52_861.43)
     ids["key"] = next(

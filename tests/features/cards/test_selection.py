@@ -145,6 +145,8 @@ def searched(selection: Selection, inventory, card) -> bool:
 class Caller:
     """As much of one as a selection asks for."""
 
+    sees_revenue = True
+
     def __init__(self, seller_id: int, member_id: int | None) -> None:
         self.seller_id = seller_id
         self.member_id = member_id

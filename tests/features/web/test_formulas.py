@@ -189,6 +189,7 @@ def tables_of(data: bytes) -> dict[str, list[list[str]]]:
 
 # No text of a person begins a cell of these.
 PLAIN = {
+    "/api/buying/lots.csv",
     "/api/pricing/preview",
     "/api/pricing/runs/export.csv",
     "/api/v1/agent/activity/export.csv",
