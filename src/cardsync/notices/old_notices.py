@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.models import Seller
+from cardsync.access.each_seller import AT_ONCE, in_parts
 from cardsync.database.session import Database, run
 
-_AT_ONCE: Final = 10_000
 # Deliveries are deleted with their notice. A condition is remembered as long as it lasts.
 _DROP: Final = (
     """
@@ -33,17 +33,12 @@ async def drop_old(database: Database, before: datetime) -> int:
     """Delete what is from before that moment, seller by seller and few rows at a time; return how
     many rows.
     """
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
     dropped = 0
-    for seller_id in sellers:
-        values = {"seller": seller_id, "before": before, "most": _AT_ONCE}
-        for statement in _DROP:
-            gone = _AT_ONCE
-            while gone == _AT_ONCE:
-                async with database.tenant(seller_id) as session:
-                    gone = await run(session, statement, values)
-                dropped += gone
-        async with database.tenant(seller_id) as session:
-            dropped += await run(session, _FORMER, values)
+    for statement in (*_DROP, _FORMER):
+        dropped += await in_parts(database, partial(_drop, statement, before))
     return dropped
+
+
+async def _drop(statement: str, before: datetime, session: AsyncSession, seller_id: int) -> int:
+    values = {"seller": seller_id, "before": before, "most": AT_ONCE}
+    return await run(session, statement, values)

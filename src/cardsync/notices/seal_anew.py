@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from cardsync.access.models import Seller
+from cardsync.access.each_seller import all_sellers
 from cardsync.database.session import Database
 from cardsync.notices.models import Webhook
 from cardsync.notices.webhook_signature import Unsealed, sealed, unsealed
@@ -15,10 +15,8 @@ from cardsync.settings import Settings
 
 
 async def seal_anew(database: Database, settings: Settings) -> SealedAnew:
-    async with database.shared() as session:
-        sellers = (await session.scalars(select(Seller.id).order_by(Seller.id))).all()
     done = lost = 0
-    for seller_id in sellers:
+    for seller_id in await all_sellers(database):
         async with database.tenant(seller_id) as session:
             own = select(Webhook).where(Webhook.seller_id == seller_id).order_by(Webhook.id)
             for row in (await session.scalars(own.with_for_update())).all():

@@ -26,7 +26,8 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.access.models import Account, Seller
+from cardsync.access.each_seller import all_sellers
+from cardsync.access.models import Account
 from cardsync.database.copy import copy_chunks, frame_of, types_of, with_values
 from cardsync.database.parquet_sheet import ParquetSheet
 from cardsync.database.session import run
@@ -85,8 +86,7 @@ async def put_away(work: Work, kinds: Sequence[Kind] = tuple(KINDS.values())) ->
     """Move rows that are old, seller by seller, for a minute; return how many. What is left, or
     fails of one seller, is tried again in the next hour.
     """
-    async with work.database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id)))
+    sellers = await all_sellers(work.database)
     # Each seller has its turn, also where one has more than an hour's rows.
     random.shuffle(sellers)
     ends = clock.monotonic() + SECONDS
@@ -209,10 +209,8 @@ async def drop_old(work: Work) -> int:
     """Delete the files of months that are too old even for the store; return how many."""
     days = timedelta(days=work.settings.old_data_retention_days)
     before = month_of(clock.now() - days)
-    async with work.database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
     dropped = 0
-    for seller_id in sellers:
+    for seller_id in await all_sellers(work.database):
         try:
             while await _drop_one(work, seller_id, before):
                 dropped += 1

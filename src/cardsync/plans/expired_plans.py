@@ -4,21 +4,18 @@ each, and deletes those that were decided long ago. It goes seller by seller, fe
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Final
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.models import Seller
+from cardsync.access.each_seller import AT_ONCE, in_parts
 from cardsync.database.session import Database, run
 from cardsync.plans.decide_plan import WAITING
 from cardsync.plans.feed_entries import note_expired
 from cardsync.plans.models import AgentPlan
 from cardsync.seller_state import state as sync_state
 
-AT_ONCE: Final = 1_000
 _DROP = """
     DELETE FROM agent_plan WHERE seller_id = :seller AND id IN (
         SELECT id FROM agent_plan
@@ -35,7 +32,7 @@ _ANY_OVER = """
 
 async def expire(database: Database, now: datetime) -> int:
     """Write down what has expired; return how many plans that were."""
-    return await _in_parts(database, lambda session, id: _expire_some(session, id, now))
+    return await in_parts(database, lambda session, id: _expire_some(session, id, now))
 
 
 async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> int:
@@ -65,20 +62,6 @@ async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> 
 async def drop_old(database: Database, before: datetime) -> int:
     """Delete every seller's plans that were decided before that moment; return how many."""
     values = {"before": before, "most": AT_ONCE, "waiting": list(WAITING)}
-    return await _in_parts(
+    return await in_parts(
         database, lambda session, id: run(session, _DROP, values | {"seller": id})
     )
-
-
-async def _in_parts(database: Database, some: Callable[[AsyncSession, int], Awaitable[int]]) -> int:
-    """Do `some` for seller after seller, few plans in a transaction; return how many that were."""
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
-    done = 0
-    for seller_id in sellers:
-        part = AT_ONCE
-        while part == AT_ONCE:
-            async with database.tenant(seller_id) as session:
-                part = await some(session, seller_id)
-            done += part
-    return done

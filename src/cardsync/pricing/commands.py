@@ -11,8 +11,8 @@ import click
 from sqlalchemy import select
 
 from cardsync import errors
+from cardsync.access.each_seller import all_sellers
 from cardsync.access.known_seller import known_seller
-from cardsync.access.models import Seller
 from cardsync.database.session import Database
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.receipts import parquet_file
@@ -114,9 +114,7 @@ async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
 
     Raises CommandError.
     """
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
-    for seller_id in sellers:
+    for seller_id in await all_sellers(database):
         async with database.tenant(seller_id) as session:
             run = await session.scalar(
                 select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id)

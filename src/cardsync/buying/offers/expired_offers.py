@@ -12,12 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
 from cardsync.access.activity import note_by
-from cardsync.access.models import Seller
+from cardsync.access.each_seller import AT_ONCE, in_parts
 from cardsync.buying.offers.models import BuyingOffer
 from cardsync.buying.offers.offer_reads import touch
 from cardsync.database.session import Database
 
-AT_ONCE: Final = 1_000
 _ANY_OVER: Final = """
     SELECT EXISTS (SELECT FROM buying_offer
                     WHERE seller_id = :seller
@@ -28,16 +27,7 @@ _ANY_OVER: Final = """
 
 async def expire(database: Database, now: datetime) -> int:
     """Return how many offers have expired."""
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
-    done = 0
-    for seller_id in sellers:
-        part = AT_ONCE
-        while part == AT_ONCE:
-            async with database.tenant(seller_id) as session:
-                part = await _expire_some(session, seller_id, now)
-            done += part
-    return done
+    return await in_parts(database, lambda session, id: _expire_some(session, id, now))
 
 
 async def _expire_some(session: AsyncSession, seller_id: int, now: datetime) -> int:

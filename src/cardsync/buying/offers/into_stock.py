@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, as_owner
-from cardsync.access.models import Seller
+from cardsync.access.each_seller import AT_ONCE, all_sellers
 from cardsync.buying.offers.models import BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import need_next
 from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_change
@@ -46,7 +46,6 @@ _LATE: Final = """
      WHERE l.seller_id = :seller AND l.lot_id IS NULL AND q.card_id IS NOT NULL
      ORDER BY l.id LIMIT :most
 """
-AT_ONCE: Final = 1_000
 
 
 async def take_into_stock(
@@ -84,10 +83,8 @@ async def give_late_lots(database: Database, now: datetime) -> int:
     """Add the lots of cards that had no listing when they came into stock, seller by seller; return
     how many.
     """
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
     given = 0
-    for seller_id in sellers:
+    for seller_id in await all_sellers(database):
         caller = await as_owner(database, seller_id)
         if caller is None:
             continue

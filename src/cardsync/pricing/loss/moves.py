@@ -12,10 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.models import Seller
+from cardsync.access.each_seller import all_sellers
 from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.session import Database, run
 from cardsync.pricing.loss.loss_limits import PAST, SIDES
@@ -79,9 +78,7 @@ def _began(now: datetime) -> datetime:
 async def drop_old(database: Database, now: datetime) -> int:
     """Delete the moves that no span counts any more; return how many."""
     dropped = 0
-    async with database.shared() as session:
-        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
-    for seller_id in sellers:
+    for seller_id in await all_sellers(database):
         values = {"seller": seller_id, "before": now - _SPANS["week"] - _TOGETHER}
         async with database.tenant(seller_id) as session:
             dropped += await run(session, _DROP, values)

@@ -1,0 +1,35 @@
+"""Does housekeeping for seller after seller, few rows in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Seller
+from cardsync.database.session import Database
+
+AT_ONCE: Final = 1_000
+
+
+async def all_sellers(database: Database) -> list[int]:
+    async with database.shared() as session:
+        return list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+
+
+async def in_parts(
+    database: Database,
+    some: Callable[[AsyncSession, int], Awaitable[int]],
+    most: int = AT_ONCE,
+) -> int:
+    """Let `some` work off at most so many rows of a seller at a time; return how many there were."""
+    done = 0
+    for seller_id in await all_sellers(database):
+        part = most
+        while part == most:
+            async with database.tenant(seller_id) as session:
+                part = await some(session, seller_id)
+            done += part
+    return done
