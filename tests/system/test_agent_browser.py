@@ -641,6 +641,7 @@ def test_no_attribute_names_a_masked_person(runner: Runner) -> None:
         assert secret not in part, part
 
 
+@pytest.mark.soak
 def test_the_part_of_a_page_around_a_lost_element_has_no_secrets(runner: Runner) -> None:
     rows = "".join(f"<tr><td>Card {n} \u00e4\u00f6</td><td>{n}</td></tr>" for n in range(3_000))
     table = f"<table>{rows}</table>"

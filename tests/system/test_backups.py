@@ -130,6 +130,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.soak
 def test_a_damaged_newer_or_foreign_backup_changes_nothing(stopped):
     server, seller, made = stopped
     before = seller.sql(CARDS)
@@ -161,6 +162,7 @@ def test_a_fresh_computer_takes_the_shop_from_its_backup(shop):
             assert (other.data_dir / key).read_bytes() == (server.data_dir / key).read_bytes()
 
 
+@pytest.mark.soak
 def test_the_set_up_page_restores_a_shop(shop):
     """What it alone finds: a page that names a backup, and a service that lets go of its database
     and is there again with another one.

@@ -224,6 +224,7 @@ def test_signing_out_everywhere_is_seen_in_the_other_window(
         assert urlsplit(there.url).path == "/sign-in"
 
 
+@pytest.mark.soak
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_fits_can_be_read_and_can_be_hit(
@@ -292,6 +293,7 @@ def assistant() -> Iterator[HTTPServer]:
     waiting.server_close()
 
 
+@pytest.mark.soak
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
 def test_an_owner_lets_an_assistant_in_by_keyboard_and_without_scripts(

@@ -37,6 +37,7 @@ def a_catalog(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.soak
 def test_unsure_rows_are_chosen_by_keys(browser: Browser, server: Server, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 

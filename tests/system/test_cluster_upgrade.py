@@ -127,6 +127,7 @@ def test_a_full_disk_leaves_it_as_it_is(data: Path, monkeypatch: pytest.MonkeyPa
     assert "MB of room" in said[-1]
 
 
+@pytest.mark.soak
 def test_what_pg_upgrade_refuses_leaves_it_as_it_is(data: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         only_old(patch)
@@ -148,6 +149,7 @@ def test_what_pg_upgrade_refuses_leaves_it_as_it_is(data: Path) -> None:
     assert not (data / "postgres" / cluster_upgrade.WORK).exists()
 
 
+@pytest.mark.soak
 def test_a_server_in_use_is_upgraded_later(data: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         only_old(patch)
@@ -165,6 +167,7 @@ def starting(data: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.soak
 def test_of_two_starts_at_once_one_upgrades(data: Path) -> None:
     two = [starting(data), starting(data)]
     said = [process.communicate(timeout=300)[0] for process in two]
@@ -180,6 +183,7 @@ def killed_when(data: Path, ready: Callable[[], object]) -> None:
         process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.soak
 def test_killed_while_it_copies(data: Path) -> None:
     """The new cluster is under way, and pg_upgrade lives on without its parent."""
     work = data / "postgres" / cluster_upgrade.WORK
@@ -190,6 +194,7 @@ def test_killed_while_it_copies(data: Path) -> None:
     assert not [p for p in psutil.process_iter(["name"]) if p.info["name"] == "pg_upgrade"]
 
 
+@pytest.mark.soak
 def test_killed_between_the_two_renames(data: Path) -> None:
     """No moment in a process is so short, so the folders are put as it would leave them."""
     home = data / "postgres"

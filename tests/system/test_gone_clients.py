@@ -76,6 +76,7 @@ PATHS = [
 LENGTH, CHUNKED = "Content-Length: 1000", "Transfer-Encoding: chunked"
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("path", "kind"), PATHS, ids=lambda one: one.rpartition("/")[2])
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def test_of_two_at_once_one_migrates_and_both_end_well(
     assert revision(old) == head_revision()
 
 
+@pytest.mark.soak
 def test_a_killed_migration_is_continued_by_the_next(
     old: str, migrating: Callable[[], subprocess.Popen[str]]
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_killed_migration_is_continued_by_the_next(
     assert revision(old) == head_revision()
 
 
+@pytest.mark.soak
 def test_who_asks_for_the_table_next_waits_only_briefly(
     old: str, migrating: Callable[[], subprocess.Popen[str]]
 ) -> None:
@@ -134,6 +136,7 @@ def test_a_table_that_never_gets_free_is_told_in_a_line(
     assert revision(old) == head_revision()
 
 
+@pytest.mark.soak
 def test_an_index_is_built_concurrently_while_another_process_waits(
     old: str, migrating: Callable[[], subprocess.Popen[str]]
 ) -> None:

@@ -134,6 +134,7 @@ def test_two_phones_an_offline_span_and_a_killed_server(browser: Browser, shop: 
     assert "Buyer" not in one.content() + two.content()
 
 
+@pytest.mark.soak
 @pytest.mark.first(1)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
 def test_the_pages_of_a_pull_can_be_read_and_fit(

@@ -62,6 +62,7 @@ def is_dark(pixels: Any, x: float, y: float, across: bool) -> float | None:
     return min((abs(begins + n) / DOTS for n, dark in enumerate(found) if dark), default=None)
 
 
+@pytest.mark.soak
 @pytest.mark.first(1)
 @pytest.mark.parametrize("sheet", SHEETS.values(), ids=list(SHEETS))
 def test_the_labels_of_each_sheet_lie_within_half_a_millimetre(page: Page, sheet: Sheet) -> None:

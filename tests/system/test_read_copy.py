@@ -87,6 +87,7 @@ async def renamed(database: Database, seller: Seller, name: str) -> None:
 SEEN = "SELECT quiet_hours FROM account WHERE seller_id = {id}"
 
 
+@pytest.mark.soak
 async def test_a_read_of_the_copy_sees_all_that_was_committed_before(
     pair: Pair, database: Database, copy: ReadCopy
 ) -> None:

@@ -92,6 +92,7 @@ def shop():
         yield Shop(server)
 
 
+@pytest.mark.soak
 def test_a_rotation_under_way_and_its_end(shop):
     old = secret.secret_key(shop.settings())
     ran = shop.server.run("admin", "rotate-secret")

@@ -44,6 +44,7 @@ def test_admin_commands_while_it_runs(server: Server) -> None:
         assert seller.get("/api/v1/status").status_code in (401, 403)
 
 
+@pytest.mark.soak
 def test_web_processes_share_the_address(server: Server) -> None:
     assert len(server.children("web")) == 3  # granian's main process and two workers
     seller = server.seller()

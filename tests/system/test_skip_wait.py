@@ -113,6 +113,7 @@ async def all_at_once(seller: Seller, name: str, keys: int, meanwhile: Any = Non
             return Counter(await asyncio.gather(*calls))
 
 
+@pytest.mark.soak
 def test_one_charge_a_round_however_many_keys(server: Server) -> None:
     seller = a_seller(server, 100)
     for charges, keys in enumerate((1, CALLERS, 8), start=1):

@@ -107,6 +107,7 @@ async def test_staff_and_forms_without_the_token_are_refused(a_seller):
     assert await owner.is_in()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("rows", [10_000, 2])
 async def test_after_seven_days_nothing_of_the_seller_is_left_and_all_of_another(
     a_seller, service, owner_url, monkeypatch, rows

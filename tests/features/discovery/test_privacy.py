@@ -136,6 +136,7 @@ async def test_a_hidden_seller_changes_no_answer(a_seller, a_shop, catalog, tag,
         assert without_the_hint(await find(secret, *asked)) == before
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(3))
 async def test_offers_equal_a_slow_recomputation(a_shop, catalog, tag, service, seed):
     rng = random.Random(seed)

@@ -93,6 +93,7 @@ async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
     assert (await asked(shop, "presets")).status_code == 200
 
 
+@pytest.mark.soak
 async def test_a_process_that_died_at_rest_is_nobodys_refusal_and_leaves_nothing(
     beside: Service, monkeypatch, tmp_path
 ) -> None:
@@ -113,6 +114,7 @@ async def test_a_process_that_died_at_rest_is_nobodys_refusal_and_leaves_nothing
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.soak
 async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_ended(
     beside: Service,
 ) -> None:
@@ -130,6 +132,7 @@ async def test_a_process_whose_caller_left_serves_the_next_and_a_stuck_one_is_en
         assert (process in processes()) is not is_stuck
 
 
+@pytest.mark.soak
 async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(beside: Service) -> None:
     greedy, other = [await a_shop(SellerBuilder(beside), a_row(1001)) for _ in range(2)]
     many = [asked(greedy, "a backtest") for _ in range(5)]
@@ -139,6 +142,7 @@ async def test_a_seller_has_one_long_read_at_a_time_and_others_their_own(beside:
     assert len(processes()) <= 3
 
 
+@pytest.mark.soak
 async def test_a_price_file_waits_for_no_backtests(service, settings, alive) -> None:
     """A host of four web processes has less than two heavy ones for each: there are two."""
     app = create_app(settings.model_copy(update={"heavy_cards": 0, "web_workers": 4}))
