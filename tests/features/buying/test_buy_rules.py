@@ -153,6 +153,27 @@ async def test_copies_of_open_offers_count_to_the_limit(shop, box):
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [
+        {"most_copies": 6},
+        {"stock_steps": [{"from": 5, "less_bp": 5000}]},
+    ],
+)
+async def test_two_offers_at_once_never_take_the_same_room(shop, box, rule):
+    """Both drafts were priced while one copy was in stock; each brings four more."""
+    owner = await signed_in(shop)
+    await made(owner, **rule)
+    drafts = await drafts_of(owner, box, 2)
+    answers = await asyncio.gather(*(offered(owner, draft) for draft in drafts))
+    assert sorted(answer.status_code for answer in answers) == [200, 422]
+    [said] = [answer.json()["error"] for answer in answers if answer.status_code == 422]
+    assert "the rule Half buys fewer copies of A" in said
+    assert said.endswith("or pays less for them; price the cards again")
+    [again] = await drafts_of(owner, box, 1)
+    assert (await offered(owner, again)).status_code == 200
+
+
+@pytest.mark.parametrize(
     ("body", "code", "said"),
     [
         ({"bands": []}, "invalid_rule", "bands: needs 1 to 50 bands"),
