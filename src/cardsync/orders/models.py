@@ -206,6 +206,8 @@ class OrderItem(Base):
     quantity: Mapped[int | None]
     main_photo_url: Mapped[str | None] = mapped_column(Text)
     unit_price: Mapped[Decimal | None] = mapped_column(Numeric)
+    # Copies that came back with a refund and are in stock again.
+    restocked: Mapped[int] = mapped_column(server_default="0")
 
 
 class OrderTally(Base):
