@@ -146,6 +146,42 @@ async def test_copies_back_in_stock_return_to_the_newest_lot_that_was_taken_from
     assert (await earned(seller))["total"] == before
 
 
+async def test_the_list_of_customers_says_what_each_earned(a_seller):
+    """Kept with their other sums: another cost, a cancelled order and a name that changes."""
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    staff = await joined(seller, f"bea-{seller.email}")
+    await bought(seller, 3, "1.00", "2026-07-01")
+    await sold(seller, "A-1", 2, 10.0, buyer_name="Ann")
+    await sold(seller, "A-2", 2, 10.0, buyer_name="Bob")
+    await settle(seller)
+
+    async def told():
+        rows = (await seller.get("/api/customers")).json()["customers"]
+        ones = [(await seller.get(f"/api/customers/{row['key']}")).json() for row in rows]
+        assert all(row.items() <= one.items() for row, one in zip(rows, ones, strict=True))
+        total = (await earned(seller))["total"]
+        held = [Decimal(row["profit"]) for row in rows if row["profit"]]
+        assert sum(held) == Decimal(total["profit"] or 0)
+        return {row["buyer_name"]: (row["pieces"], row["costed"], row["profit"]) for row in rows}
+
+    # 21.00 less fees of 3.08, less 2.00; of Bob's two copies one has a cost.
+    assert await told() == {"Ann": (2, 2, "15.92"), "Bob": (2, 1, "7.96")}
+    page = " ".join((await owner.get("/customers")).text.split())
+    assert "for 1 of 2</small>" in page
+    table = (await owner.get("/api/customers/export.csv")).text.splitlines()
+    assert table[0].endswith("lifetime_total,pieces,costed,profit")
+    assert {line.split(",", 4)[4] for line in table[1:]} == {"21.00,2,2,15.92", "21.00,2,1,7.96"}
+    for path in ("/api/customers", "/customers", "/api/customers/export.csv"):
+        assert "15.92" not in (await staff.get(path)).text
+    await sold(seller, "A-1", 2, 10.0, buyer_name="Bob")
+    await settle(seller)
+    assert await told() == {"Bob": (4, 3, "23.88")}
+    await sold(seller, "A-1", 2, 10.0, buyer_name="Bob", status="Cancelled")
+    await settle(seller)
+    assert await told() == {"Bob": (2, 2, "15.92")}
+
+
 async def test_a_file_comes_in_once_and_its_bad_rows_are_told(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)

@@ -1,8 +1,6 @@
-"""The JSON structs of the public buylist, and the shop as customers see it. Pure."""
+"""The JSON structs of the public buylist. Pure."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import msgspec
 
@@ -13,10 +11,3 @@ class BuylistSettings(msgspec.Struct):
     is_open: bool
     terms: str
     path: str
-
-
-class Shop(NamedTuple):
-    """The shop's name and its terms, as strangers and customers see it."""
-
-    name: str
-    terms: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from cardsync import errors
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
-from cardsync.buying.buylist.shown import Shop
+from cardsync.buying.offers.shown import Shop
 from cardsync.database import seller_slots
 from cardsync.database.session import Database
 from cardsync.limits import LARGEST_ID
