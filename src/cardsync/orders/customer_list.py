@@ -21,7 +21,7 @@ from cardsync.orders.models import BUYER_HASH
 
 
 class Earned(NamedTuple):
-    """What a customer's orders earned, as it was kept last: of `pieces`, `costed` have a known cost,
+    """Holds what a customer earned the shop, as kept last: of `pieces`, `costed` have a known cost,
     and the profit is theirs. All are None for a customer who is not kept yet.
     """
 
