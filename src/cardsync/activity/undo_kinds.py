@@ -17,6 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings as account
 from cardsync.buying.buylist import buylist_settings
 from cardsync.buying.offers import offer_drafts
+from cardsync.buying.rules import undo_buy_rules
 from cardsync.buying.store_credit import buying_customers, credit_entries
 from cardsync.cards import chosen_match as cards
 from cardsync.cards import saved_searches as searches
@@ -59,6 +60,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     orders.DISMISSED: orders.undo_dismissal,
     buylist_settings.KIND: buylist_settings.put_back,
     offer_drafts.DELETED: offer_drafts.undelete,
+    undo_buy_rules.KIND: undo_buy_rules.put_back,
     buying_customers.KIND: buying_customers.put_back,
     credit_entries.KIND: credit_entries.take_back,
     cycle_counts.SETTLED: cycle_counts.put_back,

@@ -3,8 +3,8 @@ refund, fees, postage and supplies, less what its copies cost. Pure: constants a
 
 A line's share is that of its price in its order. Fees are those of the payments report, or those
 that the schedule expects (`fee_schedule.expected_fees`). A line counts with as many of its copies as
-have a known cost; one without a price counts with none, and one whose order was refunded in full
-has no copies, and cost its postage.
+have a known cost; one without a price counts with none. Copies that are back in stock are none of
+its copies; a line whose order was refunded in full has none, and cost its postage.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ IN_FULL: Final = "(orders.refund_amt >= orders.total_amt) IS TRUE"
 _LINES: Final = f"""
     SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {DAY} AS day,
            i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {PIECES},
-           {IN_FULL} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
+           i.restocked, {IN_FULL} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
            coalesce(orders.refund_amt, 0) AS refunded, {_COMMISSION} AS commission,
            {_PROCESSING} AS processing, {_MOST} AS most, {_A_SALE} AS a_sale,
            CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
@@ -87,7 +87,7 @@ _SHARES: Final = f"""
 """
 _COSTED: Final = """
     SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
-           CASE WHEN returned THEN 0 ELSE s.pieces END AS pieces,
+           CASE WHEN returned THEN 0 ELSE greatest(0, s.pieces - s.restocked) END AS pieces,
            CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,
            round(coalesce(gross, 0) + (shipping - refunded) * share, 4) AS received,
            round(coalesce(reported, expected) * share, 4) AS fees,

@@ -57,12 +57,17 @@ async def keep_profit(session: AsyncSession, seller_id: int, days: Sequence[date
     """Keep the profit of these days, in the transaction that keeps their sales."""
     if not days:
         return
-    values: dict[str, Any] = {"seller": seller_id, "days": list(days)}
-    account = (await session.execute(text(SETTINGS), values)).one()
-    values |= dict(account._mapping)
-    values["zone"] = await session.scalar(text(_ZONE), values)
+    values = await settings_of_shop(session, seller_id) | {"days": list(days)}
     for statement in (_GONE, _KEEP):
         await run(session, statement, values)
+
+
+async def settings_of_shop(session: AsyncSession, seller_id: int) -> dict[str, Any]:
+    """Return the values that a query of lines names: the seller, its zone, fees and postage."""
+    values: dict[str, Any] = {"seller": seller_id}
+    account = (await session.execute(text(SETTINGS), values)).one()
+    values |= dict(account._mapping)
+    return values | {"zone": await session.scalar(text(_ZONE), values)}
 
 
 async def mark_days(session: AsyncSession, seller_id: int) -> None:

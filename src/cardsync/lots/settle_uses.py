@@ -1,5 +1,6 @@
 """Settles the cards that are out of date: sold items take copies from lots, the oldest lot first,
-cancelled and refunded ones give theirs back, and the cost of each card is kept.
+cancelled and refunded ones give theirs back, as do copies that are in stock again, and the cost of
+each card is kept.
 
 A sale takes from lots that were bought by its day, and keeps what it took. All of it is windows over
 the cards' lots and items: a running balance finds what no lot had for a sale, and the copies that
@@ -30,7 +31,7 @@ _STALE: Final = """
 WANTED: Final = """
     CASE WHEN orders.status_group = 'Cancelled'
            OR (orders.refund_amt >= orders.total_amt) IS TRUE THEN 0
-         ELSE coalesce(i.quantity, 1) END
+         ELSE greatest(0, coalesce(i.quantity, 1) - i.restocked) END
 """
 SOLD_ON: Final = f"coalesce({DAY}, CAST(orders.created_at AS date))"
 # The items of these cards: what each wants, what it has, and the day on which it was sold.
@@ -232,8 +233,8 @@ LOTS = Kept[None](
     Figure.LOTS,
     tables=("lot_use", "card_cost"),
     source="lots, the items of orders with their refunds, and the account's costing",
-    marked_by="lots that are added or corrected, an upload that changes orders, which name their"
-    " cards in `lot_stale`, and another costing",
+    marked_by="lots that are added or corrected, an upload that changes orders and copies that are"
+    " back in stock, which name their cards in `lot_stale`, and another costing",
     meanwhile="profit has the cost of the last refresh; items that wait for one count as unknown",
     refresh=_refresh,
 )

@@ -2,7 +2,8 @@
 the number of those who bought again.
 
 They are read from the kept sums (customer_sums.py). While a day of orders is out of date, all
-orders are counted instead, so the answer is exact at each moment.
+orders are counted instead, so the answer is exact at each moment. Profit alone is always the kept
+one: it takes a look at every line that was ever sold.
 """
 
 from __future__ import annotations
@@ -19,10 +20,20 @@ from cardsync.orders.customer_sums import NAMELESS, STALE, SUMS
 from cardsync.orders.models import BUYER_HASH
 
 
+class Earned(NamedTuple):
+    """Holds what a customer earned the shop, as kept last: of `pieces`, `costed` have a known cost,
+    and the profit is theirs. All are None for a customer who is not kept yet.
+    """
+
+    pieces: int | None
+    costed: int | None
+    profit: Decimal | None
+
+
 class Customer(NamedTuple):
     """`buyer_name` is that of the newest order; names that differ in case alone belong to one
     customer, and the caller who may not see buyers gets an empty one. `key` names the customer in
-    addresses; `lifetime_total` is None for a caller who may not see revenue.
+    addresses; `lifetime_total` and `earned` are None for a caller who may not see revenue.
     """
 
     buyer_name: str
@@ -31,6 +42,7 @@ class Customer(NamedTuple):
     last_order_at: datetime | None
     lifetime_total: Decimal | None
     key: str
+    earned: Earned | None
 
 
 class Customers(NamedTuple):
@@ -49,7 +61,8 @@ def key_of(name_hash: int) -> str:
 _SHOWN: Final = f"""
     SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
            least(page.first_given, {midnight("page.first_day")}),
-           greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total, page.name
+           greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total,
+           page.pieces, page.costed, page.profit, page.name
       FROM counted LEFT JOIN page ON true
       LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
      ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
@@ -79,8 +92,11 @@ _CUSTOMERS: Final = f"""
         SELECT {BUYER_HASH} AS name, {SUMS} FROM orders WHERE seller_id = :seller GROUP BY 1
     ), customer AS (
         SELECT * FROM named WHERE name <> {NAMELESS}
-    ), page AS (
+    ), ranked AS (
         SELECT * FROM customer {_RANKED} LIMIT :limit OFFSET :offset
+    ), page AS (
+        SELECT ranked.*, c.pieces, c.costed, c.profit
+          FROM ranked LEFT JOIN customer_sum c ON c.seller_id = :seller AND c.name = ranked.name
     ), counted AS (
         SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer
     )
@@ -101,7 +117,13 @@ async def customers(reading: Reading, caller: Caller, page: int, per_page: int) 
     found = [row for row in rows if row[2] is not None]
     page_of = [
         Customer._make(
-            [caller.buyer(row[2]) or "", *row[3:-2], caller.revenue(row[-2]), key_of(row[-1])]
+            [
+                caller.buyer(row[2]) or "",
+                *row[3:6],
+                caller.revenue(row[6]),
+                key_of(row[-1]),
+                caller.revenue(Earned(*row[7:10])),
+            ]
         )
         for row in found
     ]

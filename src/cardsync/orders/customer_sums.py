@@ -17,6 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.database.session import run
 from cardsync.derived.sales_by_day import UNDATED
+from cardsync.lots.line_profit import lines_of
+from cardsync.lots.profit_by_day import settings_of_shop
 from cardsync.orders.models import BUYER_HASH
 
 # Whether anything is out of date, so that a reader must count all orders by itself.
@@ -36,6 +38,7 @@ REFUNDS: Final = """
     count(refund_amt) AS refunded_orders, coalesce(sum(refund_amt), 0) AS refunded_total,
     max(id) FILTER (WHERE refund_amt IS NOT NULL) AS newest_refunded
 """
+EARNED: Final = "sum(m.pieces) AS pieces, sum(m.costed) AS costed, sum(m.profit) AS profit"
 # The orders of the days with their customers, now and when they were kept last.
 _FOUND: Final = f"""
     SELECT orders.id, {BUYER_HASH} AS name, m.name AS former
@@ -53,6 +56,18 @@ _NAME: Final = """
       FROM unnest(CAST(:ids AS bigint[]), CAST(:names AS bigint[])) AS given (order_id, name)
     ON CONFLICT (seller_id, order_id) DO UPDATE SET name = excluded.name
 """
+# An order without lines that count, as a cancelled one, earned nothing.
+_EARN: Final = f"""
+    UPDATE customer_order m SET pieces = e.pieces, costed = e.costed, profit = e.profit
+      FROM (SELECT given.id, coalesce(sum(line.pieces), 0) AS pieces,
+                   coalesce(sum(line.costed), 0) AS costed, coalesce(sum(line.profit), 0) AS profit
+              FROM unnest(CAST(:ids AS bigint[])) AS given (id)
+              LEFT JOIN ({lines_of("AND orders.id = ANY (CAST(:ids AS bigint[]))")}) line
+                ON line.order_id = given.id
+             GROUP BY 1) e
+     WHERE m.seller_id = :seller AND m.order_id = e.id
+       AND (m.pieces, m.costed, m.profit) IS DISTINCT FROM (e.pieces, e.costed, e.profit)
+"""
 _COUNTED: Final = """
     SELECT count(*), count(*) FILTER (WHERE order_count > 1) FROM customer_sum
      WHERE seller_id = :seller AND name = ANY (CAST(:names AS bigint[]))
@@ -66,6 +81,7 @@ _GONE: Final = """
 _COLUMNS: Final = (
     "order_count", "lifetime_total", "newest", "first_given", "last_given", "first_day",
     "last_day", "refunded_orders", "refunded_total", "newest_refunded",
+    "pieces", "costed", "profit",
 )  # fmt: skip
 # Amounts with another scale are written again, because they are read back with it.
 _SIDES: Final = (*_COLUMNS, "scale({of}.lifetime_total)", "scale({of}.refunded_total)")
@@ -77,7 +93,7 @@ def _side(of: str) -> str:
 
 _KEEP: Final = f"""
     INSERT INTO customer_sum AS kept (seller_id, name, {", ".join(_COLUMNS)})
-    SELECT CAST(:seller AS bigint), m.name, {SUMS}, {REFUNDS}
+    SELECT CAST(:seller AS bigint), m.name, {SUMS}, {REFUNDS}, {EARNED}
       FROM customer_order m JOIN orders ON orders.seller_id = :seller AND orders.id = m.order_id
      WHERE m.seller_id = :seller AND m.name = ANY (CAST(:names AS bigint[]))
      GROUP BY m.name
@@ -132,6 +148,9 @@ async def _keep_some(session: AsyncSession, seller_id: int, days: Sequence[date]
     if renamed:
         ids, new = zip(*renamed, strict=True)
         await run(session, _NAME, {"seller": seller_id, "ids": list(ids), "names": list(new)})
+    if found:
+        settings = await settings_of_shop(session, seller_id)
+        await run(session, _EARN, settings | {"ids": [row.id for row in found]})
     for first in range(0, len(touched), NAMES_AT_ONCE):
         some = {"seller": seller_id, "names": touched[first : first + NAMES_AT_ONCE]}
         await _sum(session, some)

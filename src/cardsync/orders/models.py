@@ -206,6 +206,8 @@ class OrderItem(Base):
     quantity: Mapped[int | None]
     main_photo_url: Mapped[str | None] = mapped_column(Text)
     unit_price: Mapped[Decimal | None] = mapped_column(Numeric)
+    # Copies that came back with a refund and are in stock again.
+    restocked: Mapped[int] = mapped_column(server_default="0")
 
 
 class OrderTally(Base):
@@ -278,13 +280,18 @@ class SalesReport(Base):
 
 
 class CustomerOrder(Base):
-    """The customer of an order, by a hash of the name."""
+    """The customer of an order, by a hash of the name, and what the order earned: `costed` of its
+    `pieces` have a known cost, and the profit is theirs.
+    """
 
     __tablename__ = "customer_order"
     __table_args__ = (Index("ix_customer_order_name", "seller_id", "name", "order_id"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     name: Mapped[int] = mapped_column(BigInteger)
+    pieces: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    costed: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    profit: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
 
 
 class CustomerSum(Base):
@@ -323,6 +330,9 @@ class CustomerSum(Base):
     refunded_orders: Mapped[int] = mapped_column(BigInteger)
     refunded_total: Mapped[Decimal] = mapped_column(Numeric)
     newest_refunded: Mapped[int | None] = mapped_column(BigInteger)
+    pieces: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    costed: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    profit: Mapped[Decimal] = mapped_column(Numeric, server_default="0")
 
 
 class CustomerCount(Base):

@@ -24,11 +24,11 @@ from cardsync.clock import rfc3339_or_none
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
-from cardsync.orders.customer_list import key_of
+from cardsync.orders.customer_list import Earned, key_of
 from cardsync.orders.customer_sums import REFUNDS, STALE
 from cardsync.orders.models import BUYER_HASH, BUYER_KEY
 from cardsync.orders.returns_shown import CustomerInFull, OrderOfCustomerShown, RefunderShown
-from cardsync.orders.shown import money
+from cardsync.orders.shown import earned_fields, money
 
 KIND: Final = "customer.note"
 # A customer with so many refunded orders is shown as a repeat refunder.
@@ -61,16 +61,20 @@ _ORDERS: Final = """
       FROM orders WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))
      ORDER BY order_date DESC NULLS LAST, id DESC
 """
+_EARNED: Final = """
+    SELECT pieces, costed, profit FROM customer_sum WHERE seller_id = :seller AND name = :name
+"""
 _NOTE: Final = "SELECT note, updated_at FROM customer_note WHERE seller_id = :seller AND key = :key"
 
 
 async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerInFull:
     """Raises NotFound."""
     values = {"seller": caller.seller_id, "name": _name_of(key)}
-    [[stale]], [sums] = await reading.together(
-        [_OUT_OF_DATE, _SUMS.format(orders=_KNOWN)],
+    [[stale]], [sums], kept = await reading.together(
+        [_OUT_OF_DATE, _SUMS.format(orders=_KNOWN), _EARNED],
         values,
     )
+    earned = Earned(*kept[0]) if kept else Earned(None, None, None)
     if stale:
         [sums] = await reading.rows(_SUMS.format(orders=_LOOKED_FOR), values)
     count, total, newest, name, first, last, ids = sums
@@ -88,6 +92,7 @@ async def read_customer(reading: Reading, caller: Caller, key: str) -> CustomerI
         first_order_at=rfc3339_or_none(first),
         last_order_at=rfc3339_or_none(last),
         lifetime_total=money(caller.revenue(total)) or UNSET,
+        **earned_fields(caller.revenue(earned)),
         returning=count > 1,
         refunded_orders=len(refunds),
         refunded_total=money(caller.revenue(sum(refunds, Decimal(0)))) or UNSET,

@@ -1,7 +1,8 @@
 """Lists refunded orders whose copies may come back, with the slots of their cards, and puts the
 copies back there.
 
-The shelving operation puts them back, and the order leaves the list.
+The shelving operation puts them back, and the order leaves the list. The order's lines count the
+copies that came back, which return to the lots that they were taken from.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from cardsync.cards.visible import VISIBLE
 from cardsync.clock import rfc3339_or_none
 from cardsync.database.session import run
 from cardsync.database.snapshot_reads import Reading
+from cardsync.derived.kept_figures import Figure, mark
+from cardsync.derived.sales_by_day import mark_changed
+from cardsync.lots.stale_cards import mark_sold
 from cardsync.orders.returns_shown import (
     CopiesPut,
     CopiesShown,
@@ -160,6 +164,16 @@ _DONE: Final = """
     INSERT INTO order_restock (seller_id, order_id, restocked_at, placed)
     VALUES (:seller, :order, :now, CAST(:placed AS jsonb))
 """
+_COUNTED: Final = """
+    UPDATE order_item i SET restocked = greatest(0, i.restocked + :sign * back.copies)
+      FROM unnest(CAST(:items AS bigint[]), CAST(:copies AS integer[])) AS back (item, copies)
+     WHERE i.seller_id = :seller AND i.id = back.item
+"""
+_CARDS: Final = """
+    SELECT i.sku_id FROM order_item i
+     WHERE i.seller_id = :seller AND i.id = ANY (CAST(:items AS bigint[]))
+"""
+_DAY: Final = "SELECT order_date FROM orders WHERE seller_id = :seller AND id = :order"
 _UNDONE: Final = "DELETE FROM order_restock WHERE seller_id = :seller AND order_id = :order"
 
 
@@ -199,6 +213,8 @@ async def restock(
         )
     placed = [{"card": one.card_id, **one.place._asdict(), "quantity": one.quantity} for one in put]
     await run(session, _DONE, values | {"now": now, "placed": json.dumps(placed)})
+    back = _by_item(put, copies)
+    await _count(session, values, back, 1)
     note(
         session,
         caller,
@@ -206,7 +222,7 @@ async def restock(
         f"{sum(one.quantity for one in put)} copies of order {order.order_number} back in stock",
         now,
         after={"placed": placed[:20]},
-        undo={"kind": KIND, "order": order_id, "placed": placed},
+        undo={"kind": KIND, "order": order_id, "placed": placed, "back": back},
     )
     cards = {one.card_id for one in put}
     return RestockedShown(
@@ -229,6 +245,36 @@ def _need_of_order(reported: Sequence[Put], copies: Sequence[Copies]) -> None:
                 f"places: the order has fewer than {one.quantity} of card {one.card_id} left"
             )
         there[one.card_id] = left
+
+
+def _by_item(put: Sequence[Put], copies: Sequence[Copies]) -> list[tuple[int, int]]:
+    """Return the lines of the order with how many of their copies came back."""
+    left: dict[int | None, int] = {}
+    for one in put:
+        left[one.card_id] = left.get(one.card_id, 0) + one.quantity
+    back = []
+    for each in copies:
+        number = min(left.get(each.card_id, 0), each.quantity)
+        if number > 0:
+            left[each.card_id] -= number
+            back.append((each.item_id, number))
+    return back
+
+
+async def _count(
+    session: AsyncSession,
+    values: Mapping[str, Any],
+    back: Sequence[Sequence[int]],
+    sign: int,
+) -> None:
+    """Count copies of an order's lines as back in stock, or no longer so; lots and profit follow."""
+    items, copies = [one[0] for one in back], [one[1] for one in back]
+    bound = dict(values) | {"items": items, "copies": copies, "sign": sign}
+    if not await run(session, _COUNTED, bound):
+        return
+    await mark_changed(session, _DAY, bound)
+    await mark(session, values["seller"], Figure.SALES_SUMS)
+    await mark_sold(session, _CARDS, bound)
 
 
 def _first_places(copies: Sequence[Copies]) -> list[Put]:
@@ -262,6 +308,7 @@ async def take_back(
             )
         except (errors.NotFound, errors.InvalidPayload) as e:
             raise errors.ChangedSince(str(e)) from e
-    gone = await run(session, _UNDONE, {"seller": caller.seller_id, "order": undo["order"]})
-    if not gone:
+    values = {"seller": caller.seller_id, "order": undo["order"]}
+    if not await run(session, _UNDONE, values):
         raise errors.ChangedSince(f"order {undo['order']} is already on the returns desk")
+    await _count(session, values, undo.get("back", []), -1)

@@ -30,6 +30,7 @@ SALES_SUMS = Kept[None](
     " account's zone, fees and postage",
     marked_by="an upload that changes orders, lots and payments, which name days in `sales_stale`,"
     " and another zone, fee level or postage",
-    meanwhile="a reader counts the days in `sales_stale` by itself, of customers all orders",
+    meanwhile="a reader counts the days in `sales_stale` by itself, of customers all orders; their"
+    " profit is that of the last refresh",
     refresh=_refresh,
 )  # fmt: skip

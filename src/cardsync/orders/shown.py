@@ -19,8 +19,9 @@ from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.clock import rfc3339_or_none
 from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.lots.shown import cents
 from cardsync.money import usd
-from cardsync.orders.customer_list import Customer
+from cardsync.orders.customer_list import Customer, Earned
 from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import marked_shipped_pending
 
@@ -296,7 +297,8 @@ class OrdersPage(msgspec.Struct):
 
 class CustomerBody(msgspec.Struct):
     """`key` names the customer in addresses. `buyer_name` is empty for a caller who may not see
-    buyers; `lifetime_total` is absent for staff who may not see revenue.
+    buyers. `profit` is that of `costed` of the `pieces`, the copies whose cost is known, as of the
+    last refresh; null if there is none. The amounts are absent for staff who may not see revenue.
     """
 
     key: str
@@ -305,6 +307,9 @@ class CustomerBody(msgspec.Struct):
     first_order_at: str | None
     last_order_at: str | None
     lifetime_total: str | UnsetType = UNSET
+    pieces: int | UnsetType = UNSET
+    costed: int | UnsetType = UNSET
+    profit: str | UnsetType | None = UNSET
 
 
 class CustomersPage(msgspec.Struct):
@@ -325,9 +330,22 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
             first_order_at=rfc3339_or_none(customer.first_order_at),
             last_order_at=rfc3339_or_none(customer.last_order_at),
             lifetime_total=money(customer.lifetime_total) or UNSET,
+            **earned_fields(customer.earned),
         )
         for customer in found
     ]
+
+
+def earned_fields(earned: Earned | None) -> dict[str, Any]:
+    """Return the fields of a customer's profit. It is unknown where it holds for no copy, but for the
+    postage of copies that came back. Pure.
+    """
+    if earned is None:
+        return {}
+    pieces, costed = earned.pieces or 0, earned.costed or 0
+    profit = earned.profit or Decimal(0)
+    known = costed or (profit and not pieces)
+    return {"pieces": pieces, "costed": costed, "profit": cents(profit) if known else None}
 
 
 class AcceptedRows(msgspec.Struct):

@@ -9,8 +9,9 @@ import asyncio
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, undo_newest
 from buying_builder import a_catalog, a_moxfield_file, brought, valued
+from cardsync.limits import DEFAULT_PRIORITY
 
 PAYS_HALF = {
     "name": "Half",
@@ -153,6 +154,27 @@ async def test_copies_of_open_offers_count_to_the_limit(shop, box):
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [
+        {"most_copies": 6},
+        {"stock_steps": [{"from": 5, "less_bp": 5000}]},
+    ],
+)
+async def test_two_offers_at_once_never_take_the_same_room(shop, box, rule):
+    """Both drafts were priced while one copy was in stock; each brings four more."""
+    owner = await signed_in(shop)
+    await made(owner, **rule)
+    drafts = await drafts_of(owner, box, 2)
+    answers = await asyncio.gather(*(offered(owner, draft) for draft in drafts))
+    assert sorted(answer.status_code for answer in answers) == [200, 422]
+    [said] = [answer.json()["error"] for answer in answers if answer.status_code == 422]
+    assert "the rule Half buys fewer copies of A" in said
+    assert said.endswith("or pays less for them; price the cards again")
+    [again] = await drafts_of(owner, box, 1)
+    assert (await offered(owner, again)).status_code == 200
+
+
+@pytest.mark.parametrize(
     ("body", "code", "said"),
     [
         ({"bands": []}, "invalid_rule", "bands: needs 1 to 50 bands"),
@@ -204,3 +226,47 @@ async def test_a_budget_fails_no_test_of_prices(shop):
     await owner.post("/api/buying/rule_tests", json=body)
     [test] = (await owner.post("/api/buying/rule_tests/check")).json()["rule_tests"]
     assert (test["cards"], test["failing"]) == (2, 0)
+
+
+async def test_what_was_done_to_rules_is_undone(shop):
+    """One after the other, the newest first: a delete, a new place, an edit, and the rule itself."""
+    owner = await signed_in(shop)
+    await owner.post("/api/buying/presets/standard")
+
+    async def rules():
+        shown = (await owner.get("/api/buying/rules")).json()["rules"]
+        return [{k: v for k, v in rule.items() if k != "updated_at"} for rule in shown]
+
+    stands = [await rules()]
+    await owner.post("/api/buying/presets/hungry")
+    stands.append(await rules())
+    path = f"/api/buying/rules/{(await made(owner))['id']}"
+    stands.append(await rules())
+    for body in ({"most_copies": 3, "name": "Third"}, {"priority": DEFAULT_PRIORITY + 5}):
+        assert (await owner.send("PATCH", path, json=body)).status_code == 200
+        stands.append(await rules())
+    assert (await owner.send("DELETE", path)).status_code == 200
+    while stands:
+        feed = (await shop.get("/api/v1/agent/activity")).json()["activity"]
+        entry = next(one for one in feed if one["undoable"])
+        answer = await shop.post(f"/api/v1/agent/activity/{entry['id']}/undo")
+        assert answer.status_code in (200, 201), answer.text
+        assert await rules() == stands.pop()
+
+
+async def test_an_undo_of_a_rule_never_overwrites_what_came_later(shop):
+    owner = await signed_in(shop)
+    rule = await made(owner, priority=7)
+    path = f"/api/buying/rules/{rule['id']}"
+    await owner.send("PATCH", path, json={"most_copies": 3})
+    await owner.send("PATCH", path, json={"most_copies": 4})
+    feed = (await shop.get("/api/v1/agent/activity")).json()["activity"]
+    [_, first] = [one["id"] for one in feed if one["action"] == "buying.rule_changed"]
+    answer = await shop.post(f"/api/v1/agent/activity/{first}/undo")
+    assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
+    assert "settings" not in answer.json()["error"]
+    assert (await owner.send("DELETE", path)).status_code == 200
+    await made(owner, name="In its place", priority=7)
+    answers = await asyncio.gather(*(undo_newest(shop, "buying.rule_deleted") for _ in "ab"))
+    assert {answer.status_code for answer in answers} == {409}
+    assert "is now used by rule" in answers[0].json()["error"]

@@ -16,6 +16,10 @@ from buying_builder import (
     collection,
     valued,
 )
+from cardsync import clock
+from cardsync.buying.offers import into_stock
+from offers_builder import buys, done
+from quick_add_builder import served
 
 SCRYFALL = "a20c5a55-1e8b-4f92-b6f1-e7e1a8a1b4d3"
 
@@ -100,6 +104,59 @@ async def test_a_file_is_recognized_matched_chosen_and_valued(shop, products):
     assert (told["cash"], told["credit"], told["copies"]) == ("18.50", "22.20", 10)
     assert unit["reason"] == "no_price"
     assert "The market price of a Near Mint copy is $10.00." in jaguar["explanation"]
+
+
+async def test_an_offer_goes_from_a_collection_into_stock(shop, products):
+    """The whole way of a box over HTTP: a file, a row to choose, an offer, a count that differs,
+    money, drafts, and the lots of cards that are listed and of one that is listed later.
+    """
+    owner = await signed_in(shop)
+    await buys(owner)
+    found = await brought(shop, a_file(products))
+    rare = products.ids["Twin Blade 9"]
+    path = f"/api/buying/collections/{found['id']}"
+    await owner.post(f"{path}/choices", json={"choices": [{"row": 4, "product_id": rare}]})
+    answer = await owner.post("/api/buying/offers", json={"collection_id": found["id"]})
+    assert answer.status_code == 201, answer.text
+    offer = answer.json()
+    assert (offer["source"], offer["totals"]["copies"], offer["totals"]["cash"]) == (
+        "collection", 4, "18.50",
+    )  # fmt: skip
+    lines = offer["lines"]
+    assert [(x["copies"], x["cash_each"]) for x in lines] == [
+        (1, "5.00"), (3, "4.50"), (4, None), (2, None),
+    ]  # fmt: skip
+    offer = await done(owner, offer, "offer")
+    offer = await done(owner, offer, "accept", way="cash")
+    worse = {"id": lines[1]["id"], "copies": 2, "condition": "LP"}
+    offer = await done(owner, offer, "receive", lines=[worse])
+    assert offer["lines"][1]["received"]["cash_each"] == "3.82"
+    offer = await done(owner, offer, "pay")
+    assert (offer["paid_cash"], offer["paid_credit"]) == ("12.64", "0.00")
+    offer = await done(owner, offer, "stock")
+    entries = (await owner.get("/api/quick_add")).json()["entries"]
+    made = {x["id"]: (x["condition"], x["quantity"], x["cost"], x["status"]) for x in entries}
+    assert sorted(made.values()) == [("LP", 2, "3.82", "draft"), ("NM", 1, "5.00", "draft")]
+    [lot] = (await owner.get("/api/buying/lots")).json()["lots"]
+    assert (lot["marketplace_id"], lot["quantity"], lot["cost"]) == (77, 1, "5.00")
+    assert (lot["source"], lot["source_id"]) == ("offer", offer["id"])
+    [new] = [x["id"] for x in entries if x["condition"] == "LP"]
+    priced = await owner.send("PATCH", f"/api/quick_add/{new}", json={"price": "8.00"})
+    assert priced.status_code == 200, priced.text
+    answer = await owner.post("/api/quick_add/publish", json={"ids": list(made)})
+    assert answer.status_code == 200, answer.text
+    usual = {"name": "Alacrian Jaguar", "set": products.set_name, "number": "152"}
+    rows = [
+        a_row(77, market="10.00", quantity=4, **usual),
+        a_row(78, market="8.00", quantity=2, condition="Lightly Played", **usual),
+    ]
+    await served(shop)
+    await shop.import_csv(a_csv(*rows))
+    await into_stock.give_late_lots(shop.service.database, clock.now())
+    lots = (await owner.get("/api/buying/lots")).json()["lots"]
+    assert [(x["marketplace_id"], x["quantity"], x["cost"]) for x in lots] == [
+        (78, 2, "3.82"), (77, 1, "5.00"),
+    ]  # fmt: skip
 
 
 async def test_the_same_file_is_one_collection_whoever_brings_it_at_once(shop, products):

@@ -5,7 +5,9 @@ import re
 from datetime import timedelta
 
 import pytest
+from markupsafe import escape
 
+from browsers import joined
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.dashboard.pages import customer_offer
@@ -66,6 +68,26 @@ async def test_a_customer_answers_a_page_of_a_long_offer(seller, monkeypatch):
         assert (await phone.post(path, data=form)).status_code == 303
     told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
     assert [line["accepted"] for line in told["lines"]] == [True, False]
+
+
+async def test_a_customer_reads_the_shops_terms(seller):
+    """The public buylist stays closed; its terms are those of every offer."""
+    terms = {"terms": "Cash on <b>Fridays</b>.\nBring an ID."}
+    assert (await seller.http.patch("/api/buying/buylist", json=terms)).status_code == 200
+    long = {"terms": "x" * 2_001}
+    assert (await seller.http.patch("/api/buying/buylist", json=long)).status_code == 422
+    offer, path = await with_link(seller)
+    async with seller.service.client() as phone:
+        page = (await phone.get(path)).text
+    staff = await joined(seller, f"bea-{seller.email}")
+    sheet = (await staff.get(f"/print/offers/{offer['id']}")).text
+    [name] = await seller.service.sql(
+        seller.id, "SELECT name FROM seller WHERE id = :i", i=seller.id
+    )
+    for shown in (page, sheet):
+        assert "<p><bdi>Cash on &lt;b&gt;Fridays&lt;/b&gt;.</bdi></p>" in shown
+        assert "<p><bdi>Bring an ID.</bdi></p>" in shown
+        assert f"<bdi>{escape(name['name'])}</bdi>" in shown
 
 
 async def test_a_customer_declines_and_the_link_ends(seller):

@@ -12,6 +12,7 @@ import pytest
 
 from browsers import joined
 from builders import a_csv, a_row, undo_newest
+from buying_builder import a_catalog
 from cardsync import clock, limits
 from cardsync.buying.offers import expired_offers
 from cardsync.database.urls import libpq_url
@@ -95,6 +96,37 @@ async def test_a_visitor_searches_fills_a_cart_and_sends_it(seller, word, capfd)
     assert [(x["copies"], x["condition"]) for x in offer["lines"]] == [(3, "LP")]
     assert (await done(seller, offer, "offer"))["state"] == "offered"
     assert "Zed" not in capfd.readouterr().err
+
+
+async def test_foils_of_a_product_without_a_finish_are_sold_as_well(
+    a_seller, service, tmp_path, word
+):
+    """The catalog names the card once; the shop knows a price of it in two printings."""
+    name = f"{word} Jaguar"
+    products = await a_catalog(service, tmp_path, {"product_name": name, "number": "152"})
+    seller = await a_seller(lines=["magic"])
+    usual = {"name": name, "number": "152", "set": products.set_name}
+    rows = [
+        a_row(77, market="10.00", **usual),
+        a_row(78, market="30.00", condition="Near Mint Foil", **usual),
+    ]
+    await seller.import_csv(a_csv(*rows))
+    await buys(seller)
+    path = await opened(seller)
+    async with seller.service.client() as visitor:
+        page = (await visitor.get(path, params={"q": name})).text
+        keys = re.findall(r'name="copies:(\d+:\d+)"', page)
+        assert [key.split(":")[1] for key in keys] == ["0", "1"]
+        assert f'aria-label="Copies of {name}, Foil"' in page
+        chosen = {f"copies:{keys[1]}": "2", f"condition:{keys[1]}": "NM", "q": name}
+        filled = await visitor.get(path, params=chosen)
+        [cart] = set(re.findall(r'name="cart" value="([^"]+)"', filled.text))
+        form = {"cart": cart, "name": "Zed Zimmer", "contact": "zed@example.invalid"}
+        assert (await visitor.post(path, data=form)).status_code == 303
+    [offer] = (await seller.get("/api/buying/offers")).json()["offers"]
+    [line] = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()["lines"]
+    assert (line["printing"], line["copies"]) == ("Foil", 2)
+    assert float(line["cash_each"]) > 10
 
 
 async def test_a_cart_of_anybodys_making_breaks_nothing(seller):

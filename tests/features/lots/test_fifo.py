@@ -1,5 +1,5 @@
 """What sold items take from lots is what a slow model takes one copy at a time, after any sequence of
-lots, orders, refunds and cancellations.
+lots, orders, refunds, cancellations and returned copies that are in stock again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from builders import an_order
+from builders import a_csv, a_row, an_order
 from lots_builder import add, settle
 
 CARD = 4_040
@@ -26,8 +26,9 @@ STANDINGS = ("Completed - Paid", "Cancelled", "refunded", "partly")
 LOT = st.tuples(st.just("lot"), st.sampled_from(DAYS), COPIES, COSTS)
 SALE = st.tuples(st.just("sale"), st.sampled_from(DAYS), COPIES, st.just(None))
 CHANGE = st.tuples(st.just("change"), st.integers(0, 4), COPIES, st.sampled_from(STANDINGS))
+RESTOCK = st.tuples(st.just("restock"), st.integers(0, 2), COPIES, st.none())
 SETTLE = st.tuples(st.just("settle"), st.none(), st.none(), st.none())
-STEPS = st.lists(st.one_of(LOT, SALE, CHANGE, SETTLE), min_size=4, max_size=12)
+STEPS = st.lists(st.one_of(LOT, SALE, CHANGE, RESTOCK, SETTLE), min_size=4, max_size=12)
 
 
 @dataclass
@@ -38,19 +39,21 @@ class Model:
     sales: list[list[Any]] = field(default_factory=list)
     uses: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
 
+    def wanted(self, at: int) -> int:
+        _, copies, standing, restocked = self.sales[at]
+        return max(0, copies - restocked) if standing in ("Completed - Paid", "partly") else 0
+
     def settle(self) -> None:
-        for at, (_, copies, standing) in enumerate(self.sales):
-            wanted = copies if standing in ("Completed - Paid", "partly") else 0
+        for at in range(len(self.sales)):
+            wanted = self.wanted(at)
             mine = sorted(lot for sale, lot in self.uses if sale == at)
             mine.sort(key=lambda lot: (self.lots[lot][0], lot))
             while sum(self.uses[at, lot] for lot in mine) > wanted:
                 last = [lot for lot in mine if self.uses[at, lot]][-1]
                 self.uses[at, last] -= 1
         for at in sorted(range(len(self.sales)), key=lambda at: (self.sales[at][0], at)):
-            day, copies, standing = self.sales[at]
-            wanted = copies if standing in ("Completed - Paid", "partly") else 0
-            for _ in range(wanted - self.has(at)):
-                self.take(at, day)
+            for _ in range(self.wanted(at) - self.has(at)):
+                self.take(at, self.sales[at][0])
 
     def has(self, at: int) -> int:
         return sum(copies for (sale, _), copies in self.uses.items() if sale == at)
@@ -100,6 +103,20 @@ async def sells(seller, number, day, copies, standing):
         await seller.send("/order_refunds", [{"order_number": number, "total_amt": total, **back}])
 
 
+async def restocks(seller, number, copies):
+    [order] = await seller.service.sql(
+        seller.id,
+        "SELECT id FROM orders WHERE seller_id = :id AND order_number = :number",
+        id=seller.id,
+        number=number,
+    )
+    [card] = await seller.cards()
+    place = {"card_id": card["id"], "box": 1, "slot": 1, "quantity": copies}
+    path = f"/api/returns/{order['id']}/restocked"
+    answer = await seller.post(path, json={"places": [place]})
+    assert answer.status_code == 200, answer.text
+
+
 # The model and SQL are two ways of counting: this alone finds where they differ.
 @pytest.mark.slow
 @settings(
@@ -110,6 +127,8 @@ async def sells(seller, number, day, copies, standing):
 @given(steps=STEPS)
 async def test_uses_are_those_of_a_slow_model(a_seller, steps):
     seller = await a_seller()
+    if any(kind == "restock" for kind, *_ in steps):
+        await seller.import_csv(a_csv(a_row(CARD)))
     model, numbers = Model(), []
     for kind, *what in [*steps, ("settle", None, None, None)]:
         if kind == "lot":
@@ -120,14 +139,22 @@ async def test_uses_are_those_of_a_slow_model(a_seller, steps):
             day, copies, _ = what
             numbers.append(f"S-{len(numbers)}")
             await sells(seller, numbers[-1], day, copies, STANDINGS[0])
-            model.sales.append([day, copies, STANDINGS[0]])
+            model.sales.append([day, copies, STANDINGS[0], 0])
         elif kind == "change" and what[0] < len(numbers):
             at, copies, standing = what
             # A refund is not taken back by an order's own upload.
             if model.sales[at][2] in ("refunded", "partly"):
                 standing = model.sales[at][2]
-            model.sales[at][1:] = copies, standing
+            model.sales[at][1:3] = copies, standing
             await sells(seller, numbers[at], model.sales[at][0], copies, standing)
+        elif kind == "restock" and what[0] < len(numbers):
+            at, copies, _ = what
+            _, sold, standing, restocked = model.sales[at]
+            if standing in ("refunded", "partly") and not restocked:
+                await settle(seller)
+                model.settle()
+                model.sales[at][3] = min(copies, sold)
+                await restocks(seller, numbers[at], model.sales[at][3])
         if kind == "settle":
             await settle(seller)
             model.settle()

@@ -5,13 +5,15 @@ with their undo, the fee audit, and two callers at once.
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import date
 from decimal import Decimal
+from html import unescape
 
 from sqlalchemy import text
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row, an_order
+from builders import a_csv, a_row, an_order, undo_newest
 from cards_builder import explained
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.lots.settle_uses import LOTS
@@ -111,6 +113,75 @@ async def test_a_refund_gives_copies_back_to_their_lot(a_seller):
     assert (total["pieces"], total["costed"], total["cost"]) == (1, 1, "5.00")
 
 
+async def test_copies_back_in_stock_return_to_the_newest_lot_that_was_taken_from(a_seller):
+    """A refund of a part leaves the copies sold until they are put back, and an undo sells them
+    again; what is earned then holds for the copies that stayed with the buyer.
+    """
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(CARD, quantity=3)))
+    [card] = await seller.cards()
+    await bought(seller, 2, "1.00", "2026-07-01")
+    await bought(seller, 2, "5.00", "2026-07-02")
+    await sold(seller, "A-1", 4, 10.0)
+    back = {"order_number": "A-1", "refund_type": "partial", "total_amt": 10.0}
+    await seller.send("/order_refunds", [back])
+    await settle(seller)
+    assert [lot["remaining"] for lot in await lots(seller)] == [0, 0]
+    before = (await earned(seller))["total"]
+    [order] = (await seller.get("/api/returns")).json()["returns"]
+    path = f"/api/returns/{order['order_id']}/restocked"
+    places = [{"card_id": card["id"], "box": 1, "slot": slot, "quantity": 1} for slot in (1, 2)]
+    answers = await asyncio.gather(*(seller.post(path, json={"places": places}) for _ in "ab"))
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    live = (await earned(seller))["total"]
+    assert (live["pieces"], live["costed"]) == (2, 4)
+    await settle(seller)
+    assert [lot["remaining"] for lot in await lots(seller)] == [2, 0]
+    after = (await earned(seller))["total"]
+    assert (after["pieces"], after["costed"], after["cost"]) == (2, 2, "2.00")
+    assert Decimal(after["profit"]) == Decimal(before["profit"]) + 10
+    assert (await undo_newest(seller, "order.restocked")).status_code == 200
+    await settle(seller)
+    assert [lot["remaining"] for lot in await lots(seller)] == [0, 0]
+    assert (await earned(seller))["total"] == before
+
+
+async def test_the_list_of_customers_says_what_each_earned(a_seller):
+    """Kept with their other sums: another cost, a cancelled order and a name that changes."""
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    staff = await joined(seller, f"bea-{seller.email}")
+    await bought(seller, 3, "1.00", "2026-07-01")
+    await sold(seller, "A-1", 2, 10.0, buyer_name="Ann")
+    await sold(seller, "A-2", 2, 10.0, buyer_name="Bob")
+    await settle(seller)
+
+    async def told():
+        rows = (await seller.get("/api/customers")).json()["customers"]
+        ones = [(await seller.get(f"/api/customers/{row['key']}")).json() for row in rows]
+        assert all(row.items() <= one.items() for row, one in zip(rows, ones, strict=True))
+        total = (await earned(seller))["total"]
+        held = [Decimal(row["profit"]) for row in rows if row["profit"]]
+        assert sum(held) == Decimal(total["profit"] or 0)
+        return {row["buyer_name"]: (row["pieces"], row["costed"], row["profit"]) for row in rows}
+
+    # 21.00 less fees of 3.08, less 2.00; of Bob's two copies one has a cost.
+    assert await told() == {"Ann": (2, 2, "15.92"), "Bob": (2, 1, "7.96")}
+    page = " ".join((await owner.get("/customers")).text.split())
+    assert "for 1 of 2</small>" in page
+    table = (await owner.get("/api/customers/export.csv")).text.splitlines()
+    assert table[0].endswith("lifetime_total,pieces,costed,profit")
+    assert {line.split(",", 4)[4] for line in table[1:]} == {"21.00,2,2,15.92", "21.00,2,1,7.96"}
+    for path in ("/api/customers", "/customers", "/api/customers/export.csv"):
+        assert "15.92" not in (await staff.get(path)).text
+    await sold(seller, "A-1", 2, 10.0, buyer_name="Bob")
+    await settle(seller)
+    assert await told() == {"Bob": (4, 3, "23.88")}
+    await sold(seller, "A-1", 2, 10.0, buyer_name="Bob", status="Cancelled")
+    await settle(seller)
+    assert await told() == {"Bob": (2, 2, "15.92")}
+
+
 async def test_a_file_comes_in_once_and_its_bad_rows_are_told(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -142,6 +213,24 @@ async def test_the_file_of_lots_has_all_its_parts(a_seller, monkeypatch):
     table = (await seller.get("/api/buying/lots.csv")).text.splitlines()
     cards = [int(line.split(",")[1]) for line in table[1:]]
     assert cards == [CARD + n for n in (4, 3, 2, 1, 0)]
+
+
+async def test_the_page_of_lots_goes_on_by_key(a_seller, monkeypatch):
+    """A lot that comes in meanwhile moves none from one page to the next."""
+    monkeypatch.setattr("cardsync.limits.LOTS_PER_PAGE", 2)
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    lot = (1, Decimal("1.00"), date(2026, 7, 1))
+    await add(seller, *((CARD + n, *lot) for n in range(5)))
+    path, seen = "/profit?by=lots", []
+    while path:
+        page = (await owner.get(path)).text
+        seen += [int(card) for card in re.findall(r"sku%3A(\d+)", page)]
+        await add(seller, (CARD + 9, *lot))
+        found = re.search(r'rel="next" href="([^"]+)"', page)
+        path = unescape(found[1]) if found else None
+    assert seen == [CARD + n for n in (4, 3, 2, 1, 0)]
+    assert (await owner.get("/profit?by=lots&after=x")).status_code == 200
 
 
 async def test_a_lot_is_corrected_removed_and_brought_back(a_seller):

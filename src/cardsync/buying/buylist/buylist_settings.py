@@ -1,4 +1,6 @@
-"""Reads and changes whether strangers see what the shop buys: off until the owner opens it."""
+"""Reads and changes whether strangers see what the shop buys, off until the owner opens it, and the
+terms that they and every customer of an offer read.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,17 @@ from datetime import datetime
 from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.access.models import Seller
 from cardsync.buying.buylist.models import PublicBuylist
 from cardsync.buying.buylist.shown import BuylistSettings
+from cardsync.buying.offers.shown import Shop
 from cardsync.buying.owners_word import must_bind_shop
 
 PATH: Final = "/buylist"
@@ -26,6 +31,13 @@ async def read_settings(session: AsyncSession, caller: Caller) -> BuylistSetting
     caller.must_be_owner()
     row = await session.get(PublicBuylist, caller.seller_id)
     return _body(caller, row)
+
+
+async def shop_of(session: AsyncSession, caller: Caller) -> Shop:
+    """Return the shop as a customer of it sees it on paper."""
+    row = await session.get(PublicBuylist, caller.seller_id)
+    name = await session.scalar(select(Seller.name).where(Seller.id == caller.seller_id))
+    return Shop(name or "", row.terms if row else "")
 
 
 async def change_settings(

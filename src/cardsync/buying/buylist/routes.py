@@ -21,7 +21,7 @@ class BuylistChanges(msgspec.Struct):
 
 @get("/buying/buylist", responses=problems(*READ_BY_OWNERS))
 async def read_buylist(caller: Caller, session: AsyncSession) -> BuylistSettings:
-    """Whether strangers see what the shop buys, and the shop's words to them."""
+    """Whether strangers see what the shop buys, and the terms that customers read."""
     return await buylist_settings.read_settings(session, caller)
 
 
@@ -29,7 +29,7 @@ async def read_buylist(caller: Caller, session: AsyncSession) -> BuylistSettings
 async def change_buylist(
     caller: Caller, session: AsyncSession, data: BuylistChanges
 ) -> BuylistSettings:
-    """Open or close the public buylist, or change the shop's words to its visitors."""
+    """Open or close the public buylist, or change the terms that customers read."""
     return await buylist_settings.change_settings(
         session, caller, data.is_open, data.terms, clock.now()
     )

@@ -1,11 +1,13 @@
 """Searches what a shop buys: products of the catalog, with both prices in each condition.
 
 The prices of the few rows of a page are computed when it is asked for. Each is that of one copy
-alone: what the customer gets for many follows when the cart is priced.
+alone: what the customer gets for many follows when the cart is priced. A product whose finish the
+catalog does not say has a row for each printing that is bought.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -46,29 +48,36 @@ async def search_buylist(
     found = await products_like(session, caller, typed, game, limits.BUYLIST_ROWS)
     if not found:
         return []
+    offered = [(product, printing) for product in found for printing in _printings(product)]
     lines = [
-        WantedLine(place, product.product_id, "NM", _printing(product), "English", 1)
-        for place, product in enumerate(found)
+        WantedLine(place, product.product_id, "NM", printing, "English", 1)
+        for place, (product, printing) in enumerate(offered)
     ]
     rules = live_buy_rules(await buy_rules_of(session, caller.seller_id))
     known = await read_facts(session, caller.seller_id, lines, rules, now)
-    return [
-        BuylistRow(
-            product,
-            line.finish,
-            _prices(line, known.of_cards.get(key_of(line), LineFacts(None)), known.rules),
+    rows: dict[int, list[BuylistRow]] = defaultdict(list)
+    for (product, printing), line in zip(offered, lines, strict=True):
+        facts = known.of_cards.get(key_of(line), LineFacts(None))
+        rows[product.product_id].append(
+            BuylistRow(product, printing, _prices(line, facts, known.rules))
         )
-        for product, line in zip(found, lines, strict=True)
-    ]
+    return [row for printings in rows.values() for row in _bought(printings)]
 
 
-def _printing(product: Product) -> str:
-    return product.finish if product.finish in PRINTINGS else PRINTINGS[0]
+def _printings(product: Product) -> Sequence[str]:
+    return [product.finish] if product.finish in PRINTINGS else PRINTINGS
+
+
+def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
+    """Return the printings that are bought, or the first one to say that none is."""
+    return [row for row in rows if row.prices] or rows[:1]
 
 
 def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> list[Price]:
     """Value a copy in each condition by itself: what one takes of a budget is not the other's."""
-    prices = []
+    prices: list[Price] = []
+    if facts.target is None and facts.market is None and facts.low is None:
+        return prices
     for grade in GRADES:
         [valued] = value_lines([(replace(line, condition=grade), facts)], rules, {})
         for part in valued.bought:

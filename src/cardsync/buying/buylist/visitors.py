@@ -4,11 +4,12 @@ that may do nothing of a member's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from cardsync import errors
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.access.rate_limits.check_limits import RateLimits
+from cardsync.buying.offers.shown import Shop
 from cardsync.database import seller_slots
 from cardsync.database.session import Database
 from cardsync.limits import LARGEST_ID
@@ -23,13 +24,6 @@ _OPEN: Final = caller_query(
     "b.terms",
     "n.name",
 )
-
-
-class Shop(NamedTuple):
-    """The shop as strangers see it."""
-
-    name: str
-    terms: str
 
 
 async def open_shop(database: Database, seller_id: int) -> tuple[Caller, Shop]:

@@ -117,6 +117,8 @@ class BuyingOfferLine(Base):
     grades: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     by_hand: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
+    # Copies of the card in stock and on order when the rule priced the line.
+    held: Mapped[int | None] = mapped_column(BigInteger)
     explanation: Mapped[list[Any]] = mapped_column(JSONB, server_default="[]")
     accepted: Mapped[bool | None]
     received_copies: Mapped[int | None]

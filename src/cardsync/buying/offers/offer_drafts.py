@@ -50,6 +50,7 @@ _LINE_COLUMNS: Final = (
     "grades",
     "by_hand",
     "rule_id",
+    "held",
     "explanation",
 )
 # A line that a rule has not priced has no grades, no reason and no rule.
@@ -60,6 +61,7 @@ _PLAIN: Final[Mapping[str, Any]] = {
     "grades": {},
     "by_hand": False,
     "rule_id": None,
+    "held": None,
     "explanation": [],
 }
 

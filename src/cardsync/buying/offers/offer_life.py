@@ -18,6 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note, note_by
 from cardsync.access.caller import Caller
+from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine, State, Way
 from cardsync.buying.offers.offer_amounts import (
     ZERO,
@@ -32,6 +33,7 @@ from cardsync.buying.offers.offer_reads import in_full, lines_of, offer_to_chang
 from cardsync.buying.offers.shown import OfferInFull, counted
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.buying.rules.day_budgets import Promise, need_budget
+from cardsync.buying.rules.room_for_copies import Asked, need_room
 from cardsync.buying.store_credit.credit_entries import cents, enter
 from cardsync.catalog.condition import CODES, SEALED
 from cardsync.money import dollars, to_units
@@ -58,7 +60,7 @@ async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
     """Freeze the prices for so many days. Offers of a shop are made one at a time, so that no two
-    of them take the same rest of a budget. Raises OwnerRequired, RefusedByGrant, NotFound,
+    of them take the same rest of a budget or of a limit of copies. Raises OwnerRequired, RefusedByGrant, NotFound,
     RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
@@ -69,6 +71,7 @@ async def offer_it(
     if not totals(counted(line) for line in lines).copies:
         raise errors.InvalidPayload("lines: the offer buys no card; price a line by hand first")
     await need_budget(session, caller, _promises(lines), now)
+    await need_room(session, caller, list(_asked(lines)), now)
     _enter_state(offer, "offered")
     offer.offered_at, offer.expires_at = now, now + timedelta(days=days)
     note(session, caller, "offer.offered", f"offer {offer.id}, for {days} days", now)
@@ -231,6 +234,20 @@ def _promises(lines: Sequence[BuyingOfferLine]) -> Iterator[Promise]:
         if line.rule_id is not None:
             cash, credit = line.cash_each or ZERO, line.credit_each or ZERO
             yield Promise(line.rule_id, line.copies * cash, line.copies * credit)
+
+
+def _asked(lines: Sequence[BuyingOfferLine]) -> Iterator[Asked]:
+    for line in lines:
+        if line.rule_id is not None and (_brings(line, "cash") or _brings(line, "credit")):
+            card = WantedLine(
+                line.id,
+                line.product_id,
+                line.condition,
+                line.printing,
+                line.language,
+                line.copies,
+            )
+            yield Asked(line.rule_id, card, line.held)
 
 
 def need_live(offer: BuyingOffer, to: State, now: datetime) -> None:

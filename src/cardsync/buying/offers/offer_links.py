@@ -18,7 +18,7 @@ from cardsync.access import tokens
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller, Identity, caller_query, read_row
 from cardsync.buying.offers.offer_reads import offer_row
-from cardsync.buying.offers.shown import OfferLinkMade
+from cardsync.buying.offers.shown import OfferLinkMade, Shop
 from cardsync.buying.owners_word import must_bind_shop
 from cardsync.database.session import Database
 
@@ -29,19 +29,21 @@ _FORM: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([A-Za-z0-9_-]{43})")
 _LINK: Final = caller_query(
     "offer_link_caller",
     "JOIN buying_offer o ON o.seller_id = a.seller_id AND o.id = $2"
-    " AND o.secret_hash IS NOT NULL JOIN seller n ON n.id = a.seller_id",
+    " AND o.secret_hash IS NOT NULL JOIN seller n ON n.id = a.seller_id"
+    " LEFT JOIN public_buylist b ON b.seller_id = a.seller_id",
     "o.state",
     "o.expires_at",
     "o.secret_hash",
     "n.name",
+    "coalesce(b.terms, '')",
 )
 
 
 class OfferLink(NamedTuple):
-    """The offer that a link opens, and the shop's name."""
+    """The offer that a link opens, and the shop."""
 
     offer_id: int
-    shop: str
+    shop: Shop
 
 
 async def make_link(
@@ -73,11 +75,11 @@ async def caller_with_offer(
     row = await database.polled.first_row(seller_id, _LINK, offer_id)
     if row is None:
         raise errors.OfferLinkEnded
-    account, state, (offer_state, expires_at, secret_hash, shop) = read_row(row)
+    account, state, (offer_state, expires_at, secret_hash, *shop) = read_row(row)
     if not secrets.compare_digest(bytes(secret_hash), tokens.token_hash(parts[3])):
         raise errors.OfferLinkEnded
     is_over = offer_state == "offered" and expires_at <= now
     if account.suspended or offer_state not in OPEN or is_over:
         raise errors.OfferLinkEnded
     identity = Identity(seller_id, "link", offer_id, role="staff", sees_buyers=False)
-    return Caller(identity, account, state), OfferLink(offer_id, shop)
+    return Caller(identity, account, state), OfferLink(offer_id, Shop(*shop))

@@ -71,15 +71,17 @@ async def priced(
         for place, card in enumerate(cards)
         if not _by_hand(wants[place])
     ]
-    valued: dict[int, ValuedLine] = {}
+    valued: dict[int, tuple[ValuedLine, int]] = {}
     if asked:
         spent = await spent_today(session, caller, now)
         found = await value(session, caller, asked, now, spent)
-        valued = {line.line: line for line in found.lines}
+        held = [facts.in_stock + facts.on_order for facts in found.facts]
+        pairs = zip(found.lines, held, strict=True)
+        valued = {line.line: (line, copies) for line, copies in pairs}
     return [
         card | part
         for place, card in enumerate(cards)
-        for part in (_parts(valued[place]) if place in valued else [_hand(place, wants[place])])
+        for part in (_parts(*valued[place]) if place in valued else [_hand(place, wants[place])])
     ]
 
 
@@ -115,10 +117,11 @@ def _price(field: str, each: Decimal) -> Decimal:
     return exact
 
 
-def _parts(valued: ValuedLine) -> Iterator[dict[str, Any]]:
+def _parts(valued: ValuedLine, held: int) -> Iterator[dict[str, Any]]:
     common = {
         "explanation": sentences(valued),
         "rule_id": valued.rule.id if valued.rule else None,
+        "held": held,
         "grades": dict(valued.rule.conditions) if valued.rule else {},
     }
     for part in valued.bought:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,13 @@ from cardsync.buying.offers.models import BuyingOffer, BuyingOfferLine
 from cardsync.buying.offers.offer_amounts import Priced, Totals, totals
 from cardsync.clock import rfc3339, rfc3339_or_none
 from cardsync.money import dollars, to_units, usd
+
+
+class Shop(NamedTuple):
+    """The shop as customers and strangers see it."""
+
+    name: str
+    terms: str
 
 
 class Received(msgspec.Struct):

@@ -23,6 +23,7 @@ from cardsync.buying.rules.buy_rule_json import (
     read_buy_rule,
 )
 from cardsync.buying.rules.models import StoredBuyRule
+from cardsync.buying.rules.undo_buy_rules import image_of, undo_of
 from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.lists.models import CardList
 from cardsync.pricing.engine.rules import InvalidRule
@@ -95,7 +96,15 @@ async def create(
     session.add(row)
     await session.flush()
     said = f"buy rule {row.id} “{row.name}” created"
-    note(session, caller, "buying.rule_created", said, now, after=columns_of(rule))
+    note(
+        session,
+        caller,
+        "buying.rule_created",
+        said,
+        now,
+        after=columns_of(rule),
+        undo=undo_of([], [image_of(row)]),
+    )
     return (await bodies(session, [row]))[0]
 
 
@@ -111,7 +120,7 @@ async def change(
     await sync_state.locked(session, caller.seller_id)
     rows = await all_buy_rules(session, caller.seller_id)
     row = await _one(session, caller.seller_id, rule_id)
-    was = columns_of(buy_rule_of(row))
+    was, image = columns_of(buy_rule_of(row)), image_of(row)
     rule = read_buy_rule(body, buy_rule_of(row))
     became = columns_of(rule)
     if became != was:
@@ -121,7 +130,16 @@ async def change(
         row.updated_at = now
         await session.flush()
         said = f"buy rule {rule_id} “{row.name}” changed: {', '.join(sorted(body))}"
-        note(session, caller, "buying.rule_changed", said, now, before=was, after=became)
+        note(
+            session,
+            caller,
+            "buying.rule_changed",
+            said,
+            now,
+            before=was,
+            after=became,
+            undo=undo_of([image], [image_of(row)]),
+        )
     return (await bodies(session, [row]))[0]
 
 
@@ -138,7 +156,8 @@ async def remove(
     was = columns_of(buy_rule_of(row))
     await session.delete(row)
     said = f"buy rule {rule_id} “{row.name}” deleted"
-    note(session, caller, "buying.rule_deleted", said, now, before=was)
+    undo = undo_of([image_of(row)], [])
+    note(session, caller, "buying.rule_deleted", said, now, before=was, undo=undo)
 
 
 async def apply_preset(
@@ -154,9 +173,14 @@ async def apply_preset(
     except InvalidRule as e:
         raise errors.NotFound(str(e)) from e
     await sync_state.locked(session, caller.seller_id)
-    for row in await all_buy_rules(session, caller.seller_id):
-        if row.preset is not None or row.priority == DEFAULT_PRIORITY:
-            await session.delete(row)
+    gone = [
+        row
+        for row in await all_buy_rules(session, caller.seller_id)
+        if row.preset is not None or row.priority == DEFAULT_PRIORITY
+    ]
+    was = [image_of(row) for row in gone]
+    for row in gone:
+        await session.delete(row)
     await session.flush()
     made = StoredBuyRule(
         seller_id=caller.seller_id,
@@ -168,7 +192,15 @@ async def apply_preset(
     session.add(made)
     await session.flush()
     said = f"buying preset {preset}, buy rule {made.id}"
-    note(session, caller, "buying.preset_applied", said, now, after=columns_of(rule))
+    note(
+        session,
+        caller,
+        "buying.preset_applied",
+        said,
+        now,
+        after=columns_of(rule),
+        undo=undo_of(was, [image_of(made)]),
+    )
     return (await bodies(session, [made]))[0]
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits, read_json
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.buying.buylist.buylist_settings import shop_of
 from cardsync.buying.offers import into_stock, offer_drafts, offer_life, offer_links, offer_reads
 from cardsync.buying.offers.models import Way
 from cardsync.buying.offers.offer_life import CountedLine
@@ -243,8 +244,16 @@ async def offer_sheet(
 ) -> Template:
     """Show the offer for paper; once it is paid, it is the receipt."""
     offer = await offer_reads.one_offer(session, caller, offer_id)
+    shop = await shop_of(session, caller)
     is_receipt = offer.paid_at is not None
-    return show(request, caller, "offer_sheet.html", offer=offer, is_receipt=is_receipt)
+    return show(
+        request,
+        caller,
+        "offer_sheet.html",
+        offer=offer,
+        shop=shop,
+        is_receipt=is_receipt,
+    )
 
 
 def _way(form: Form) -> tuple[Way, Decimal | None]:

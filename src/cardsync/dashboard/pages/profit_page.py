@@ -15,6 +15,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.buying.rules.buy_rule_sets import all_buy_rules
+from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.form_handlers import read_file
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.sales import day_of
@@ -70,7 +71,9 @@ async def _shown(
             names = {rule.id: rule.name for rule in rules}
     if by == "lots":
         async with database.tenant(caller.seller_id) as session:
-            values["lots"] = await read_lots.lots(session, caller, None, None, limits.LOTS_PER_PAGE)
+            after = read_id(given.get("after", ""))
+            most = limits.LOTS_PER_PAGE
+            values["lots"] = await read_lots.lots(session, caller, None, after, most)
     else:
         async with reading(request) as reads:
             if by == "fees":

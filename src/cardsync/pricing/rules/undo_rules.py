@@ -2,15 +2,16 @@
 it left them.
 
 One form serves every change: a map of rule ids to the rules' columns, None for a rule that is not
-there.
+there. Buy rules come back in the same way (`buying/rules/undo_buy_rules.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -19,14 +20,13 @@ from cardsync.database.row_images import Image, Otherwise, RowImages
 from cardsync.limits import RULES
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_queries import need_readable
-from cardsync.pricing.inputs.rule_rows import all_rows, rule_of
+from cardsync.pricing.inputs.rule_rows import rule_of
 from cardsync.pricing.models import PricingRule
 from cardsync.seller_state import state as sync_state
 
 KIND: Final = "pricing.rules"
-IMAGES: Final = RowImages(
-    PricingRule, "name", "priority", "enabled", "state", "preset", "query", "settings"
-)
+COLUMNS: Final = ("name", "priority", "enabled", "state", "preset", "query", "settings")
+IMAGES: Final = RowImages(PricingRule, *COLUMNS)
 
 
 def rule_json_of(row: PricingRule) -> dict[str, Any]:
@@ -39,12 +39,16 @@ def differing(rule: Image, other: Image) -> dict[str, Any]:
     return {name: value for name, value in rule.items() if other.get(name) != value}
 
 
-def undo_of(before: Iterable[Image], after: Iterable[Image]) -> dict[str, Any]:
+def undo_of(
+    before: Iterable[Image],
+    after: Iterable[Image],
+    kind: str = KIND,
+) -> dict[str, Any]:
     """Return what `put_back` needs of a change from these rules to those. Pure."""
     was, became = ({str(rule["id"]): dict(rule) for rule in rules} for rules in (before, after))
     ids = [*was, *(id for id in became if id not in was)]
     return {
-        "kind": KIND,
+        "kind": kind,
         "before": {id: was.get(id) for id in ids},
         "after": {id: became.get(id) for id in ids},
     }
@@ -57,15 +61,31 @@ async def put_back(
     now: datetime,
 ) -> None:
     """Bring the rules back to `before`. Raises ChangedSince unless they stand as in `after`."""
+    await put_images_back(session, caller, undo, now, IMAGES, caller.seller_id)
+
+
+async def put_images_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+    images: RowImages,
+    asked_of: int,
+) -> None:
+    """Bring rules of a table back; `asked_of` is the seller whose cards their queries ask. Raises
+    ChangedSince.
+    """
     seller_id, after = caller.seller_id, undo["after"]
     await sync_state.locked(session, seller_id)
-    rows = {str(row.id): row for row in await all_rows(session, PricingRule, seller_id)}
+    table: Any = images.table
+    mine = await session.scalars(select(table).where(table.seller_id == seller_id))
+    rows = {str(row.id): row for row in mine}
     wanted = {id: rule for id, rule in undo["before"].items() if rule is not None}
     _need_room(wanted, [row for id, row in rows.items() if id not in after])
     for id, rule in wanted.items():
         if id not in rows or rule["query"] != rows[id].query:
-            await need_query(session, seller_id, f"rule {id}", rule["query"])
-    otherwise = await IMAGES.swap(session, seller_id, after, wanted, now)
+            await need_query(session, asked_of, f"rule {id}", rule["query"])
+    otherwise = await images.swap(session, seller_id, after, wanted, now)
     if otherwise is not None:
         raise changed_since("rule", otherwise, after[str(otherwise.id)])
 
@@ -88,7 +108,7 @@ def changed_since(what: str, otherwise: Otherwise, became: Image | None) -> erro
     )
 
 
-def _need_room(wanted: Mapping[str, Image], others: list[PricingRule]) -> None:
+def _need_room(wanted: Mapping[str, Image], others: Sequence[Any]) -> None:
     if len(wanted) + len(others) > RULES:
         raise errors.ChangedSince(f"there are now {RULES} rules, the most allowed")
     holders = {row.priority: row for row in others}

@@ -1,0 +1,82 @@
+"""Holds an offer to the limit of copies and the stock steps of its rules, by what the shop has and
+expects when the offer is made.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import accumulate
+from typing import NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.buying.engine.buy_rules import BuyRule
+from cardsync.buying.engine.wanted_lines import WantedLine
+from cardsync.buying.rules.line_facts import key_of, read_facts
+from cardsync.buying.rules.value_offer import buy_rules_of
+
+
+class Asked(NamedTuple):
+    """Copies that a rule buys, and how many the shop held when it priced them."""
+
+    rule_id: int
+    card: WantedLine
+    held: int | None
+
+
+async def need_room(
+    session: AsyncSession, caller: Caller, asked: Sequence[Asked], now: datetime
+) -> None:
+    """Check an offer's lines against what the shop holds now; the caller holds the account's lock.
+    Raises InvalidPayload.
+    """
+    rules = {rule.id: rule for rule in await buy_rules_of(session, caller.seller_id)}
+    counted = [one for one in asked if one.rule_id in rules]
+    cards = [one.card for one in counted]
+    known = await read_facts(session, caller.seller_id, cards, [], now)
+    by_card: dict[tuple[int, str], list[Asked]] = defaultdict(list)
+    for one in counted:
+        by_card[one.card.product_id, one.card.finish].append(one)
+    for (product_id, _), lines in by_card.items():
+        facts = known.of_cards.get(key_of(lines[0].card))
+        if facts is None:
+            continue
+        full = over_limit(lines, rules, facts.in_stock + facts.on_order)
+        if full is not None:
+            name = known.texts[product_id].product_name
+            raise errors.InvalidPayload(
+                f"lines: the rule {full.name} buys fewer copies of {name} now, or pays less for"
+                " them; price the cards again"
+            )
+
+
+def over_limit(lines: Sequence[Asked], rules: dict[int, BuyRule], held: int) -> BuyRule | None:
+    """Return a rule by which the lines of one card were priced and that would not buy all of their
+    copies so anymore, as the shop holds so many now. Pure.
+    """
+    bound = [(rules[one.rule_id], one) for one in lines]
+    # The rule with the least limit comes first: what fits in some order fits in this one.
+    limited = [(rule.most_copies, rule, one) for rule, one in bound if rule.most_copies is not None]
+    limited.sort(key=lambda each: each[0])
+    until = accumulate((one.card.copies for *_, one in limited), initial=held)
+    next(until)
+    for (most, rule, _), reached in zip(limited, until, strict=True):
+        if reached > most:
+            return rule
+    copies = sum(one.card.copies for one in lines)
+    for rule, one in bound:
+        before = held if one.held is None else one.held
+        for step in rule.stock_steps:
+            # So many of the copies came below the step, and so many do now.
+            was, is_now = (_below(step.start, at, copies) for at in (before, held))
+            if is_now < was:
+                return rule
+    return None
+
+
+def _below(start: int, held: int, copies: int) -> int:
+    return min(max(start - held, 0), copies)

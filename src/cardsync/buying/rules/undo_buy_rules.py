@@ -1,0 +1,37 @@
+"""Undoes a change of buy rules, in the way of pricing rules (`pricing/rules/undo_rules.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.buying.rules.models import StoredBuyRule
+from cardsync.database.row_images import RowImages
+from cardsync.pricing.rules import undo_rules
+from cardsync.pricing.rules.file_queries import NOBODY
+
+KIND: Final = "buying.rules"
+_IMAGES: Final = RowImages(StoredBuyRule, *undo_rules.COLUMNS)
+image_of: Final = _IMAGES.of
+
+
+def undo_of(
+    before: Iterable[Mapping[str, Any]],
+    after: Iterable[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return what `put_back` needs of a change from these rules to those. Pure."""
+    return undo_rules.undo_of(before, after, KIND)
+
+
+async def put_back(
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Raises ChangedSince unless the rules stand as the change left them."""
+    await undo_rules.put_images_back(session, caller, undo, now, _IMAGES, NOBODY)
