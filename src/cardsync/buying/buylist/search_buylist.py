@@ -7,7 +7,6 @@ alone: what the customer gets for many follows when the cart is priced.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -70,7 +69,7 @@ def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> lis
     """Value a copy in each condition by itself: what one takes of a budget is not the other's."""
     prices = []
     for grade in GRADES:
-        [valued] = value_lines([(replace(line, condition=grade), facts)], rules, {})
+        [valued] = value_lines([(line._replace(condition=grade), facts)], rules, {})
         for part in valued.bought:
             cash, credit = dollars_or_none(part.cash), dollars_or_none(part.credit)
             prices.append(Price(grade, cash, credit))
