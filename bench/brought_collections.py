@@ -26,6 +26,7 @@ from cardsync.buying.collections.collection_cells import read_rows
 from cardsync.buying.collections.collection_text import read_text
 from cardsync.buying.collections.file_formats import recognize
 from cardsync.buying.collections.match_collection import match_rows
+from cardsync.buying.collections.value_collection import ROWS_PER_PAGE
 from cardsync.buying.engine.wanted_lines import WantedLine
 from cardsync.buying.rules import buy_rule_sets
 from cardsync.buying.rules.value_offer import value
@@ -104,16 +105,16 @@ async def one_round(
     read = perf_counter()
     matched = await match_rows(database, caller.seller_id, ["magic"], rows)
     known = perf_counter()
+    of_products = matched.filter(pl.col("product_id").is_not_null())
     lines = [
-        WantedLine(row, product, condition, finish, language, copies)
-        for row, product, condition, finish, language, copies in matched.filter(
-            pl.col("product_id").is_not_null()
-        )
-        .select("row", "product_id", "condition", "finish", "language", "copies")
-        .iter_rows()
+        WantedLine(*row)
+        for row in of_products.select(
+            "row", "product_id", "condition", "finish", "language", "copies"
+        ).iter_rows()
     ]
+    on_page = {line.line for line in lines[:ROWS_PER_PAGE]}
     async with database.tenant(caller.seller_id) as session:
-        valued = await value(session, caller, lines, clock.now())
+        valued = await value(session, caller, lines, clock.now(), explained=on_page)
     done = perf_counter()
     bought = sum(1 for line in valued.lines if line.bought)
     return Times(floor, read - started, known - read, done - known), len(lines), bought

@@ -241,6 +241,17 @@ def test_an_offer_never_exceeds_budget_limit_or_steps(
     assert again == by_line
 
 
+@given(offers(), rules_of(), LEFTS, LEFTS, st.sets(st.integers(0, 5)))
+@settings(max_examples=100, deadline=None)
+def test_lines_that_nobody_asks_about_bring_the_same(
+    offer, rules, shop: Left, first: Left, asked: set[int]
+):
+    budgets = {WHOLE_SHOP: shop, 1: first}
+    whole = value_lines(offer, rules, budgets)
+    said = [one if one.line in asked else one._replace(why=()) for one in whole]
+    assert value_lines(offer, rules, budgets, asked) == said
+
+
 def _check_copies(product, offer, by_line) -> None:
     """Each copy pays at most what the steps leave of it when it is the next one in stock."""
     of_it = [(w, k, by_line[w.line]) for w, k in offer if w.product_id == product]

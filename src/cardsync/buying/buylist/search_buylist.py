@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -79,7 +78,7 @@ def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> lis
     if facts.target is None and facts.market is None and facts.low is None:
         return prices
     for grade in GRADES:
-        [valued] = value_lines([(replace(line, condition=grade), facts)], rules, {})
+        [valued] = value_lines([(line._replace(condition=grade), facts)], rules, {})
         for part in valued.bought:
             cash, credit = dollars_or_none(part.cash), dollars_or_none(part.credit)
             prices.append(Price(grade, cash, credit))

@@ -5,7 +5,8 @@ with its line, column and reason. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -228,28 +229,34 @@ def read_rows(rows: Sequence[Cells], found: Recognized, header: Sequence[str]) -
             continue
         label = field == "condition" and found.key == "pricing_export"
         read = _of_label if label else _READ[field]
-        columns[field] = values = _column([row.cells[at] for row in whole], read)
+        cells = [row.cells[at] for row in whole]
+        values, faults = _distinct(cells, read)
+        columns[field] = list(map(values.get, cells))
         name = header[at] if at < len(header) else field
-        for line, value in zip(lines, values, strict=True):
-            if isinstance(value, _Unreadable):
-                rejected.setdefault(line, RejectedRow(line, name, str(value)))
+        if faults:
+            for line, cell in zip(lines, cells, strict=True):
+                if cell in faults:
+                    rejected.setdefault(line, RejectedRow(line, name, faults[cell]))
     frame = _frame(lines, columns, rejected, found)
     empty = frame.filter(pl.col("copies") == 0).height
     in_order = [rejected[line] for line in sorted(rejected)]
     return ReadRows(frame.filter(pl.col("copies") > 0), in_order, empty)
 
 
-def _column(cells: list[str], read: Callable[[str], Any]) -> list[Any]:
-    """Read each distinct cell once: a file has few conditions and sets. What cannot be read is the
-    reason itself.
+def _distinct(
+    cells: Iterable[str], read: Callable[[str], Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Read each distinct cell once: a file has few conditions and sets. Return the values, and the
+    reasons of what cannot be read.
     """
-    known: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    faults: dict[str, str] = {}
     for cell in set(cells):
         try:
-            known[cell] = read(cell)
+            values[cell] = read(cell)
         except _Unreadable as e:
-            known[cell] = e
-    return [known[cell] for cell in cells]
+            faults[cell] = str(e)
+    return values, faults
 
 
 def _frame(
@@ -259,19 +266,22 @@ def _frame(
     found: Recognized,
 ) -> pl.DataFrame:
     """Return the rows that are not rejected, with what the file leaves out."""
-    good = [at for at, line in enumerate(lines) if line not in rejected]
-    kept = {field: [values[at] for at in good] for field, values in columns.items()}
+    kept = {"row": lines, **columns}
+    if rejected:
+        good = [line not in rejected for line in lines]
+        kept = {field: list(compress(values, good)) for field, values in kept.items()}
     if found.key == "pricing_export":
         # The marketplace writes condition, finish and language as one text.
         labels = kept["condition"]
         kept |= {name: [label[name] for label in labels] for name in _OF_LABEL}
-    series: dict[str, Any] = {"row": [lines[at] for at in good]}
-    for field in SCHEMA:
-        if field in kept:
-            series[field] = kept[field]
-        elif field != "row":
-            series[field] = [_ABSENT.get(field, "")] * len(good)
-    frame = pl.DataFrame(series, schema=SCHEMA)
+    absent = {
+        field: pl.lit(_ABSENT.get(field, ""), kind)
+        for field, kind in SCHEMA.items()
+        if field not in kept
+    }
+    known = {field: kept[field] for field in SCHEMA if field in kept}
+    frame = pl.DataFrame(known, schema={field: SCHEMA[field] for field in known})
+    frame = frame.with_columns(**absent).select(*SCHEMA)
     return frame.with_columns(game=pl.lit(found.game)) if found.game else frame
 
 

@@ -15,28 +15,11 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
+from cardsync.buying.collections.offered_products import Offered, offered_products
+from cardsync.catalog.match import match, row_keys
 from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
 from cardsync.database.session import Database
 
-_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_KEYS: Final = ", ".join(f"p.{name}" for name in CATALOG_KEYS)
-# Each part has an index of its own.
-_OFFERED: Final = f"""
-    SELECT p.id, p.marketplace_product_id, p.game, {_KEYS}, {{picture}}, lower(p.set_code)
-      FROM product p
-     WHERE NOT p.provisional AND p.id IN (
-           SELECT q.id FROM product q JOIN wanted_key w
-               ON w.kind = 'set' AND q.game = w.game AND q.set_key = w.key
-            UNION
-           SELECT q.id FROM product q JOIN wanted_key w
-               ON w.kind = 'code' AND lower(q.set_code) = w.key AND q.set_code IS NOT NULL
-              AND q.game = w.game
-            UNION
-           SELECT q.id FROM product q JOIN wanted_key w
-               ON w.kind = 'name' AND q.game = w.game AND q.name_key = w.key
-     )
-"""
 _OF_SKUS: Final = """
     SELECT c.marketplace_id, c.product_id, c.condition, c.printing, c.language
       FROM card c JOIN product p ON p.id = c.product_id AND NOT p.provisional
@@ -71,11 +54,11 @@ async def match_rows(
         rows,
         games,
     )
-    catalog = await _offered(database, keyed)
+    offered = await offered_products(database, keyed)
     found = await asyncio.to_thread(
         _found,
         keyed,
-        catalog,
+        offered,
     )
     skus = await _of_skus(
         database,
@@ -108,74 +91,6 @@ def keyed_lines(rows: pl.DataFrame, games: Sequence[str]) -> pl.DataFrame:
     return keyed.with_columns(code=code).with_row_index("row")
 
 
-async def _offered(database: Database, keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return the part of the catalog whose sets occur, and of rows without a set whose names do."""
-    wanted = await asyncio.to_thread(_wanted, keyed)
-    async with database.shared() as session:
-        await session.execute(
-            text("CREATE TEMP TABLE wanted_key (game text, key text, kind text) ON COMMIT DROP")
-        )
-        await copy_in(
-            session,
-            "wanted_key",
-            wanted.columns,
-            encode(wanted),
-        )
-        await session.execute(text("ANALYZE wanted_key"))
-        # Only some apps write Scryfall's ids, which catalogs have in the addresses of pictures.
-        with_ids = bool((keyed["scryfall_id"] != "").any())
-        picture = "p.picture_url" if with_ids else "NULL::text"
-        data = await copy_chunks(session, _OFFERED.format(picture=picture))
-    schema: dict[str, Any] = {
-        "id": pl.Int64,
-        "marketplace_product_id": pl.Int64,
-        "game": pl.String,
-        **dict.fromkeys(CATALOG_KEYS, pl.String),
-        "scryfall_id": pl.String,
-        "code": pl.String,
-    }
-    frame = await asyncio.to_thread(
-        frame_of,
-        data,
-        schema,
-    )
-    return frame.with_columns(
-        sealed=pl.col("sealed") == "t",
-        scryfall_id=pl.col("scryfall_id").str.extract(f"({_UUID})", 1),
-    )
-
-
-def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
-    without = (pl.col("set_name") == "") & pl.col("code").is_null()
-    parts = [
-        keyed.filter(pl.col("set_name") != "").select(
-            "game",
-            key="set_key",
-            kind=pl.lit("set"),
-        ),
-        keyed.select(
-            "game",
-            key="code",
-            kind=pl.lit("code"),
-        ),
-        keyed.filter(without).select(
-            "game",
-            key="name_key",
-            kind=pl.lit("name"),
-        ),
-    ]
-    return (
-        pl.concat(parts)
-        .drop_nulls("key")
-        .unique()
-        .sort(
-            "game",
-            "key",
-            "kind",
-        )
-    )
-
-
 def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
     """Give each line the set of its code where the catalog lacks the set's name, if the code belongs
     to one set alone. `has_set` says whether the line names a set.
@@ -205,21 +120,22 @@ def _with_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _found(keyed: pl.DataFrame, catalog: pl.DataFrame) -> pl.DataFrame:
+def _found(keyed: pl.DataFrame, offered: Offered) -> pl.DataFrame:
     """Return the product of each line that has one, and the ties, the surest first."""
+    catalog, with_ids = offered
     keyed = _with_sets(keyed, catalog)
     has_set = pl.col("has_set")
     by_ids = [
         _by_id(
             keyed,
-            catalog,
+            with_ids,
             "scryfall_id",
             "scryfall_id",
             "scryfall_id",
         ),
         _by_id(
             keyed,
-            catalog,
+            with_ids,
             "listing_id",
             "marketplace_product_id",
             "product_id",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import text
+import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
@@ -16,8 +17,9 @@ from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
 from cardsync.buying.rules.day_budgets import spent_today
-from cardsync.buying.rules.line_facts import CardTexts
+from cardsync.buying.rules.line_facts import CardTexts, texts_of
 from cardsync.buying.rules.value_offer import Valued, value, value_by
+from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.money import dollars, dollars_or_none
 
 ROWS_PER_PAGE: Final = 100
@@ -27,6 +29,15 @@ _LINES: Final = """
        AND product_id IS NOT NULL AND NOT left_out
      ORDER BY row
 """
+_SCHEMA: Final[dict[str, Any]] = {
+    "line": pl.Int64,
+    "product_id": pl.Int64,
+    "condition": pl.String,
+    "finish": pl.String,
+    "language": pl.String,
+    "copies": pl.Int64,
+    "sku": pl.Int64,
+}
 
 
 async def lines_of(
@@ -37,7 +48,9 @@ async def lines_of(
     """Return the matched rows as lines of an offer. Raises NotFound."""
     await one_collection(session, caller, collection_id)
     values = {"seller": caller.seller_id, "collection": collection_id}
-    return [WantedLine(*row) for row in await session.execute(text(_LINES), values)]
+    data = await copy_chunks(session, await with_values(session, _LINES, values))
+    frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    return list(map(WantedLine._make, frame.iter_rows()))
 
 
 async def value_collection(
@@ -52,11 +65,14 @@ async def value_collection(
     """
     lines = await lines_of(session, caller, collection_id)
     spent = await spent_today(session, caller, now)
-    valued = await value(session, caller, lines, now, spent)
     first = (page - 1) * ROWS_PER_PAGE
+    on_page = lines[first : first + ROWS_PER_PAGE]
+    explained = {line.line for line in on_page}
+    valued = await value(session, caller, lines, now, spent, explained)
+    texts = texts_of(valued.cards, {line.product_id for line in on_page})
     shown = [
-        _row(line, one, valued.texts)
-        for line, one in list(zip(lines, valued.lines, strict=True))[first : first + ROWS_PER_PAGE]
+        _row(line, one, texts)
+        for line, one in zip(on_page, valued.lines[first : first + ROWS_PER_PAGE], strict=True)
     ]
     sums = sums_of(lines, valued)
     return ValuedCollection(
@@ -95,7 +111,8 @@ async def effect_of(
     now: datetime,
 ) -> Sums:
     """Return what the lines would bring by other rules."""
-    return sums_of(lines, await value_by(session, caller, lines, rules, now))
+    valued = await value_by(session, caller, lines, rules, now, explained=())
+    return sums_of(lines, valued)
 
 
 def _row(

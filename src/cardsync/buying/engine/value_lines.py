@@ -7,7 +7,7 @@ and so have the budget and the places below the limit.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -51,7 +51,38 @@ class _Price(NamedTuple):
     cash: int
     credit: int
     is_bulk: bool
-    why: tuple[Why, ...]
+
+
+class _Told:
+    """Keeps the steps of a line's explanation."""
+
+    def __init__(self) -> None:
+        self.why: tuple[Why, ...] = ()
+
+    def tell(
+        self,
+        kind: str,
+        cash: int | None,
+        credit: int | None,
+        *used: int | str,
+    ) -> None:
+        self.why += (Why(kind, cash, credit, used),)
+
+
+class _Untold(_Told):
+    """Keeps nothing: of a large collection, people read one page."""
+
+    def tell(
+        self,
+        kind: str,
+        cash: int | None,
+        credit: int | None,
+        *used: int | str,
+    ) -> None:
+        """Nobody asked for this line's explanation."""
+
+
+_UNTOLD: Final = _Untold()
 
 
 class _Known(NamedTuple):
@@ -97,7 +128,7 @@ class _Purse:
         return in_cash, in_credit
 
     def take(self, rule: BuyRule, cash: int, credit: int) -> None:
-        for key in {WHOLE_SHOP, rule.id} & self.left.keys():
+        for key in {WHOLE_SHOP, rule.id} & self.left.keys() if self.left else ():
             left = self.left[key]
             self.left[key] = Left(_less(left.cash, cash), _less(left.credit, credit))
 
@@ -117,15 +148,24 @@ def value_lines(
     lines: Sequence[Facted],
     rules: Iterable[BuyRule],
     budgets: Mapping[int, Left],
+    explained: Container[int] | None = None,
 ) -> list[ValuedLine]:
     """Value each line, and answer in the order of `lines`.
 
     `budgets` has what is left of each rule's budget by the rule's id, and of the shop's by
-    `WHOLE_SHOP`; one that is missing sets no limit.
+    `WHOLE_SHOP`; one that is missing sets no limit. `explained` has the lines whose explanation is
+    kept; None keeps all.
     """
-    by_id = {rule.id: _Known.of(rule) for rule in rules}
-    priced = [_priced(line, facts, by_id) for line, facts in lines]
-    order = sorted(range(len(lines)), key=lambda at: (-_worth(priced[at]), lines[at][0].line))
+    by_id: dict[int | None, _Known] = {rule.id: _Known.of(rule) for rule in rules}
+    told = [
+        _Told() if explained is None or line.line in explained else _UNTOLD for line, _ in lines
+    ]
+    priced = [
+        _priced(line, facts, by_id.get(facts.rule_id), steps)
+        for (line, facts), steps in zip(lines, told, strict=True)
+    ]
+    worth = [-price.sells_for if isinstance(price, _Price) else 0 for price in priced]
+    order = sorted(range(len(lines)), key=lambda at: (worth[at], lines[at][0].line))
     limits = {key: left for key, left in budgets.items() if left != Left()}
     purse = _Purse(limits)
     valued: dict[int, ValuedLine] = {}
@@ -135,40 +175,36 @@ def value_lines(
         if isinstance(price, ValuedLine):
             valued[at] = price
         else:
-            known = by_id[facts.rule_id or 0]
-            valued[at] = _buy(line, facts, known, price, purse)
+            known = by_id[facts.rule_id]
+            valued[at] = _buy(line, facts, known, price, purse, told[at])
     return [valued[at] for at in range(len(lines))]
-
-
-def _worth(price: _Price | ValuedLine) -> int:
-    return price.sells_for if isinstance(price, _Price) else 0
 
 
 def _priced(
     line: WantedLine,
     facts: LineFacts,
-    rules: Mapping[int, _Known],
+    known: _Known | None,
+    steps: _Told,
 ) -> _Price | ValuedLine:
     """Return what one copy brings, or the line as one that is not bought."""
-    known = rules.get(facts.rule_id) if facts.rule_id is not None else None
     if known is None:
-        return _refused(line, None, "no_rule", ())
+        return _refused(line, None, "no_rule", steps)
     rule = known.rule
-    why = [Why("rule", None, None, (rule.name,))]
+    steps.tell("rule", None, None, rule.name)
     if rule.broken:
-        return _refused(line, rule, "broken_rule", why)
-    base = getattr(facts, rule.base)
+        return _refused(line, rule, "broken_rule", steps)
+    base: int | None = getattr(facts, rule.base)
     if base is None:
-        return _refused(line, rule, "no_price", why)
-    why.append(Why("base", None, None, (rule.base, base)))
+        return _refused(line, rule, "no_price", steps)
+    steps.tell("base", None, None, rule.base, base)
     share = known.shares.get(line.condition)
     if share is None:
-        return _refused(line, rule, "condition", why)
+        return _refused(line, rule, "condition", steps)
     sells_for = base * share // WHOLE_BP
-    why.append(Why("condition", None, None, (line.condition, share, sells_for)))
+    steps.tell("condition", None, None, line.condition, share, sells_for)
     if rule.bulk_below is not None and sells_for < rule.bulk_below:
-        return _bulk_price(line, facts, rule, sells_for, why)
-    return _band_price(facts, known, sells_for, why)
+        return _bulk_price(line, facts, rule, sells_for, steps)
+    return _band_price(facts, known, sells_for, steps)
 
 
 def _bulk_price(
@@ -176,15 +212,14 @@ def _bulk_price(
     facts: LineFacts,
     rule: BuyRule,
     sells_for: int,
-    why: list[Why],
+    steps: _Told,
 ) -> _Price | ValuedLine:
     price = bulk_price_of(rule.bulk, facts.rarity, facts.game)
     if price is None:
-        return _refused(line, rule, "no_bulk_price", why)
+        return _refused(line, rule, "no_bulk_price", steps)
     cash, credit = down_to_cent(price.cash), down_to_cent(price.credit)
-    used = (rule.bulk_below or 0, price.rarity, price.game)
-    why.append(Why("bulk", cash, credit, used))
-    return _Price(sells_for, cash, credit, True, tuple(why))
+    steps.tell("bulk", cash, credit, rule.bulk_below or 0, price.rarity, price.game)
+    return _Price(sells_for, cash, credit, True)
 
 
 def bulk_price_of(
@@ -205,24 +240,24 @@ def _band_price(
     facts: LineFacts,
     known: _Known,
     sells_for: int,
-    why: list[Why],
+    steps: _Told,
 ) -> _Price:
     rule = known.rule
     band = rule.bands[bisect_right(known.bands, sells_for) - 1]
     cash = sells_for * band.cash_bp // WHOLE_BP
     credit = sells_for * band.credit_bp // WHOLE_BP
-    why.append(Why("band", cash, credit, (band.start, band.cash_bp, band.credit_bp)))
+    steps.tell("band", cash, credit, band.start, band.cash_bp, band.credit_bp)
     for listed in rule.lists:
         if listed.list_id in facts.lists:
             cash, credit = _changed(cash, credit, listed.change_bp)
-            why.append(Why("list", cash, credit, (listed.name, listed.change_bp)))
+            steps.tell("list", cash, credit, listed.name, listed.change_bp)
             break
     slow = _step_at(rule.days_steps, known.days, facts.days_to_sell)
     if slow is not None:
         cash, credit = _changed(cash, credit, -slow.less_bp)
-        used = (facts.days_to_sell or 0, slow.start, slow.less_bp)
-        why.append(Why("days", cash, credit, used))
-    return _Price(sells_for, cash, credit, False, tuple(why))
+        days = facts.days_to_sell or 0
+        steps.tell("days", cash, credit, days, slow.start, slow.less_bp)
+    return _Price(sells_for, cash, credit, False)
 
 
 def _changed(cash: int, credit: int, change_bp: int) -> tuple[int, int]:
@@ -246,9 +281,9 @@ def _refused(
     line: WantedLine,
     rule: BuyRule | None,
     reason: Reason,
-    why: Iterable[Why],
+    steps: _Told,
 ) -> ValuedLine:
-    return ValuedLine(line.line, rule, (), line.copies, reason, tuple(why))
+    return ValuedLine(line.line, rule, (), line.copies, reason, steps.why)
 
 
 def _buy(
@@ -257,37 +292,37 @@ def _buy(
     known: _Known,
     price: _Price,
     purse: _Purse,
+    steps: _Told,
 ) -> ValuedLine:
     """Buy copies of one line step by step, as far as limit and budget go."""
     rule = known.rule
     key = (line.product_id, line.finish)
     held = purse.held.get(key, facts.in_stock + facts.on_order)
-    why = list(price.why)
-    bought: list[Bought] = []
+    bought: tuple[Bought, ...] = ()
     left, reason = line.copies, None
     while left and reason is None:
         step = None if price.is_bulk else _step_at(rule.stock_steps, known.stock, held)
         cash, credit = _in_cents(price, step)
         room = _room(known, held, left, price.is_bulk)
         if step is not None and room:
-            why.append(Why("stock", cash, credit, (held, step.start, step.less_bp)))
-        parts, reason = _paid(rule, cash, credit, room, purse)
+            steps.tell("stock", cash, credit, held, step.start, step.less_bp)
+        parts, taken, reason = _paid(rule, cash, credit, room, purse)
         if not room:
             reason = "limit"
-            why.append(Why("limit", None, None, (held, rule.most_copies or 0)))
+            steps.tell("limit", None, None, held, rule.most_copies or 0)
         elif reason == "budget":
-            why.append(Why("budget", None, None))
-        taken = sum(part.copies for part in parts)
+            steps.tell("budget", None, None)
         bought += parts
         held += taken
         left -= taken
     purse.held[key] = held
-    return ValuedLine(line.line, rule, tuple(bought), left, reason, tuple(why))
+    return ValuedLine(line.line, rule, bought, left, reason, steps.why)
 
 
 def _in_cents(price: _Price, step: Step | None) -> tuple[int, int]:
-    less = step.less_bp if step is not None else 0
-    cash, credit = _changed(price.cash, price.credit, -less)
+    cash, credit = price.cash, price.credit
+    if step is not None:
+        cash, credit = _changed(cash, credit, -step.less_bp)
     return down_to_cent(cash), down_to_cent(credit)
 
 
@@ -314,17 +349,17 @@ def _paid(
     credit: int,
     copies: int,
     purse: _Purse,
-) -> tuple[list[Bought], Reason | None]:
-    """Pay for copies of one price: first those that fit both budgets, then those that fit one."""
+) -> tuple[tuple[Bought, ...], int, Reason | None]:
+    """Pay for copies of one price: first those that fit both budgets, then those that fit one.
+    Return what was bought, how many copies that is, and why not all.
+    """
     if cash <= 0 and credit <= 0:
-        return [], "pays_nothing"
+        return (), 0, "pays_nothing"
     in_cash, in_credit = purse.affordable(rule, cash, credit, copies)
     both, most = min(in_cash, in_credit), max(in_cash, in_credit)
-    parts = []
-    if both:
-        parts.append(Bought(both, cash, credit))
+    parts: tuple[Bought, ...] = (Bought(both, cash, credit),) if both else ()
     if most > both:
         one_way = (cash, None) if in_cash > in_credit else (None, credit)
-        parts.append(Bought(most - both, *one_way))
+        parts += (Bought(most - both, *one_way),)
     purse.take(rule, in_cash * cash, in_credit * credit)
-    return parts, None if most == copies else "budget"
+    return parts, most, None if most == copies else "budget"

@@ -4,7 +4,6 @@ pays for it. Pure. Money is in ten-thousandths of a dollar.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from cardsync.buying.engine.buy_rules import BuyRule
@@ -32,8 +31,7 @@ REASONS: Final[dict[Reason, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WantedLine:
+class WantedLine(NamedTuple):
     """A line that a customer brings. `line` is the caller's own id of it, once in an offer.
 
     `condition` is NM, LP, MP, HP or DMG; `sku` is the marketplace's id, where it is known.
@@ -48,8 +46,7 @@ class WantedLine:
     sku: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LineFacts:
+class LineFacts(NamedTuple):
     """Holds what the shop knows of a line's card.
 
     The prices are those of a Near Mint copy in the line's finish and language. `in_stock` and
@@ -88,10 +85,9 @@ class Why(NamedTuple):
     used: tuple[int | str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ValuedLine:
+class ValuedLine(NamedTuple):
     """Holds what the shop pays for a line. `bought` has one entry a price; `reason` says why `left`
-    copies are not bought.
+    copies are not bought. `why` is empty where nobody asked for the line's explanation.
     """
 
     line: int

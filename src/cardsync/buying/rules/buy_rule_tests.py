@@ -23,6 +23,7 @@ from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import Budget, BuyRule
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import WantedLine
+from cardsync.buying.rules.line_facts import texts_of
 from cardsync.buying.rules.models import BuyRuleTest
 from cardsync.buying.rules.value_offer import Valued, buy_rules_of, value_by
 from cardsync.clock import rfc3339
@@ -213,10 +214,11 @@ async def _judged(
     failing = _failing(test, valued)
     verdict.cards, verdict.failing = len(lines), len(failing)
     verdict.red = bool(failing)
+    texts = texts_of(valued.cards, [lines[at].product_id for at in failing[:FIRST]])
     for at in failing[:FIRST]:
         product = lines[at].product_id
         one = valued.lines[at]
-        name = valued.texts[product].product_name if product in valued.texts else ""
+        name = texts[product].product_name if product in texts else ""
         verdict.first.append(CardThatBreaks(product, name, dollars(one.cash), sentences(one)))
     return verdict
 

@@ -94,10 +94,14 @@ _SHOP: Final = f"""
 """
 # The market's own figures: of each source the newest, and of the newest look at listings.
 _MARKET: Final = """
+    wanted AS MATERIALIZED (
+        SELECT w.product_id, w.finish, w.language, p.marketplace_product_id, p.game, p.set_name,
+               p.product_name, coalesce(p.number, '') AS number, coalesce(p.rarity, '') AS rarity
+          FROM wanted_card w JOIN product p ON p.id = w.product_id
+    ),
     named AS (
-        SELECT DISTINCT p.marketplace_product_id AS id FROM product p
-         WHERE p.id IN (SELECT product_id FROM wanted_card)
-           AND p.marketplace_product_id IS NOT NULL
+        SELECT DISTINCT marketplace_product_id AS id FROM wanted
+         WHERE marketplace_product_id IS NOT NULL
     ),
     quoted AS (
         SELECT DISTINCT ON (m.product_id, m.printing) m.product_id, m.printing, m.market, m.low
@@ -113,21 +117,20 @@ _MARKET: Final = """
 """
 _FACTS: Final = f"""
     WITH {_SHOP}, {_MARKET}
-    SELECT w.product_id, w.finish, w.language, p.game, p.set_name, p.product_name,
-           coalesce(p.number, '') AS number, coalesce(p.rarity, '') AS rarity, s.target,
+    SELECT w.product_id, w.finish, w.language, w.game, w.set_name, w.product_name, w.number,
+           w.rarity, s.target,
            coalesce(s.market, m.market, n.median) AS market, coalesce(s.low, n.low, m.low) AS low,
            coalesce(t.copies, 0)::bigint AS in_stock, coalesce(q.copies, 0)::bigint AS on_order,
            ceil(d.days)::bigint AS days_to_sell, coalesce(l.lists, '') AS lists
-      FROM wanted_card w
-      JOIN product p ON p.id = w.product_id
+      FROM wanted w
       LEFT JOIN shop s ON s.product_id = w.product_id AND s.printing = w.finish
             AND s.language = w.language
       LEFT JOIN stock t ON t.product_id = w.product_id AND t.printing = w.finish
       LEFT JOIN coming q ON q.product_id = w.product_id AND q.printing = w.finish
       LEFT JOIN listed l ON l.product_id = w.product_id AND l.printing = w.finish
       LEFT JOIN sold d ON d.product_id = w.product_id AND d.printing = w.finish
-      LEFT JOIN quoted m ON m.product_id = p.marketplace_product_id AND m.printing = w.finish
-      LEFT JOIN seen n ON n.product_id = p.marketplace_product_id AND n.printing = w.finish
+      LEFT JOIN quoted m ON m.product_id = w.marketplace_product_id AND m.printing = w.finish
+      LEFT JOIN seen n ON n.product_id = w.marketplace_product_id AND n.printing = w.finish
             AND n.language = w.language
 """
 _SCHEMA: Final[dict[str, Any]] = {
@@ -147,6 +150,7 @@ _SCHEMA: Final[dict[str, Any]] = {
     "days_to_sell": pl.Int64,
     "lists": pl.String,
 }
+_KEY: Final = ("product_id", "finish", "language")
 
 
 class CardTexts(NamedTuple):
@@ -160,12 +164,12 @@ class CardTexts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Facts by product, finish and language; the texts of each product; and the rules, of which
+    """Facts by product, finish and language; the cards with their texts; and the rules, of which
     those whose query can no longer be read are marked.
     """
 
     of_cards: dict[Key, LineFacts]
-    texts: dict[int, CardTexts]
+    cards: pl.DataFrame
     rules: list[BuyRule]
 
 
@@ -173,18 +177,24 @@ def key_of(line: WantedLine) -> Key:
     return (line.product_id, line.finish, line.language)
 
 
+def texts_of(cards: pl.DataFrame, products: Iterable[int]) -> dict[int, CardTexts]:
+    """Return the texts of some products among an offer's cards."""
+    asked = cards.filter(pl.col("product_id").is_in(list(products)))
+    rows = asked.select("product_id", *CardTexts._fields).iter_rows()
+    return {row[0]: CardTexts(*row[1:]) for row in rows}
+
+
 async def read_facts(
     session: AsyncSession,
     seller_id: int,
-    lines: Iterable[WantedLine],
+    lines: Sequence[WantedLine],
     rules: Sequence[BuyRule],
     now: datetime,
 ) -> Facts:
     """Return what the shop knows of the lines' cards; `rules` are live, in their order."""
-    keys = sorted({key_of(line) for line in lines})
-    if not keys:
-        return Facts({}, {}, list(rules))
-    wanted = pl.DataFrame(keys, schema=["product_id", "finish", "language"], orient="row")
+    if not lines:
+        return Facts({}, pl.DataFrame(schema=_SCHEMA), list(rules))
+    wanted = await asyncio.to_thread(_wanted, lines)
     await session.execute(text("DROP TABLE IF EXISTS wanted_card"))
     await session.execute(text(_WANTED))
     await copy_in(session, "wanted_card", wanted.columns, await asyncio.to_thread(encode, wanted))
@@ -193,32 +203,22 @@ async def read_facts(
     data = await copy_chunks(session, await with_values(session, _FACTS, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
     judged, chosen, frame = await _governing(session, seller_id, rules, frame, now)
-    return Facts(*_facts(frame, chosen), judged)
+    return Facts(await asyncio.to_thread(_facts, frame, chosen), frame, judged)
 
 
-def _facts(
-    frame: pl.DataFrame,
-    chosen: Sequence[int | None],
-) -> tuple[dict[Key, LineFacts], dict[int, CardTexts]]:
-    of_cards: dict[Key, LineFacts] = {}
-    texts: dict[int, CardTexts] = {}
-    for row, rule_id in zip(frame.iter_rows(), chosen, strict=True):
-        product, finish, language, game, set_name, name, number, rarity, *known = row
-        target, market, low, in_stock, on_order, days, lists = known
-        texts[product] = CardTexts(name, set_name, number, rarity, game)
-        of_cards[product, finish, language] = LineFacts(
-            rule_id,
-            target,
-            market,
-            low,
-            in_stock,
-            on_order,
-            days,
-            frozenset(map(int, lists.split())) if lists else frozenset(),
-            game,
-            rarity,
-        )
-    return of_cards, texts
+def _wanted(lines: Sequence[WantedLine]) -> pl.DataFrame:
+    _, products, _, finishes, languages, *_ = zip(*lines, strict=True)
+    schema = {name: _SCHEMA[name] for name in _KEY}
+    return pl.DataFrame((products, finishes, languages), schema=schema).unique()
+
+
+def _facts(frame: pl.DataFrame, chosen: Sequence[int | None]) -> dict[Key, LineFacts]:
+    lists = {said: frozenset(map(int, said.split())) for said in frame["lists"].unique()}
+    columns: dict[str, list[Any]] = {one.name: one.to_list() for one in frame}
+    columns["lists"] = [lists[said] for said in columns["lists"]]
+    known = map(LineFacts, chosen, *(columns[name] for name in LineFacts._fields[1:]))
+    keys = zip(*(columns[name] for name in _KEY), strict=True)
+    return dict(zip(keys, known, strict=True))
 
 
 async def _governing(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+import polars as pl
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -21,20 +22,17 @@ from cardsync.buying.engine.wanted_lines import (
     WantedLine,
 )
 from cardsync.buying.rules.buy_rule_json import buy_rule_of
-from cardsync.buying.rules.line_facts import CardTexts, Facts, key_of, read_facts
+from cardsync.buying.rules.line_facts import Facts, key_of, read_facts
 from cardsync.buying.rules.models import StoredBuyRule
 
 UNKNOWN: Final = LineFacts(None)
 
 
 class Valued(NamedTuple):
-    """The lines in their order, with the facts by which they were valued and each product's
-    texts.
-    """
+    """The lines in their order, and the cards with the facts by which they were valued."""
 
     lines: list[ValuedLine]
-    facts: list[LineFacts]
-    texts: dict[int, CardTexts]
+    cards: pl.DataFrame
 
 
 async def buy_rules_of(session: AsyncSession, seller_id: int) -> list[BuyRule]:
@@ -50,8 +48,11 @@ async def value(
     lines: Sequence[WantedLine],
     now: datetime,
     spent: Mapping[int, Spent] | None = None,
+    explained: Container[int] | None = None,
 ) -> Valued:
-    """Value the lines by the live rules. `spent` is what was paid today, by rule."""
+    """Value the lines by the live rules. `spent` is what was paid today, by rule; `explained` has
+    the lines whose explanation is wanted, None means all.
+    """
     rules = await buy_rules_of(session, caller.seller_id)
     return await value_by(
         session,
@@ -60,6 +61,7 @@ async def value(
         rules,
         now,
         spent,
+        explained,
     )
 
 
@@ -70,6 +72,7 @@ async def value_by(
     rules: Sequence[BuyRule],
     now: datetime,
     spent: Mapping[int, Spent] | None = None,
+    explained: Container[int] | None = None,
 ) -> Valued:
     """Value the lines by other rules, as drafts are shown with their effect."""
     live = live_buy_rules(rules)
@@ -81,12 +84,14 @@ async def value_by(
         now,
     )
     budgets = budgets_of(known.rules, spent or {})
-    return await asyncio.to_thread(
+    valued = await asyncio.to_thread(
         _valued,
         lines,
         known,
         budgets,
+        explained,
     )
+    return Valued(valued, known.cards)
 
 
 def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, Left]:
@@ -98,21 +103,12 @@ def _valued(
     lines: Sequence[WantedLine],
     known: Facts,
     budgets: Mapping[int, Left],
-) -> Valued:
-    facts = [known.of_cards.get(key_of(line), UNKNOWN) for line in lines]
-    pairs = list(
-        zip(
-            lines,
-            facts,
-            strict=True,
-        )
-    )
-    return Valued(
-        value_lines(
-            pairs,
-            known.rules,
-            budgets,
-        ),
-        facts,
-        known.texts,
+    explained: Container[int] | None,
+) -> list[ValuedLine]:
+    pairs = [(line, known.of_cards.get(key_of(line), UNKNOWN)) for line in lines]
+    return value_lines(
+        pairs,
+        known.rules,
+        budgets,
+        explained,
     )

@@ -1,0 +1,160 @@
+"""Reads the part of the catalog that the rows of a collection can be. Of the sets that occur, these
+are the products with a row's name and number; a row without a set can be any product of its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog.match import CATALOG_KEYS
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.database.session import Database
+
+_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_CATALOG: Final[dict[str, Any]] = {
+    "id": pl.Int64,
+    "marketplace_product_id": pl.Int64,
+    "game": pl.String,
+    **dict.fromkeys(CATALOG_KEYS, pl.String),
+    "code": pl.String,
+}
+_IDS: Final[dict[str, Any]] = {
+    "id": pl.Int64,
+    "marketplace_product_id": pl.Int64,
+    "game": pl.String,
+    "finish_key": pl.String,
+    # Catalogs have Scryfall's ids in the addresses of pictures.
+    "picture_url": pl.String,
+}
+_SETS: Final = {name: _CATALOG[name] for name in ("game", "set_key", "set_code_key", "code")}
+_WANTED: Final = """
+    CREATE TEMP TABLE wanted_key (game text, key text, kind text, numbers text) ON COMMIT DROP
+"""
+
+
+def _columns(schema: Iterable[str]) -> str:
+    return ", ".join("lower(p.set_code)" if name == "code" else f"p.{name}" for name in schema)
+
+
+# A name's numbers stand between spaces, which no number has; without them all are asked for.
+_OF_NAMES: Final = f"""
+    SELECT {_columns(_CATALOG)} FROM product p
+      JOIN wanted_key w ON w.kind = 'name' AND p.game = w.game AND p.name_key = w.key
+     WHERE NOT p.provisional
+       AND (w.numbers IS NULL OR strpos(w.numbers, ' ' || p.number_key || ' ') > 0)
+"""
+_OF_SETS: Final = """
+    NOT p.provisional AND (
+        (p.game, p.set_key) IN (SELECT game, key FROM wanted_key WHERE kind = 'set')
+        OR (p.game, lower(p.set_code)) IN (SELECT game, key FROM wanted_key WHERE kind = 'code')
+        OR (p.game, p.name_key) IN (
+            SELECT game, key FROM wanted_key WHERE kind = 'name' AND numbers IS NULL
+        )
+    )
+"""
+_THEIR_SETS: Final = f"SELECT DISTINCT {_columns(_SETS)} FROM product p WHERE {_OF_SETS}"
+_LISTED: Final = """
+    p.marketplace_product_id IN (SELECT key::bigint FROM wanted_key WHERE kind = 'listing_id')
+"""
+_THEIR_IDS: Final = f"SELECT {_columns(_IDS)} FROM product p WHERE {_OF_SETS} AND"
+
+
+class Offered(NamedTuple):
+    """`catalog` has the products by their keys. Where it may lack a line's set, rows of sets alone
+    follow: their codes tell another. `with_ids` has those that an id can name.
+    """
+
+    catalog: pl.DataFrame
+    with_ids: pl.DataFrame
+
+
+async def offered_products(database: Database, keyed: pl.DataFrame) -> Offered:
+    """Return what the lines of `match_collection.keyed_lines` can be."""
+    wanted = await asyncio.to_thread(_wanted, keyed)
+    async with database.shared() as session:
+        await session.execute(text(_WANTED))
+        await copy_in(
+            session,
+            "wanted_key",
+            wanted.columns,
+            encode(wanted),
+        )
+        await session.execute(text("ANALYZE wanted_key"))
+        found = await _read(session, _OF_NAMES, _CATALOG)
+        catalog = await asyncio.to_thread(_of_their_sets, keyed, found)
+        if _lacks_sets(keyed, catalog):
+            sets = await _read(session, _THEIR_SETS, _SETS)
+            catalog = pl.concat([catalog, sets], how="diagonal")
+        return Offered(catalog, await _with_ids(session, keyed))
+
+
+async def _read(session: AsyncSession, sql: str, schema: dict[str, Any]) -> pl.DataFrame:
+    return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
+
+
+async def _with_ids(session: AsyncSession, keyed: pl.DataFrame) -> pl.DataFrame:
+    # Only some apps write Scryfall's ids.
+    if (keyed["scryfall_id"] != "").any():
+        asked = f"{_THEIR_IDS} (p.picture_url IS NOT NULL OR {_LISTED})"
+        found = await _read(session, asked, _IDS)
+    elif keyed["listing_id"].count():
+        found = await _read(session, f"{_THEIR_IDS} {_LISTED}", _IDS)
+    else:
+        found = pl.DataFrame(schema=_IDS)
+    scryfall_id = pl.col("picture_url").str.extract(f"({_UUID})", 1)
+    return found.with_columns(scryfall_id=scryfall_id)
+
+
+def _of_their_sets(keyed: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Return the products of the lines' sets, and those that have the name of a line without."""
+    named = pl.col("set_name") != ""
+    without = keyed.filter(~named & pl.col("code").is_null())
+    parts = [
+        found.join(keyed.filter(named), on=["game", "set_key"], how="semi"),
+        found.join(keyed, on=["game", "code"], how="semi"),
+        found.join(without, on=["game", "name_key"], how="semi"),
+    ]
+    return pl.concat(parts).unique("id").with_columns(sealed=pl.col("sealed") == "t")
+
+
+def _lacks_sets(keyed: pl.DataFrame, catalog: pl.DataFrame) -> bool:
+    """Return whether a line's set is none of the catalog's part, or is told by its code alone."""
+    named = pl.col("set_name") != ""
+    strange = keyed.filter(named).join(catalog, on=["game", "set_key"], how="anti")
+    return bool(strange.height or keyed.filter(~named)["code"].count())
+
+
+def _wanted(keyed: pl.DataFrame) -> pl.DataFrame:
+    """Return the keys of the products that the lines can be, by their kind."""
+    named = pl.col("set_name") != ""
+    in_set = named | pl.col("code").is_not_null()
+    number = pl.col("number_key")
+    names = pl.concat(
+        [
+            keyed.select("game", pl.when(in_set).then(number), key="name_key"),
+            keyed.filter(in_set).select("game", number, key="alias_key"),
+        ]
+    )
+    numbers = pl.lit(" ") + number.unique().str.join(" ") + pl.lit(" ")
+    of_names = names.drop_nulls("key").group_by("game", "key")
+    parts = [
+        of_names.agg(
+            kind=pl.lit("name"),
+            numbers=pl.when(number.is_not_null().all()).then(numbers),
+        ),
+        _keys(keyed.filter(named), "set", "set_key"),
+        _keys(keyed, "code", "code"),
+        _keys(keyed, "listing_id", "listing_id"),
+    ]
+    return pl.concat(parts, how="diagonal")
+
+
+def _keys(lines: pl.DataFrame, kind: str, key: str) -> pl.DataFrame:
+    keys = lines.select("game", kind=pl.lit(kind), key=pl.col(key).cast(pl.String))
+    return keys.drop_nulls("key").unique()
