@@ -92,6 +92,7 @@ RULE_EDITS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("action", RULE_EDITS)
 async def test_a_rule_edit_is_taken_back(a_seller, action):
     seller = await a_seller()
@@ -197,6 +198,7 @@ async def test_a_pin_is_taken_back_to_the_price_before_it_or_none(a_seller):
     assert await pinned(seller) == []
 
 
+@pytest.mark.soak
 async def test_a_pin_that_was_taken_off_comes_back(a_seller):
     seller, _ = await stocked(a_seller)
     await pins(seller, "2.00")
@@ -240,6 +242,7 @@ async def test_a_deleted_list_comes_back_with_its_cards(a_seller):
     assert (await lists(seller), await cards_on(seller)) == (before, sorted(cards[:2]))
 
 
+@pytest.mark.soak
 async def test_cards_leave_a_list_that_they_were_put_on(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, cards[0])
@@ -248,6 +251,7 @@ async def test_cards_leave_a_list_that_they_were_put_on(a_seller):
     assert await cards_on(seller) == [cards[0]]
 
 
+@pytest.mark.soak
 async def test_cards_return_to_a_list_that_they_were_taken_off(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards)
@@ -256,6 +260,7 @@ async def test_cards_return_to_a_list_that_they_were_taken_off(a_seller):
     assert await cards_on(seller) == sorted(cards)
 
 
+@pytest.mark.soak
 async def test_cards_that_moved_since_stay_as_they_are(a_seller):
     seller, cards = await stocked(a_seller)
     number = await a_list(seller, *cards)
@@ -370,6 +375,7 @@ SALE_EDITS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("action", SALE_EDITS)
 async def test_an_edit_of_a_sale_is_taken_back(a_seller, action):
     seller = await a_seller()
@@ -384,6 +390,7 @@ async def test_an_edit_of_a_sale_is_taken_back(a_seller, action):
     assert (again.status_code, again.json()["id"]) == (200, told["id"])
 
 
+@pytest.mark.soak
 async def test_a_sale_that_was_changed_since_stays(a_seller):
     seller = await a_seller()
     sale_id = await a_sale(seller)

@@ -22,6 +22,7 @@ async def seller(a_seller):
     return seller
 
 
+@pytest.mark.soak
 async def test_a_draft_is_priced_with_an_explanation_of_each_line(seller):
     offer = await drafted(seller, note=" shoebox ")
     assert (offer["state"], offer["note"], offer["totals"]["copies"]) == ("draft", "shoebox", 3)
@@ -38,6 +39,7 @@ async def test_a_draft_is_priced_with_an_explanation_of_each_line(seller):
     assert refusal(await seller.http.patch(path, json=body)) == (409, "revision_conflict")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -99,6 +101,7 @@ async def test_an_offer_is_led_through_its_life(seller):
     assert refusal(await step(seller, offer, "stock")) == (409, "offer_state_wrong")
 
 
+@pytest.mark.soak
 async def test_a_second_count_keeps_what_it_does_not_name(seller):
     """A long offer is counted page by page."""
     offer = await done(seller, await drafted(seller), "offer")

@@ -139,6 +139,7 @@ FINDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("text", "ids"), FINDS)
 async def test_a_search_finds(seller, text, ids):
     assert await found(seller, text) == ids
@@ -299,6 +300,7 @@ async def test_a_card_with_its_history(a_seller):
     assert (await seller.get("/api/cards/999999999")).json()["code"] == "not_found"
 
 
+@pytest.mark.soak
 async def test_custom_listings_are_found_by_their_negative_ids(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -595,5 +597,6 @@ async def with_variants(service):
         ('v:")]"', []),
     ],
 )
+@pytest.mark.soak
 async def test_a_variant_is_whole_words_inside_one_pair_of_brackets(with_variants, text, ids):
     assert await found(with_variants, text) == ids

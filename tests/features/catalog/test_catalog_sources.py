@@ -87,6 +87,7 @@ MTGJSON = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("suffix", "pack"),
     [("json", bytes), ("json.gz", gzip.compress), ("json.xz", lzma.compress)],
@@ -181,6 +182,7 @@ def tcgcsv(folder, a_set, *rows):
     (folder / "ProductsAndPrices.csv").write_text("\n".join([header, *rows, ""]))
 
 
+@pytest.mark.soak
 def test_tcgcsv(run, tmp_path, a_set, products):
     tcgcsv(
         tmp_path, a_set,
@@ -252,6 +254,7 @@ def test_an_unknown_json_file_is_told_in_one_sentence(run, tmp_path):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.soak
 def test_the_same_file_again_writes_no_row(run, tmp_path, a_set, query):
     path = tmp_path / "AllPrintings.json"
     path.write_text(json.dumps(mtgjson(a_set)))
@@ -264,6 +267,7 @@ def test_the_same_file_again_writes_no_row(run, tmp_path, a_set, query):
     assert query(sql, a_set) == before
 
 
+@pytest.mark.soak
 def test_a_product_that_a_newer_edition_lacks_is_kept_and_marked(run, tmp_path, a_set, products):
     path = tmp_path / "AllPrintings.json"
     whole = mtgjson(a_set)

@@ -56,6 +56,7 @@ async def matches(seller):
     }
 
 
+@pytest.mark.soak
 async def test_a_row_that_one_product_of_the_catalog_describes_is_matched(
     a_seller, service, a_set, load
 ):
@@ -68,6 +69,7 @@ async def test_a_row_that_one_product_of_the_catalog_describes_is_matched(
     assert await matches(seller) == {1: ("matched", angel["id"])}
 
 
+@pytest.mark.soak
 async def test_conditions_of_one_printing_are_one_product(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
@@ -80,6 +82,7 @@ async def test_conditions_of_one_printing_are_one_product(a_seller, a_set, load)
     assert len({product for _, product in (await matches(seller)).values()}) == 1
 
 
+@pytest.mark.soak
 async def test_a_matched_sku_keeps_its_product_when_the_catalog_becomes_ambiguous(
     a_seller, a_set, load
 ):
@@ -108,6 +111,7 @@ async def test_what_several_products_fit_is_ambiguous_and_gets_a_product_of_its_
     assert await matches(seller) == {1: ("ambiguous", own["id"])}
 
 
+@pytest.mark.soak
 async def test_what_the_catalog_lacks_becomes_a_provisional_product(a_seller, service, a_set):
     seller = await a_seller()
     report = await seller.import_csv(
@@ -130,6 +134,7 @@ async def test_sellers_share_a_provisional_product(a_seller, service, a_set):
     assert (await matches(sellers[0]))[1] == (await matches(sellers[1]))[2]
 
 
+@pytest.mark.soak
 async def test_finishes_and_variants_are_products_apart(a_seller, service, a_set):
     seller = await a_seller()
     names = [
@@ -189,6 +194,7 @@ async def test_two_provisional_products_of_one_card_become_one(a_seller, service
     assert after[1][1] in {before[1][1], before[2][1]}
 
 
+@pytest.mark.soak
 async def test_a_catalog_that_is_ambiguous_adopts_nothing(a_seller, service, a_set, load):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, line="Pokemon", set=a_set, name="Snivy", number="001")))
@@ -197,6 +203,7 @@ async def test_a_catalog_that_is_ambiguous_adopts_nothing(a_seller, service, a_s
     assert [row["provisional"] for row in await products(service, a_set)] == [True, False, False]
 
 
+@pytest.mark.soak
 async def test_the_first_report_after_a_catalog_counts_only_what_it_knows(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
@@ -208,6 +215,7 @@ async def test_the_first_report_after_a_catalog_counts_only_what_it_knows(a_sell
     assert (report["matched"], report["provisional"], report["ambiguous"]) == (1, 1, 0)
 
 
+@pytest.mark.soak
 async def test_an_unreadable_condition_keeps_the_row_and_says_so(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(
@@ -307,6 +315,7 @@ async def test_an_id_that_a_custom_listing_shares_is_stored_twice_and_exported_n
     assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["8"]
 
 
+@pytest.mark.soak
 async def test_a_custom_listing_is_the_catalogs_product_without_its_title(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()

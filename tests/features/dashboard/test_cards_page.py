@@ -26,6 +26,7 @@ async def shop(a_seller):
     return seller
 
 
+@pytest.mark.soak
 async def test_the_table_shows_what_the_api_answers(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards")
@@ -56,6 +57,7 @@ async def test_a_target_that_is_the_price_and_one_that_is_not_there_are_told_in_
     assert ["no target" in change for change in changes] == [False, True]
 
 
+@pytest.mark.soak
 async def test_names_are_shown_as_text(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards")
@@ -63,6 +65,7 @@ async def test_names_are_shown_as_text(shop):
     assert "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;" in page.text
 
 
+@pytest.mark.soak
 async def test_a_search_has_chips_and_an_error_stands_under_its_word(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus price>1"})
@@ -90,6 +93,7 @@ async def test_a_long_table_goes_on_with_the_same_search_and_order(a_seller):
     assert 'rel="next"' not in second.text
 
 
+@pytest.mark.soak
 async def test_a_card_tells_why_it_asks_its_price(shop):
     browser = await signed_in(shop)
     card = (await browser.get("/api/cards", params={"search": "lotus"})).json()["cards"][0]
@@ -132,18 +136,21 @@ async def all_cards(browser):
     return (await browser.get("/api/cards", params={"status": "all"})).json()["cards"]
 
 
+@pytest.mark.soak
 async def test_a_wrong_word_is_marked_where_it_stands(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus prise>1 foil"})
     assert "<bdi>lotus </bdi><mark><bdi>prise&gt;1</bdi></mark><bdi> foil</bdi>" in page.text
 
 
+@pytest.mark.soak
 async def test_one_card_is_one_card(shop):
     browser = await signed_in(shop)
     page = await browser.get("/cards", params={"search": "lotus"})
     assert "1 card<" in page.text
 
 
+@pytest.mark.soak
 async def test_columns_stand_in_the_address_and_are_kept(shop):
     browser = await signed_in(shop)
     page = await browser.get(
@@ -270,6 +277,7 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
     assert {card["id"] for card in await all_cards(owner)} >= set(made)
 
 
+@pytest.mark.soak
 async def test_all_own_contributions_that_match_are_shown_to_everybody(shop):
     staff = await joined(shop, "matching@example.invalid")
     other = await joined(shop, "beside@example.invalid")

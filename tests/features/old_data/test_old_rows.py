@@ -108,6 +108,7 @@ async def test_history_moves_and_a_card_shows_it_when_asked(a_seller):
     assert "1.00" in (await owner.get(f"{address}?history=all")).text
 
 
+@pytest.mark.soak
 async def test_a_month_goes_when_the_history_of_all_sellers_has_moved(a_seller, owner_url):
     one, other = await a_seller(), await a_seller()
     for seller in (one, other):
@@ -264,6 +265,7 @@ async def test_a_late_worker_touches_no_file_of_another(a_seller, owner_url):
     assert sum(frame.height for frame in frames) == 6
 
 
+@pytest.mark.soak
 async def test_an_hour_moves_so_much_and_the_next_one_the_rest(a_seller, monkeypatch):
     seller = await a_seller()
     await with_history(seller)
@@ -301,6 +303,7 @@ async def test_a_bucket_that_is_away_ends_no_tidying(a_seller):
     assert await files(seller)
 
 
+@pytest.mark.soak
 async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
     seller = await a_seller()
     await with_history(seller)
@@ -309,6 +312,7 @@ async def test_rows_stay_where_a_file_does_not_read_back(a_seller):
     assert await count(seller, "price_observation") == 6
 
 
+@pytest.mark.soak
 async def test_files_go_when_they_are_too_old_even_for_the_store(a_seller):
     seller = await a_seller()
     await with_history(seller)

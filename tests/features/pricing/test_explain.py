@@ -50,6 +50,7 @@ async def a_sale(seller, name, begins=-1, ends=1, **fields):
     return answer.json()
 
 
+@pytest.mark.soak
 async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_and_expired_sales_are_omitted(
     a_seller,
 ):
@@ -79,6 +80,7 @@ async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_a
     } == set()
 
 
+@pytest.mark.soak
 async def test_the_governing_rule_is_the_winning_permanent_one_never_a_sale(a_seller):
     seller = await a_seller()
     await a_sale(seller, "Sale", priority=1)
@@ -96,6 +98,7 @@ async def test_the_governing_rule_is_the_winning_permanent_one_never_a_sale(a_se
     assert (await explained(seller))["governing_rule"] is None
 
 
+@pytest.mark.soak
 async def test_blockers_are_diagnostic(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="", low=""), a_row(2)))
@@ -109,6 +112,7 @@ async def test_blockers_are_diagnostic(a_seller):
     ]
 
 
+@pytest.mark.soak
 async def test_historical_breakdown_has_ordered_steps_inputs_and_whether_it_is_the_live_target(
     a_seller,
 ):
@@ -124,6 +128,7 @@ async def test_historical_breakdown_has_ordered_steps_inputs_and_whether_it_is_t
     assert (await explained(seller))["historical_breakdown"]["reflects_current_price"] is False
 
 
+@pytest.mark.soak
 async def test_keys_are_snake_case(a_seller):
     seller = await a_seller()
     await a_sale(seller, "Sale")
@@ -140,6 +145,7 @@ async def test_keys_are_snake_case(a_seller):
     assert [key for key in found if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
 
 
+@pytest.mark.soak
 async def test_an_on_demand_run_leaves_no_receipt_of_its_own(a_seller):
     seller = await a_seller(attribution_logging=False)
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
@@ -151,6 +157,7 @@ async def test_an_on_demand_run_leaves_no_receipt_of_its_own(a_seller):
     assert (told["target_price"], told["historical_breakdown"]) == ("2.20", None)
 
 
+@pytest.mark.soak
 async def test_an_absent_receipt_does_not_prove_that_there_is_no_cap_history(a_seller):
     seller = await a_seller(capped=True, attribution_logging=False)
     await seller.import_csv(a_csv(a_row(1, market="9.00", price="1.00")))
@@ -163,6 +170,7 @@ async def test_an_absent_receipt_does_not_prove_that_there_is_no_cap_history(a_s
     )
 
 
+@pytest.mark.soak
 async def test_the_path_names_the_sellers_sku_and_not_the_inventory_row(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(987_654_321)))
@@ -171,6 +179,7 @@ async def test_the_path_names_the_sellers_sku_and_not_the_inventory_row(a_seller
     assert (await seller.get(f"/api/v1/pricing/explain/{told['card']['id']}")).status_code == 404
 
 
+@pytest.mark.soak
 async def test_a_cap_step_names_the_formulas_target_both_references_and_the_sellers_limit(a_seller):
     seller = await a_seller()
     await made(seller, cap=CAP, adjust_bp=1000)
@@ -185,6 +194,7 @@ async def test_a_cap_step_names_the_formulas_target_both_references_and_the_sell
     assert step_of((await explained(seller))["historical_breakdown"], "cap") == cap
 
 
+@pytest.mark.soak
 async def test_a_temporary_sale_applies_after_the_cap(a_seller):
     seller = await a_seller()
     await made(seller, cap=CAP)
@@ -218,6 +228,7 @@ async def test_the_direct_minimum_and_the_fee_gap_raise_a_capped_result(a_seller
     assert told["target_price"] == gap["output"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("boost", "target"), [(True, "2.50"), (False, "2.25")])
 async def test_velocity_boost_protects_recent_movers_from_stale_reduction_and_adds_no_markup(
     a_seller, boost, target
@@ -234,6 +245,7 @@ async def test_velocity_boost_protects_recent_movers_from_stale_reduction_and_ad
     assert (step_of(told, "stale_reduction")["input"], told["target_price"]) == ("2.50", target)
 
 
+@pytest.mark.soak
 async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no_price_without_evidence(
     a_seller,
 ):
@@ -251,6 +263,7 @@ async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no
     assert gate["summary"] == "2.00 stays: there is no known listing to undercut."
 
 
+@pytest.mark.soak
 async def test_where_the_market_is_stale_the_aggressive_price_is_null(a_seller):
     seller = await a_seller()
     await made(seller, market_gate=GATE | {"max_age_hours": 1})
@@ -260,6 +273,7 @@ async def test_where_the_market_is_stale_the_aggressive_price_is_null(a_seller):
     assert (gate["aggressive_price"], gate["verdict"]) == (None, "market_stale")
 
 
+@pytest.mark.soak
 async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why_sales_were_not(
     a_seller,
 ):

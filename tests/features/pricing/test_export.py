@@ -30,6 +30,7 @@ async def again(seller, *tags):
     return await seller.export(**{"If-None-Match": ", ".join(tags)})
 
 
+@pytest.mark.soak
 async def test_the_file_is_the_marketplaces_own_format_to_the_byte(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -48,6 +49,7 @@ async def test_the_file_is_the_marketplaces_own_format_to_the_byte(a_seller):
     )
 
 
+@pytest.mark.soak
 async def test_only_cards_whose_target_differs_are_exported_and_by_id(a_seller):
     seller = await a_seller()
     ids = [30, 2, 100, 11, 1]
@@ -76,6 +78,7 @@ async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_sell
     assert (await seller.export()).content == (await other.export()).content
 
 
+@pytest.mark.soak
 async def test_no_price_below_a_cent_is_asked_for(a_seller):
     seller = await a_seller()
     await seller.import_csv(
@@ -146,6 +149,7 @@ async def test_a_new_seller_gets_the_header_and_no_updates(a_seller):
     )
 
 
+@pytest.mark.soak
 @pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("setting", "reason"),
@@ -187,6 +191,7 @@ async def test_no_updates_stands_alone(a_seller):
     assert (await seller.export()).headers[REASON] == "past_due"
 
 
+@pytest.mark.soak
 async def test_every_answer_is_private_and_to_be_asked_for_again(a_seller):
     seller, tag = await a_reader(a_seller)
     nobody = await a_seller()
@@ -195,6 +200,7 @@ async def test_every_answer_is_private_and_to_be_asked_for_again(a_seller):
         assert "Authorization" in answer.headers["Vary"]
 
 
+@pytest.mark.soak
 async def test_a_read_only_export_has_a_weak_etag(a_seller):
     _, tag = await a_reader(a_seller)
     assert tag.startswith('W/"')
@@ -210,6 +216,7 @@ async def test_a_header_only_export_has_an_etag_too(a_seller):
     assert REASON not in answer.headers
 
 
+@pytest.mark.soak
 async def test_the_same_tag_is_304_without_a_body(a_seller):
     seller, tag = await a_reader(a_seller)
     answer = await again(seller, tag)
@@ -227,6 +234,7 @@ async def test_if_none_match_is_a_list_compared_weakly(a_seller):
     assert [(await again(seller, *tags)).status_code for tags in misses] == [200] * len(misses)
 
 
+@pytest.mark.soak
 async def test_an_identical_upload_keeps_the_304(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.import_csv(a_csv(a_row(1, market="1.20"), a_row(2, market="1.00")))
@@ -284,6 +292,7 @@ async def test_a_switch_changes_the_tag_and_back(a_seller, setting):
     assert (await again(seller, tag)).status_code == 304
 
 
+@pytest.mark.soak
 async def test_a_full_account_always_gets_the_file_and_no_tag(a_seller):
     seller, tag = await a_reader(a_seller)
     await seller.set(sync_mode="full")
@@ -293,6 +302,7 @@ async def test_a_full_account_always_gets_the_file_and_no_tag(a_seller):
         assert len(read_csv(answer.content)) == 1
 
 
+@pytest.mark.soak
 async def test_an_account_held_read_only_by_its_plan_has_tags(a_seller):
     seller = await a_priced_seller(a_seller)
     await seller.set(plan="free")
@@ -300,6 +310,7 @@ async def test_an_account_held_read_only_by_its_plan_has_tags(a_seller):
     assert (await again(seller, tag)).status_code == 304
 
 
+@pytest.mark.soak
 async def test_a_sellers_export_holds_its_own_cards_only(a_seller):
     seller, other = await a_seller(), await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
@@ -353,6 +364,7 @@ async def test_a_draft_that_would_change_nothing_explains_nothing(a_seller):
     assert (await seller.export()).headers[REASON] == "no_updates"
 
 
+@pytest.mark.soak
 async def test_beside_updates_a_draft_explains_nothing(a_seller):
     seller = await a_priced_seller(a_seller)
     await a_rule(seller, adjust_bp=5000)
@@ -361,6 +373,7 @@ async def test_beside_updates_a_draft_explains_nothing(a_seller):
     assert (await seller.export()).headers[REASON] == "past_due"
 
 
+@pytest.mark.soak
 async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_seller):
     seller = await a_priced_seller(a_seller)
     now = clock.now()

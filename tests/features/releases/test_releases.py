@@ -177,6 +177,7 @@ async def test_what_is_published_is_listed_with_its_kills(operator):
     assert "nightly" in told
 
 
+@pytest.mark.soak
 async def test_publishing_again_moves_the_roll_out(operator, seller):
     first = await operator.publish("1.1", percentage=0)
     assert (await beat(seller))["update_available"] is False
@@ -224,6 +225,7 @@ async def test_two_who_publish_other_bytes_at_once_leave_one(operator, service):
     assert len((await operator.json("list"))["releases"]) == 1
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("version", "given", "words"),
     [
@@ -299,6 +301,7 @@ async def test_the_other_fields_of_the_heartbeat_stay(operator, seller):
     }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("version", "platform", "available"),
     [
@@ -319,6 +322,7 @@ async def test_who_is_told_of_an_update(operator, seller, version, platform, ava
     assert bool(UPDATE_FIELDS & told.keys()) is available
 
 
+@pytest.mark.soak
 async def test_the_desktop_wrapper_asks_for_its_own_product_platform_and_channel(operator, seller):
     await operator.publish("9.9")
     await operator.publish("3.0", product="desktop", platform="windows/amd64")
@@ -590,6 +594,7 @@ async def listeners(service) -> list[int]:
         return list(await session.scalars(query, {"name": notices.APPLICATION_NAME}))
 
 
+@pytest.mark.soak
 async def test_what_is_published_reaches_every_process_by_a_notice(operator, service):
     # The slow pace is an hour: only the notice can be so fast.
     async with another_process(service, release_refresh_seconds=3600) as other:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from browsers import joined, signed_in
 from builders import a_csv, a_row, a_shop
 from cardsync import clock
@@ -241,6 +243,7 @@ async def test_cards_that_left_without_a_sale_are_told_for_a_week(a_seller):
     assert "cards_dropped" not in await told(seller)
 
 
+@pytest.mark.soak
 async def test_a_row_that_never_had_copies_did_not_leave(a_seller):
     seller = await a_shop(a_seller, *(a_row(n) for n in range(1, 31)))
     await seller.orders([{"order_number": "A-1", "order_date": f"{clock.now():%m/%d/%y}"}])
