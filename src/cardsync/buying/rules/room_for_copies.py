@@ -16,7 +16,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import WantedLine
-from cardsync.buying.rules.line_facts import key_of, read_facts
+from cardsync.buying.rules.line_facts import key_of, read_facts, texts_of
 from cardsync.buying.rules.value_offer import buy_rules_of
 
 
@@ -47,9 +47,9 @@ async def need_room(
             continue
         full = over_limit(lines, rules, facts.in_stock + facts.on_order)
         if full is not None:
-            name = known.texts[product_id].product_name
+            [texts] = texts_of(known.cards, [product_id]).values()
             raise errors.InvalidPayload(
-                f"lines: the rule {full.name} buys fewer copies of {name} now, or pays less for"
+                f"lines: the rule {full.name} buys fewer copies of {texts.product_name} now, or pays less for"
                 " them; price the cards again"
             )
 

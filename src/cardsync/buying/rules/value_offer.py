@@ -22,16 +22,17 @@ from cardsync.buying.engine.wanted_lines import (
     WantedLine,
 )
 from cardsync.buying.rules.buy_rule_json import buy_rule_of
-from cardsync.buying.rules.line_facts import Facts, key_of, read_facts
+from cardsync.buying.rules.line_facts import key_of, read_facts
 from cardsync.buying.rules.models import StoredBuyRule
 
 UNKNOWN: Final = LineFacts(None)
 
 
 class Valued(NamedTuple):
-    """The lines in their order, and the cards with the facts by which they were valued."""
+    """The lines and their facts in their order, and the cards by which they were valued."""
 
     lines: list[ValuedLine]
+    facts: list[LineFacts]
     cards: pl.DataFrame
 
 
@@ -84,31 +85,17 @@ async def value_by(
         now,
     )
     budgets = budgets_of(known.rules, spent or {})
+    facts = [known.of_cards.get(key_of(line), UNKNOWN) for line in lines]
     valued = await asyncio.to_thread(
-        _valued,
-        lines,
-        known,
+        value_lines,
+        list(zip(lines, facts, strict=True)),
+        known.rules,
         budgets,
         explained,
     )
-    return Valued(valued, known.cards)
+    return Valued(valued, facts, known.cards)
 
 
 def budgets_of(rules: Sequence[BuyRule], spent: Mapping[int, Spent]) -> dict[int, Left]:
     """Return what is left of each rule's budget."""
     return {rule.id: left_of(rule.budget, spent.get(rule.id, NOTHING_SPENT)) for rule in rules}
-
-
-def _valued(
-    lines: Sequence[WantedLine],
-    known: Facts,
-    budgets: Mapping[int, Left],
-    explained: Container[int] | None,
-) -> list[ValuedLine]:
-    pairs = [(line, known.of_cards.get(key_of(line), UNKNOWN)) for line in lines]
-    return value_lines(
-        pairs,
-        known.rules,
-        budgets,
-        explained,
-    )
