@@ -79,7 +79,7 @@ class _Untold(_Told):
         credit: int | None,
         *used: int | str,
     ) -> None:
-        """Nobody asked for this line's explanation."""
+        """Drops the steps of a line whose explanation is not wanted."""
 
 
 _UNTOLD: Final = _Untold()
