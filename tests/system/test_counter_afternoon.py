@@ -108,7 +108,7 @@ def test_an_afternoon_at_the_counter(browser: Browser, shop: Shop) -> None:
 
         stranger = a_phone(browser, f"{shop.seller.server.url}/buylist/{shop.seller.id}?q={name}")
         look(stranger, "the public buylist")
-        stranger.get_by_label(f"Copies of {name}, Normal", exact=True).first.fill("3")
+        stranger.get_by_label(f"Copies of {name}, Unlimited", exact=True).first.fill("3")
         stranger.get_by_role("button", name="Put copies into the cart").click()
         stranger.get_by_label("Your name").fill("Zed")
         stranger.get_by_label("How the shop reaches you").fill("zed@example.invalid")

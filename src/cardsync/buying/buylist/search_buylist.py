@@ -57,9 +57,11 @@ async def search_buylist(
     rows: dict[int, list[BuylistRow]] = defaultdict(list)
     for (product, printing), line in zip(offered, lines, strict=True):
         facts = known.of_cards.get(key_of(line), LineFacts(None))
-        rows[product.product_id].append(
-            BuylistRow(product, printing, _prices(line, facts, known.rules))
-        )
+        others = rows[product.product_id]
+        # A rule may buy what has no price, as bulk: that is said once for a product.
+        if not others or _has_price(facts):
+            prices = _prices(line, facts, known.rules)
+            others.append(BuylistRow(product, printing, prices))
     return [row for printings in rows.values() for row in _bought(printings)]
 
 
@@ -72,11 +74,13 @@ def _bought(rows: list[BuylistRow]) -> list[BuylistRow]:
     return [row for row in rows if row.prices] or rows[:1]
 
 
+def _has_price(facts: LineFacts) -> bool:
+    return facts.target is not None or facts.market is not None or facts.low is not None
+
+
 def _prices(line: WantedLine, facts: LineFacts, rules: Sequence[BuyRule]) -> list[Price]:
     """Value a copy in each condition by itself: what one takes of a budget is not the other's."""
     prices: list[Price] = []
-    if facts.target is None and facts.market is None and facts.low is None:
-        return prices
     for grade in GRADES:
         [valued] = value_lines([(line._replace(condition=grade), facts)], rules, {})
         for part in valued.bought:
