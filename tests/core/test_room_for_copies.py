@@ -24,7 +24,7 @@ RULES = st.builds(
 
 
 def bought(rules, wanted, held):
-    """What the engine buys of one card by either rule: the copies by price, and what was asked."""
+    """The engine buys copies of one card by two rules: return the copies by price, and the lines."""
     lines = [
         (WantedLine(at, 1, "NM", "Normal", language, copies), rule)
         for at, (language, copies, rule) in enumerate(wanted)

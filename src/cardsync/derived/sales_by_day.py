@@ -26,8 +26,8 @@ UNDATED: Final = date.min
 DAY: Final = "coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"
 SOLD: Final = "orders.seller_id = :seller AND orders.status_group <> 'Cancelled'"
 # The line `i` of an order with a price counts with it. The lines without one share evenly, copy by
-# copy, what the others leave of the order's products; where nothing is left, they are unknown. It is
-# a window over all lines of the orders: a query with it reads all lines of its orders.
+# copy, what the others leave of the order's products; where nothing is left, they are unknown. A
+# query with this window reads all lines of its orders, and leaves lines out only around it.
 SHARED: Final = """
     CASE WHEN i.unit_price IS NULL THEN round(
         nullif(greatest(orders.product_amt - coalesce(

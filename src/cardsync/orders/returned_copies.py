@@ -267,7 +267,7 @@ async def _count(
     back: Sequence[Sequence[int]],
     sign: int,
 ) -> None:
-    """Count copies of an order's lines as back in stock, or no longer so; lots and profit follow."""
+    """Count copies of an order's lines as back in stock, or no longer; lots and profit follow."""
     items, copies = [one[0] for one in back], [one[1] for one in back]
     bound = dict(values) | {"items": items, "copies": copies, "sign": sign}
     if not await run(session, _COUNTED, bound):

@@ -337,8 +337,8 @@ def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
 
 
 def earned_fields(earned: Earned | None) -> dict[str, Any]:
-    """Return the fields of a customer's profit. It is unknown where it holds for no copy, but for the
-    postage of copies that came back. Pure.
+    """Return the fields of a customer's profit. It is unknown where it holds for no copy, but for
+    the postage of copies that came back. Pure.
     """
     if earned is None:
         return {}

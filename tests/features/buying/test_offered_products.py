@@ -1,4 +1,4 @@
-"""What is read of the catalog for a collection finds the products that all of its sets would."""
+"""A collection is matched against a part of the catalog, and finds what all of its sets would find."""
 
 from __future__ import annotations
 

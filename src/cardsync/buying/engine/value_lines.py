@@ -54,9 +54,12 @@ class _Price(NamedTuple):
 
 
 class _Told:
-    """Keeps the steps of a line's explanation."""
+    """Keeps the steps of a line's explanation, where it is wanted: of a large collection, people
+    read one page.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, is_wanted: bool) -> None:
+        self.is_wanted = is_wanted
         self.why: tuple[Why, ...] = ()
 
     def tell(
@@ -66,23 +69,8 @@ class _Told:
         credit: int | None,
         *used: int | str,
     ) -> None:
-        self.why += (Why(kind, cash, credit, used),)
-
-
-class _Untold(_Told):
-    """Keeps nothing: of a large collection, people read one page."""
-
-    def tell(
-        self,
-        kind: str,
-        cash: int | None,
-        credit: int | None,
-        *used: int | str,
-    ) -> None:
-        """Drops the steps of a line whose explanation is not wanted."""
-
-
-_UNTOLD: Final = _Untold()
+        if self.is_wanted:
+            self.why += (Why(kind, cash, credit, used),)
 
 
 class _Known(NamedTuple):
@@ -157,9 +145,7 @@ def value_lines(
     kept; None keeps all.
     """
     by_id: dict[int | None, _Known] = {rule.id: _Known.of(rule) for rule in rules}
-    told = [
-        _Told() if explained is None or line.line in explained else _UNTOLD for line, _ in lines
-    ]
+    told = [_Told(explained is None or line.line in explained) for line, _ in lines]
     priced = [
         _priced(line, facts, by_id.get(facts.rule_id), steps)
         for (line, facts), steps in zip(lines, told, strict=True)

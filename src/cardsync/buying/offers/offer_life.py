@@ -60,8 +60,8 @@ async def offer_it(
     session: AsyncSession, caller: Caller, offer_id: int, revision: int, days: int, now: datetime
 ) -> OfferInFull:
     """Freeze the prices for so many days. Offers of a shop are made one at a time, so that no two
-    of them take the same rest of a budget or of a limit of copies. Raises OwnerRequired, RefusedByGrant, NotFound,
-    RevisionConflict, OfferStateWrong, InvalidPayload.
+    of them take the same rest of a budget or of a limit of copies. Raises OwnerRequired,
+    RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong, InvalidPayload.
     """
     must_bind_shop(caller)
     await one_at_a_time(session, caller.seller_id)

@@ -49,8 +49,8 @@ async def need_room(
         if full is not None:
             [texts] = texts_of(known.cards, [product_id]).values()
             raise errors.InvalidPayload(
-                f"lines: the rule {full.name} buys fewer copies of {texts.product_name} now, or pays less for"
-                " them; price the cards again"
+                f"lines: the rule {full.name} buys fewer copies of {texts.product_name} now, or"
+                " pays less for them; price the cards again"
             )
 
 
@@ -71,7 +71,7 @@ def over_limit(lines: Sequence[Asked], rules: dict[int, BuyRule], held: int) -> 
     for rule, one in bound:
         before = held if one.held is None else one.held
         for step in rule.stock_steps:
-            # So many of the copies came below the step, and so many do now.
+            # Copies below a step bring more: as many as were below it must be so now.
             was, is_now = (_below(step.start, at, copies) for at in (before, held))
             if is_now < was:
                 return rule
