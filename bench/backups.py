@@ -5,11 +5,12 @@ they run, against heartbeats alone.
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -31,11 +32,12 @@ BETWEEN = 0.02
 SHOP = 250_000
 
 
-def beats(made: Ground, key: str, while_: Callable[[], bool]) -> list[float]:
-    """The seconds that each heartbeat took, as long as `while_` says."""
-    client = Client(made.settings.bind, key)
+def beats(bind: str, key: str, asked: Connection) -> None:
+    """Send the seconds that each heartbeat took, once somebody asks for them."""
+    client = Client(bind, key)
     times = []
-    while while_():
+    asked.send("begun")
+    while not asked.poll():
         began = perf_counter()
         status, _, body = client.request(
             "POST", "/api/v1/heartbeat", BODY, Content_Type="application/json"
@@ -43,22 +45,26 @@ def beats(made: Ground, key: str, while_: Callable[[], bool]) -> list[float]:
         times.append(perf_counter() - began)
         assert status == 200, body
         sleep(BETWEEN)
-    return times
+    asked.send(times)
 
 
 @contextmanager
 def heartbeats(made: Ground, key: str, into: list[float]) -> Iterator[None]:
-    """Let heartbeats go on for as long as the block lasts."""
-    over = threading.Event()
-    thread = threading.Thread(
-        target=lambda: into.extend(beats(made, key, lambda: not over.is_set()))
+    """Let heartbeats go on for as long as the block lasts: from a process of its own, because the
+    backup's checks keep this one's interpreter busy.
+    """
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(
+        target=beats, args=(made.settings.bind, key, there), daemon=True
     )
-    thread.start()
+    process.start()
+    assert here.recv() == "begun"
     try:
         yield
     finally:
-        over.set()
-        thread.join()
+        here.send("end")
+        into.extend(here.recv())
+        process.join()
 
 
 def p99(times: list[float]) -> float:

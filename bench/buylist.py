@@ -40,10 +40,10 @@ POLL = "/api/v1/sync/pending?agent_id=bench"
 FILL = """
     INSERT INTO product (identity, game, set_name, set_code, product_name, number, number_key,
                          language)
-    SELECT 'bench ' || n, 'magic', 'Set ' || n % 400, 'S' || n % 400,
-           initcap(a[1 + n % 14] || a[1 + n / 14 % 14] || ' ' || a[1 + n / 196 % 14]
-                   || a[1 + n / 2744 % 14] || ' ' || a[1 + n / 38416 % 14]),
-           (n % 300)::text, (n % 300)::text, 'English'
+    SELECT 'bench ' || n, 'magic', 'Set ' || n %% 400, 'S' || n %% 400,
+           initcap(a[1 + n %% 14] || a[1 + n / 14 %% 14] || ' ' || a[1 + n / 196 %% 14]
+                   || a[1 + n / 2744 %% 14] || ' ' || a[1 + n / 38416 %% 14]),
+           (n %% 300)::text, (n %% 300)::text, 'English'
       FROM generate_series(1, %s) n, (SELECT %s::text[] AS a) words
 """
 
@@ -91,6 +91,8 @@ def measure(data: Path, rows: int, products: int, rounds: int, visitors: int) ->
             listed = [f"{path}?q=a&game={line}" for line in ("magic", "pokemon")]
             _times(visitor, searches[:20] + listed)
             alone = _times(visitor, searches)
+            # The server has closed the connection that was idle meanwhile.
+            agent = Client(made.settings.bind, seller.api_key)
             quiet = _times(agent, [POLL] * rounds)
             url = f"http://{made.settings.bind}"
             with crowding(url, {}, ("GET", searches[0]), visitors) as statuses:

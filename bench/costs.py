@@ -59,6 +59,35 @@ SELECT count(*), max(until) FROM (
      WHERE i.seller_id = %(seller)s) counted
 """
 
+# What is written at the least: the copies that each item took, and what each lot has left.
+ROOM = (
+    "CREATE TABLE written (LIKE lot_use INCLUDING ALL)",
+    "CREATE TABLE counted (LIKE lot INCLUDING ALL)",
+    "INSERT INTO counted SELECT * FROM lot",
+    "UPDATE counted SET remaining = quantity",
+    "VACUUM FULL ANALYZE counted",
+)
+WRITTEN = (
+    "INSERT INTO written SELECT * FROM lot_use",
+    """
+UPDATE counted SET remaining = counted.remaining - u.taken
+  FROM (SELECT lot_id, sum(taken) AS taken FROM written GROUP BY 1) u WHERE counted.id = u.lot_id
+""",
+)
+
+
+def writing(made: Ground) -> float:
+    """Return the seconds of writing what the first time leaves, when it is known already."""
+    with made.admin() as connection:
+        for statement in ROOM:
+            connection.execute(statement)
+        started = perf_counter()
+        for statement in WRITTEN:
+            connection.execute(statement)
+        took = perf_counter() - started
+        connection.execute("DROP TABLE written, counted")
+    return took
+
 
 def fill(made: Ground, seller: int, items: int) -> None:
     values = {"seller": seller, "all": items // AN_ORDER, "cards": CARDS, "each": AN_ORDER}
@@ -111,6 +140,8 @@ def measure(data: Path, rows: int, rounds: int, items: int) -> Report:
         first, sums = made.in_database(settled(made.settings, seller))
         report.note(f"first time: {first:.1f} s; the sums of sales with profit: {sums:.1f} s")
         report.at_most("cost of all items, first time / one window query", first / window, 4)
+        floor = writing(made)
+        report.note(f"writing its rows alone: {floor:.1f} s, which it takes {first / floor:.1f} x")
         with made.admin() as connection:
             newest = connection.execute(
                 "SELECT max(id) FROM orders WHERE seller_id = %s", (seller,)
