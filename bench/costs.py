@@ -62,7 +62,7 @@ SELECT count(*), max(until) FROM (
 # What is written at the least: the copies that each item took, and what each lot has left.
 ROOM = (
     "CREATE TABLE written (LIKE lot_use INCLUDING ALL)",
-    "CREATE TABLE counted (LIKE lot INCLUDING ALL)",
+    "CREATE TABLE counted (LIKE lot INCLUDING ALL EXCLUDING IDENTITY)",
     "INSERT INTO counted SELECT * FROM lot",
     "UPDATE counted SET remaining = quantity",
     "VACUUM FULL ANALYZE counted",

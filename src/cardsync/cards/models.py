@@ -30,6 +30,7 @@ class Card(Base):
             "contribution",
             postgresql_where=text("contribution IS NOT NULL"),
         ),
+        Index("ix_card_product", "seller_id", "product_id"),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
         # The index says where in the table a seller's cards are: searches read all of them, and
         # no other seller's.

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.buying.engine.buy_rules import BuyRule
 from cardsync.buying.engine.wanted_lines import LineFacts, WantedLine
 from cardsync.buying.rules.own_targets import own_targets
-from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
+from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.pricing.inputs.cards_to_price import first_of
 from cardsync.pricing.inputs.rule_queries import Selection, selections
@@ -30,7 +30,10 @@ Key = tuple[int, str, str]
 # Sales of so many days say how long a card takes to sell.
 SOLD_DAYS: Final = timedelta(days=365)
 _WANTED: Final = """
-    CREATE TEMP TABLE wanted_card (product_id bigint, finish text, language text) ON COMMIT DROP
+    wanted_card AS MATERIALIZED (
+        SELECT * FROM unnest(CAST(:product_id AS bigint[]), CAST(:finish AS text[]),
+                             CAST(:language AS text[])) AS w (product_id, finish, language)
+    )
 """
 _UNITS: Final = "(max({0}) FILTER (WHERE c.condition = 'NM') * 10000)::bigint AS {1}"
 _PRICES: Final = ", ".join(
@@ -116,7 +119,7 @@ _MARKET: Final = """
     )
 """
 _FACTS: Final = f"""
-    WITH {_SHOP}, {_MARKET}
+    WITH {_WANTED}, {_SHOP}, {_MARKET}
     SELECT w.product_id, w.finish, w.language, w.game, w.set_name, w.product_name, w.number,
            w.rarity, s.target,
            coalesce(s.market, m.market, n.median) AS market, coalesce(s.low, n.low, m.low) AS low,
@@ -195,21 +198,17 @@ async def read_facts(
     if not lines:
         return Facts({}, pl.DataFrame(schema=_SCHEMA), list(rules))
     wanted = await asyncio.to_thread(_wanted, lines)
-    await session.execute(text("DROP TABLE IF EXISTS wanted_card"))
-    await session.execute(text(_WANTED))
-    await copy_in(session, "wanted_card", wanted.columns, await asyncio.to_thread(encode, wanted))
-    await session.execute(text("ANALYZE wanted_card"))
-    values = {"seller": seller_id, "now": now, "since": now - SOLD_DAYS}
+    values = {"seller": seller_id, "now": now, "since": now - SOLD_DAYS} | wanted
     data = await copy_chunks(session, await with_values(session, _FACTS, values))
     frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
     judged, chosen, frame = await _governing(session, seller_id, rules, frame, now)
     return Facts(await asyncio.to_thread(_facts, frame, chosen), frame, judged)
 
 
-def _wanted(lines: Sequence[WantedLine]) -> pl.DataFrame:
-    _, products, _, finishes, languages, *_ = zip(*lines, strict=True)
-    schema = {name: _SCHEMA[name] for name in _KEY}
-    return pl.DataFrame((products, finishes, languages), schema=schema).unique()
+def _wanted(lines: Sequence[WantedLine]) -> dict[str, Any]:
+    """Return the columns of the keys, each key once."""
+    keys = zip(*{key_of(line) for line in lines}, strict=True)
+    return {name: list(values) for name, values in zip(_KEY, keys, strict=True)}
 
 
 def _facts(frame: pl.DataFrame, chosen: Sequence[int | None]) -> dict[Key, LineFacts]:
