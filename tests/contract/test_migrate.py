@@ -376,3 +376,19 @@ def test_whatever_waits_for_a_persons_word_comes_along(
             (f"price:{place}", state, place, "2.0000", "x", "shown")
             for place, state in enumerate(states, 1)
         }
+
+
+# As a build that was killed leaves it.
+HALF_BUILT = """
+    CREATE INDEX ix_card_product ON card (seller_id, product_id);
+    UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ix_card_product'::regclass;
+"""
+VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_card_product'::regclass"
+
+
+@pytest.mark.slow
+def test_an_index_whose_build_was_killed_is_built_again(
+    owner_url: str, owner: psycopg.Connection
+) -> None:
+    with migrated_from(owner_url, owner, "0080", HALF_BUILT) as connection:
+        assert connection.execute(VALID).fetchone() == (True,)
