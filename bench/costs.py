@@ -59,7 +59,7 @@ SELECT count(*), max(until) FROM (
      WHERE i.seller_id = %(seller)s) counted
 """
 
-# What is written at the least: the copies that each item took, and what each lot has left.
+# The first time writes at least the copies that each item took and those that each lot has left.
 ROOM = (
     "CREATE TABLE written (LIKE lot_use INCLUDING ALL)",
     "CREATE TABLE counted (LIKE lot INCLUDING ALL EXCLUDING IDENTITY)",

@@ -1,5 +1,5 @@
-"""A seller's cards are found by their product: a shop's buylist asks for those of a few products, and
-read all cards.
+"""An index finds a seller's cards by their product. A search of the buylist asks for the cards of a
+few products; without the index it read all of them.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ INDEX = "ix_card_product"
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """Nobody waits for an index that is built concurrently, so it may wait for others."""
+    """Lift the lock timeout: a concurrent build makes no one wait, so it may wait itself."""
     patience = op.get_bind().exec_driver_sql("SHOW lock_timeout").scalar()
     op.execute("SET lock_timeout = 0")
     try:
@@ -25,7 +25,7 @@ def patient() -> Iterator[None]:
 
 
 def upgrade() -> None:
-    # What a build that was killed has left is no index.
+    # A build that was killed leaves an index that is not valid.
     with op.get_context().autocommit_block(), patient():
         op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {INDEX}")
         op.create_index(INDEX, "card", ["seller_id", "product_id"], postgresql_concurrently=True)

@@ -1,8 +1,8 @@
 """Reads what a shop knows of the cards that a customer brings: prices, copies, days to sell, lists,
 and the first buy rule that selects each.
 
-All cards of an offer are read by one statement, over the shop's cards once. Where the shop has no
-Near Mint copy itself, the market's newest prices of the product are taken.
+One statement reads all cards of an offer, and the shop's cards of their products once. Where the
+shop has no Near Mint copy itself, the market's newest prices of the product are taken.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ async def read_facts(
 
 def _wanted(lines: Sequence[WantedLine]) -> dict[str, Any]:
     """Return the columns of the keys, each key once."""
-    keys = zip(*{key_of(line) for line in lines}, strict=True)
+    keys = zip(*dict.fromkeys(map(key_of, lines)), strict=True)
     return {name: list(values) for name, values in zip(_KEY, keys, strict=True)}
 
 
