@@ -121,6 +121,10 @@ def _sentence(e: Exception) -> str | None:
             "cardsync.buying.collections.commands:buy",
             "Bring a customer's collection to a server, and see what the buy rules pay for it.",
         ),
+        "lots": Command(
+            "cardsync.lots.commands:lots",
+            "Bring a CSV of what cards cost, or a payments report, to a server.",
+        ),
         "price": Command(
             "cardsync.inventory.price_commands:price",
             "Price a file without a server, see the reasons of a card's price, and save rules in a file. `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.",

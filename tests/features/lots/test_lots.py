@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from html import unescape
 
@@ -15,6 +15,7 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order, undo_newest
 from cards_builder import explained
+from cardsync import clock
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.lots.settle_uses import LOTS
 from cardsync.lots.stale_cards import mark_sold
@@ -363,6 +364,10 @@ async def test_a_rule_never_asks_less_than_the_cost_and_more(a_seller):
     assert unknown["summary"].endswith("so the rule's floor by cost does not apply.")
     found = await seller.get("/api/cards", params={"search": "cost>3 margin<40 age>10"})
     assert [card["marketplace_id"] for card in found.json()["cards"]] == [1]
+    days = [(clock.now().date() + timedelta(day)).isoformat() for day in (-1, 1)]
+    asked = {"rules": [{"floor_cost_bp": 2_000}], "from": days[0], "to": days[1]}
+    tried = await seller.post("/api/pricing/backtest", json=asked)
+    assert tried.json()["days"][0]["listed_value"] == "6.00", tried.text
 
 
 async def test_staff_who_see_no_revenue_find_no_costs(a_seller):

@@ -5,7 +5,6 @@ found and what the buy rules pay for it.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from time import sleep
 from typing import Any, Final
@@ -13,34 +12,18 @@ from typing import Any, Final
 import click
 import httpx
 
-from cardsync import clock, errors
+from cardsync import clock
+from cardsync.web.server_commands import answered, asking, of_a_file
 
-KEY_VARIABLE: Final = "CARDSYNC_API_KEY"
-FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PATIENCE: Final = 300.0
 
 
 @click.command("buy")
-@click.argument("file", type=FILE)
-@click.option(
-    "--server",
-    metavar="URL",
-    default="http://127.0.0.1:8000",
-    show_default=True,
-    help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.",
-)
-@click.option("--json", "as_json", is_flag=True, help="The answers of the server as one object.")
+@of_a_file
 def buy(file: Path, server: str, as_json: bool) -> None:
     """Bring a customer's collection to a server, and see what the buy rules pay for it."""
-    key = os.environ.get(KEY_VARIABLE, "").strip()
-    if not key or not (key.isascii() and key.isprintable()):
-        raise errors.CommandError(f"put the API key into the environment variable {KEY_VARIABLE}")
-    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
-    try:
-        with httpx.Client(base_url=server.rstrip("/"), headers=headers, timeout=60) as http:
-            found, value = _brought(http, file)
-    except (httpx.HTTPError, httpx.InvalidURL) as e:
-        raise errors.CommandError(f"{server} cannot be asked: {e}") from e
+    with asking(server) as http:
+        found, value = _brought(http, file)
     if as_json:
         click.echo(json.dumps({"collection": found, "value": value}, ensure_ascii=False))
         return
@@ -51,26 +34,12 @@ def buy(file: Path, server: str, as_json: bool) -> None:
 def _brought(http: httpx.Client, file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     path = "/api/buying/collections"
     sent = http.post(path, params={"name": file.name}, content=file.read_bytes())
-    found = _answer(sent)
+    found = answered(sent)
     until = clock.monotonic() + _PATIENCE
     while found["state"] == "queued" and clock.monotonic() < until:
         sleep(0.3)
-        found = _answer(http.get(f"{path}/{found['id']}"))
-    return found, _answer(http.get(f"{path}/{found['id']}/value"))
-
-
-def _answer(answer: httpx.Response) -> dict[str, Any]:
-    try:
-        told = answer.json()
-    except ValueError as e:
-        status = answer.status_code
-        raise errors.CommandError(
-            f"{answer.url} answered {status} and no JSON: is it a cardsync server?"
-        ) from e
-    if answer.status_code not in (200, 202) or not isinstance(told, dict):
-        said = told.get("error") if isinstance(told, dict) else None
-        raise errors.CommandError(f"the server answered {answer.status_code}: {said or told}")
-    return told
+        found = answered(http.get(f"{path}/{found['id']}"))
+    return found, answered(http.get(f"{path}/{found['id']}/value"))
 
 
 def _told(found: dict[str, Any], value: dict[str, Any]) -> list[str]:

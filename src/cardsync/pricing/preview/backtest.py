@@ -35,7 +35,7 @@ from cardsync.pricing.preview.preview import asked
 from cardsync.pricing.preview.shown import Backtest, BacktestDay, BacktestSummary, SoldLine
 from cardsync.pricing.preview.simulated_shop import Shop
 from cardsync.pricing.preview.snapshots import Snapshot
-from cardsync.pricing.standing import pins_of
+from cardsync.pricing.standing import decided_of
 
 
 @dataclass
@@ -158,7 +158,9 @@ async def _price_days(
     is_late: Callable[[], bool],
 ) -> None:
     seller_id, last = account.seller_id, kept[-1].at
-    pins = await pins_of(session, seller_id, asked.now)
+    # Pins and costs of today are taken for each day.
+    decided = await decided_of(session, seller_id, asked.now, reviewed=False, costed=asked.costed)
+    decided = decided.drop("approved_price")
     await snapshots.gather(session, account, replace(asked, now=kept[0].at), last)
     market = await past_market(session, seller_id, last) if asked.reads_market else None
     shop: Shop | None = None
@@ -192,7 +194,7 @@ async def _price_days(
             snapshot,
             account,
             chosen.run,
-            pins,
+            decided,
             findings,
             _between(sold, snapshot.at, following),
             games,
@@ -241,14 +243,14 @@ def _price(
     snapshot: Snapshot,
     account: Account,
     run: Run,
-    pins: dict[int, int],
+    decided: pl.DataFrame,
     findings: Findings,
     sold: pl.DataFrame,
     games: list[str] | None,
     evidence: pl.DataFrame | None,
 ) -> None:
     shop.covered(snapshot.at, _numbers(account, snapshot.lines))
-    findings.add(snapshot.at, shop.price(run, pins, _numbers(account, games), evidence))
+    findings.add(snapshot.at, shop.price(run, decided, _numbers(account, games), evidence))
     findings.sold.append(shop.sell(sold))
 
 

@@ -130,26 +130,27 @@ class Shop:
     def price(
         self,
         run: Run,
-        pins: dict[int, int],
+        decided: pl.DataFrame,
         games: list[int] | None = None,
         evidence: pl.DataFrame | None = None,
     ) -> pl.DataFrame:
         """Price every card in stock by the run; the shop asks these prices from now on.
 
-        `games` has the numbers of the lines that rules select cards of; None means all. `evidence`
-        has the market of `stocked`, row by row.
+        `decided` has (marketplace_id, pin) and, where a rule needs it, `cost`. `games` has the
+        numbers of the lines that rules select cards of; None means all. `evidence` has the market
+        of `stocked`, row by row.
         """
         stocked = self.stocked
-        pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
         remembered = pl.col("approved_at") > pl.lit(run.now - REMEMBERED, TIME)
-        known = stocked.with_columns(approved_price=pl.when(remembered).then("approved_price"))
+        known = stocked.with_columns(
+            approved_price=pl.when(remembered).then("approved_price")
+        ).join(decided, on="marketplace_id", how="left", maintain_order="left")
         dropped = ("price", "asked", "seen", "line", "approved_at", *KEYS)
         inputs = known.drop(dropped, strict=False).with_columns(
             current_price=stocked.select(CURRENT).to_series(),
             observed_at=stocked.select(self._seen_at).to_series(),
             product_line_enabled=stocked["line"] > 0,
             game_has_rules=pl.lit(True) if games is None else stocked["line"].is_in(games),
-            pin=pinned if pins else pl.lit(None, pl.Int64),
             **{name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")},
         )
         out = engine.price(

@@ -1,0 +1,48 @@
+"""The command `cardsync lots`: it brings a server what cards cost, and prints what was taken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from cardsync import errors
+from cardsync.web.server_commands import answered, asking, of_a_file
+
+_SHOWN: Final = 20
+
+
+@click.command("lots")
+@of_a_file
+@click.option("--payments", is_flag=True, help="The file is a payments report, with fees by order.")
+def lots(file: Path, server: str, as_json: bool, payments: bool) -> None:
+    """Bring a CSV of what cards cost, or a payments report, to a server."""
+    try:
+        csv = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise errors.CommandError(f"{file} is not UTF-8") from None
+    path = "/api/buying/payments" if payments else "/api/buying/lots/file"
+    with asking(server) as http:
+        found = answered(http.post(path, json={"csv": csv}))
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for line in _payments(found) if payments else _lots(found):
+        click.echo(line)
+    for one in found["rejected"][:_SHOWN]:
+        click.echo(f"  line {one['row']}, {one['field']}: {one['reason']}")
+    if (more := len(found["rejected"]) - _SHOWN) > 0:
+        click.echo(f"  and {more:,} more")
+
+
+def _lots(found: dict[str, Any]) -> list[str]:
+    if found["known_before"]:
+        return ["the same file was here before: nothing was added"]
+    return [f"lots added: {found['lots']:,}, rows not read: {len(found['rejected']):,}"]
+
+
+def _payments(found: dict[str, Any]) -> list[str]:
+    orders, changed = found["orders"], found["changed"]
+    return [f"orders with fees: {orders:,}, new or changed: {changed:,}"]

@@ -1,0 +1,65 @@
+"""Asks a server with the seller's API key, for commands that bring it a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import httpx
+
+from cardsync import errors
+
+KEY_VARIABLE: Final = "CARDSYNC_API_KEY"
+
+
+def of_a_file(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the file to bring, the server's address and `--json`."""
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="The server's answer as one object."),
+        click.option(
+            "--server",
+            metavar="URL",
+            default="http://127.0.0.1:8000",
+            show_default=True,
+            help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.",
+        ),
+        click.argument("file", type=file),
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def asking(server: str) -> Iterator[httpx.Client]:
+    """Yield a client that sends the key. Raises CommandError without a key, and for a server that
+    cannot be reached.
+    """
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not key or not (key.isascii() and key.isprintable()):
+        raise errors.CommandError(f"put the API key into the environment variable {KEY_VARIABLE}")
+    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+    try:
+        with httpx.Client(base_url=server.rstrip("/"), headers=headers, timeout=60) as http:
+            yield http
+    except (httpx.HTTPError, httpx.InvalidURL) as e:
+        raise errors.CommandError(f"{server} cannot be asked: {e}") from e
+
+
+def answered(answer: httpx.Response) -> dict[str, Any]:
+    """Return the object that the server answered. Raises CommandError for a refusal."""
+    try:
+        found = answer.json()
+    except ValueError as e:
+        status = answer.status_code
+        raise errors.CommandError(
+            f"{answer.url} answered {status} and no JSON: is it a cardsync server?"
+        ) from e
+    if answer.is_error or not isinstance(found, dict):
+        said = found.get("error") if isinstance(found, dict) else None
+        raise errors.CommandError(f"the server answered {answer.status_code}: {said or found}")
+    return found
