@@ -1,5 +1,5 @@
-"""Writes the tables of docs/testing.md, the seconds by folder and by cause, from the output of a
-run with `--durations=0` on standard input.
+"""Writes the tables of docs/testing.md, the seconds by folder and by cause, and the list of the long
+tests that `make check` leaves out, from the output of a run with `--durations=0` on standard input.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
+TESTS = Path(__file__).parent
+PAGE = TESTS.parent / "docs" / "testing.md"
+LONG_LIST = TESTS / "long_tests.txt"
+# A test is long from so many seconds on, with its own setup; all tests of a file are, if one of
+# them sets up for so long.
+LONG, LONG_SETUP = 0.3, 3.0
 MARKS = ("<!-- durations -->", "<!-- end of durations -->")
 LINE = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+tests/((\S+)/test_\w+)\.py::(\S+)")
 # The first that matches a file says what its calls mostly spend their time on.
@@ -51,10 +56,30 @@ def table(what: str, seconds: dict[str, float]) -> str:
     return "\n".join([f"| {what} | seconds |", "|---|---|", *rows, f"| all | {whole:.0f} |"])
 
 
+def long_tests(lines: Iterable[str]) -> list[str]:
+    """Return the long test functions, each with its file."""
+    calls: dict[str, float] = defaultdict(float)
+    setups: dict[str, float] = defaultdict(float)
+    for line in lines:
+        if found := LINE.match(line):
+            seconds, phase, file, _, name = found.groups()
+            test = f"tests/{file}.py::{name.partition('[')[0]}"
+            kept = calls if phase == "call" else setups
+            kept[test] = max(kept[test], float(seconds))
+    slow = {test.partition("::")[0] for test, seconds in setups.items() if seconds > LONG_SETUP}
+    return sorted(
+        test
+        for test in {*calls, *setups}
+        if test.partition("::")[0] in slow or calls[test] + setups[test] > LONG
+    )
+
+
 def main() -> None:
+    lines = sys.stdin.readlines()
+    LONG_LIST.write_text("\n".join([*long_tests(lines), ""]))
     before, _, rest = PAGE.read_text().partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
-    PAGE.write_text(f"{before}{MARKS[0]}\n{tables(sys.stdin)}\n{MARKS[1]}{after}")
+    PAGE.write_text(f"{before}{MARKS[0]}\n{tables(lines)}\n{MARKS[1]}{after}")
 
 
 if __name__ == "__main__":

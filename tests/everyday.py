@@ -2,7 +2,8 @@
 alone runs.
 
 Tests say themselves that they are slow, or of the soak. Beside them, rules mark tests by where they
-are: a test of real processes is slow. Where a test of a feature or a contract has parameters, its
+are: a test of real processes is slow. So is a test that takes over 0.3 seconds (`long_tests.txt`,
+which `durations.py` writes), unless it is the first of its capability's story. Where a test of a feature or a contract has parameters, its
 first cases are everyday and the next ones slow. Of a long list the rest is of the soak, except
 where sign-in, accounts, money, activity, assistants and the search language are tested; a test may
 say itself how many of its cases are enough by day: `@pytest.mark.first(1)`.
@@ -16,8 +17,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from stories import STORIES
 
 TESTS = Path(__file__).parent
+LONG = frozenset((TESTS / "long_tests.txt").read_text().split())
+STORY_FILES = frozenset(f"tests/features/{room}/{file}.py" for room, file in STORIES.items())
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
 # `make test` runs this many of a test that talks to a database or to processes.
@@ -25,20 +29,23 @@ DAILY = 2
 WHOLE = ("access", "accounts", "activity", "assistant", "credits", "plans", "search")
 # These folders start real processes.
 PROCESSES = ("chaos", "kills", "system")
-# One file of real processes stays in `make check`: a first run from nothing, in the terminal.
-DEMO = "test_demo.py"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
+    begun: set[str] = set()
     for item in items:
         folder, room, *_ = item.path.relative_to(TESTS).parts
         test = item.nodeid.partition("[")[0]
         seen[test] += item.get_closest_marker("soak") is None
-        if (folder in PROCESSES and item.path.name != DEMO) or (
-            folder in ("features", "contract") and seen[test] > CASES
-        ):
+        file = test.partition("::")[0]
+        is_story = file in STORY_FILES and file not in begun
+        if is_story and not any(map(item.get_closest_marker, ("slow", "soak"))):
+            begun.add(file)
+        elif test in LONG:
+            item.add_marker(pytest.mark.slow)
+        if folder in PROCESSES or (folder in ("features", "contract") and seen[test] > CASES):
             item.add_marker(pytest.mark.slow)
         if seen[test] > _daily(item, folder, room):
             item.add_marker(pytest.mark.soak)
