@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from stories import STORIES
 
 TESTS = Path(__file__).parent
