@@ -15,7 +15,7 @@ PAGE = TESTS.parent / "docs" / "testing.md"
 LONG_LIST = TESTS / "long_tests.txt"
 # A test is long from so many seconds on, with its own setup; all tests of a file are, if one of
 # them sets up for so long.
-LONG, LONG_SETUP = 0.3, 3.0
+LONG, LONG_SETUP = 0.2, 3.0
 MARKS = ("<!-- durations -->", "<!-- end of durations -->")
 LINE = re.compile(r"^\s*(\d+\.\d+)s (setup|call|teardown)\s+tests/((\S+)/test_\w+)\.py::(\S+)")
 # The first that matches a file says what its calls mostly spend their time on.

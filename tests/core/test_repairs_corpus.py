@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from repaired_pages import cases, counted, repaired
+from repaired_pages import Case, cases, counted, repaired
 
-CASES = list(cases())
 MOST_WRONG, LEAST_RIGHT_HELD_OUT = 0.005, 0.88
 # A bare selector says less than what an agent knows of its element.
 LEAST_RIGHT = {"selector": 0.90, "record": 0.95, "described": 0.95}
@@ -27,13 +27,19 @@ KINDS = (
 )
 
 
+@cache
+def corpus() -> list[Case]:
+    """Read when a test asks for it: that takes seconds, and every run collects this file."""
+    return list(cases())
+
+
 @pytest.fixture(scope="module")
 def outcomes():
-    return [(case, repaired(case)) for case in CASES]
+    return [(case, repaired(case)) for case in corpus()]
 
 
 def test_the_corpus_has_enough_of_every_change():
-    pairs = {case.pair for case in CASES}
+    pairs = {case.pair for case in corpus()}
     assert len(pairs) >= 300
     for kind in KINDS:
         assert len({pair for pair in pairs if pair[1].startswith(kind)}) >= 20, kind
@@ -87,7 +93,7 @@ BETWEEN = re.compile(r"(?<=</button>)|(?<=</div>)|(?<=</label>)|(?<=</li>)|(?<=<
 @settings(max_examples=150)
 @given(st.data())
 def test_a_stranger_on_the_page_never_makes_a_right_repair_wrong(data):
-    case = data.draw(st.sampled_from(CASES))
+    case = data.draw(st.sampled_from(corpus()))
     if repaired(case).verdict == "wrong":
         return
     marked = case.marked
