@@ -2,7 +2,8 @@
 [--rounds 20]`: a shop of so many years beside a young one with the same cards. The old one has an
 observation of each card every so many days, four cycles, pricing runs and uploads a day, forty
 entries of the activity, and orders for each of its years; what is old has moved to the object store
-by the program itself.
+by the program itself. The young one has the same of its first month, so that its pages are full, and
+the orders of a year.
 
 Both take turns at each path, so that a machine that others use is slow for both. The figure is the
 median of the old one's times against that of the young one's.
@@ -97,8 +98,11 @@ MONTHS = """
 """
 
 
-def aged(report: Report, made: Ground, seller: CreatedSeller, years: int, every: int) -> None:
-    values = {"seller": seller.seller_id, "past": years * 365, "every": every}
+YOUNG_DAYS = 30
+
+
+def aged(report: Report, made: Ground, seller: CreatedSeller, days: int, every: int) -> None:
+    values = {"seller": seller.seller_id, "past": days, "every": every}
     with made.admin() as connection:
         connection.execute(MONTHS, values)
         for statement in FILLED:
@@ -156,7 +160,8 @@ def measure(data: Path, rows: int, years: int, every: int, orders: int, rounds: 
     report = Report(f"A shop of {years} years against a young one, {rows:,} cards")
     with ground.ground(data, rows, catalogs=False) as made:
         young, old = a_shop(made, orders), a_shop(made, orders * years)
-        aged(report, made, old, years, every)
+        aged(report, made, young, YOUNG_DAYS, every)
+        aged(report, made, old, years * 365, every)
         took: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"young": [], "old": []})
         with ground.service(made, workers=1):
             shops = {"young": Walker(made, young), "old": Walker(made, old)}
