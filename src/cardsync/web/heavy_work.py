@@ -98,15 +98,21 @@ class HeavyWork:
         """Return what the function finds for the seller, in a turn of its kind of work: somebody
         who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
         """
-        if not await self._is_large(caller.seller_id):
-            return await work(
-                self._database,
-                caller,
-                self._settings,
-                now,
-                *values,
-                **options,
-            )
+        if await self._is_large(caller.seller_id):
+            return await self.read_apart(work, caller, kind, now, *values, **options)
+        async with self._database.slots.of(caller.seller_id, kind):
+            return await work(self._database, caller, self._settings, now, *values, **options)
+
+    async def read_apart(
+        self,
+        work: Read[P, T],
+        caller: Caller,
+        kind: Work,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """Do the same in a process, however few cards the shop has."""
         asked = Asked(
             work.__module__,
             work.__qualname__,

@@ -83,10 +83,9 @@ async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     "/runs/export.csv",
     responses={200: as_csv.answer("The runs, newest first"), **problems(*BEHIND_A_KEY)},
 )
-async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+async def export_runs(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """All pricing runs as a CSV that streams."""
-    parts = await runs_as_csv(database, caller, settings)
-    return as_csv.file(parts, "price_runs")
+    return as_csv.file(await runs_as_csv(heavy, caller), "price_runs")
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
