@@ -22,7 +22,7 @@ from cardsync.accounts.export_sheets import SHEETS
 from cardsync.database.seller_slots import Work
 from cardsync.operations.backup_folder import MANIFEST, FileLine
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.made_files import sent
+from cardsync.web.made_files import begun, sent
 
 ZIP: Final = "application/zip"
 # A table may take a minute, as a backtest does: the agent's price file does not wait for it.
@@ -44,19 +44,9 @@ class _End(io.BytesIO):
 
 
 async def archive(heavy: HeavyWork, caller: Caller) -> AsyncGenerator[bytes, None]:
-    """Return the archive's bytes in parts; the first one is read already, so that a refusal is not
-    an archive that ends early. Raises OwnerRequired.
-    """
+    """Return the archive's bytes in parts. Raises OwnerRequired."""
     caller.must_be_owner()
-    parts = _parts(heavy, caller)
-    return _all(await anext(parts), parts)
-
-
-async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    async with aclosing(parts):
-        yield first
-        async for part in parts:
-            yield part
+    return await begun(heavy, caller, _parts(heavy, caller))
 
 
 async def _parts(heavy: HeavyWork, caller: Caller) -> AsyncGenerator[bytes, None]:

@@ -7,7 +7,7 @@ The whole file is sent again because an upload of a few rows would count all oth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, open_store
 from cardsync.web import bodies
 from cardsync.web.heavy_work import HeavyWork
-from cardsync.web.made_files import making, sent
+from cardsync.web.made_files import begun, making, sent
 from cardsync.work.models import Upload
 
 # All rejected rows of a piece are in memory at once, and a line of rubbish may be a single byte.
@@ -49,11 +49,16 @@ async def page_of_uploads(
     return list(rows), total or 0
 
 
-async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncIterator[bytes]:
+async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
     """Return the parts of the CSV of all rejected rows. Raises OwnerRequired, NotFound."""
+    return await begun(heavy, caller, _parts(heavy, caller, upload_id))
+
+
+async def _parts(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
     # However few cards the shop has, the file may be large.
-    now = clock.now()
-    return sent(await heavy.read_apart(rejected_file, caller, Work.FILE, now, upload_id))
+    path = await heavy.read_apart(rejected_file, caller, Work.FILE, clock.now(), upload_id)
+    async for chunk in sent(path):
+        yield chunk
 
 
 async def rejected_file(

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post, put
+from litestar.background_tasks import BackgroundTask
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import HeaderParameter, QueryParameter
@@ -247,7 +248,7 @@ async def rejected_rows(
     send them to POST /uploads/{upload_id}/mend.
     """
     parts = await correct_rows.rejected(heavy, caller, upload_id)
-    return as_csv.file(parts, f"rejected-{upload_id}")
+    return as_csv.file(parts, f"rejected-{upload_id}", BackgroundTask(parts.aclose))
 
 
 @dataclass

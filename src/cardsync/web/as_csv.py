@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from litestar import Response
+from litestar.background_tasks import BackgroundTask
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
@@ -15,9 +16,12 @@ def headers(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}.csv"'}
 
 
-def file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
-    """Answer with the parts as a file of that name."""
-    return cast("Response[bytes]", Stream(parts, media_type="text/csv", headers=headers(name)))
+def file(
+    parts: AsyncIterator[bytes], name: str, ended: BackgroundTask | None = None
+) -> Response[bytes]:
+    """Answer with the parts as a file of that name; `ended` is done when its reader leaves, too."""
+    answer = Stream(parts, media_type="text/csv", headers=headers(name), background=ended)
+    return cast("Response[bytes]", answer)
 
 
 def answer(what: str) -> ResponseSpec:

@@ -29,6 +29,7 @@ from cardsync.asgi import create_app
 from cardsync.old_data import put_away
 from cardsync.old_data.old_kinds import ACTIVITY, HISTORY
 from cardsync.processes.heavy_process import tell
+from cardsync.web import heavy_work
 from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
@@ -176,6 +177,19 @@ async def test_a_reader_who_leaves_leaves_no_file(beside: Service) -> None:
     assert (await owner.get(EVERYTHING)).status_code == 200
     for process in processes():
         assert not list(Path(process.environ()["TMPDIR"]).iterdir())
+
+
+async def test_a_seller_has_one_archive_at_a_time_and_others_their_own(
+    beside: Service, monkeypatch
+) -> None:
+    """What is made of an archive and not read yet is on the disk."""
+    monkeypatch.setattr(heavy_work, "WAIT_SECONDS", 0.1)
+    greedy, other = [await a_shop(SellerBuilder(beside), a_row(1001)) for _ in range(2)]
+    owners = [await signed_in(shop) for shop in (greedy, other)]
+    async with beside.app.state.heavy.place(greedy.id):
+        refused, served = [await owner.get(EVERYTHING) for owner in owners]
+    assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
+    assert served.status_code == (await owners[0].get(EVERYTHING)).status_code == 200
 
 
 @pytest.mark.soak

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from litestar import Response, get, post
+from litestar.background_tasks import BackgroundTask
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -98,7 +99,8 @@ async def settle_review(
 async def rejected_rows(caller: Caller, heavy: HeavyWork, upload_id: int) -> Stream:
     parts = await correct_rows.rejected(heavy, caller, upload_id)
     headers = HEADERS | as_csv.headers(f"rejected-{upload_id}")
-    return Stream(parts, media_type="text/csv", headers=headers)
+    ended = BackgroundTask(parts.aclose)
+    return Stream(parts, media_type="text/csv", headers=headers, background=ended)
 
 
 @post(
