@@ -38,7 +38,7 @@ MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class Entries(NamedTuple):
-    """Some entries of an archive, as the bytes of a file; each knows where it begins there."""
+    """A file of entries; `infos` say where in it each begins, and `lines` are the manifest's."""
 
     path: Path
     infos: list[zipfile.ZipInfo]
