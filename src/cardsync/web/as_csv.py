@@ -10,6 +10,8 @@ from litestar.background_tasks import BackgroundTask
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
+from cardsync.web.made_files import Taken, chunks
+
 
 def headers(name: str) -> dict[str, str]:
     """Return the header that gives the file its name."""
@@ -21,6 +23,15 @@ def file(
 ) -> Response[bytes]:
     """Answer with the parts as a file of that name; `ended` is done when its reader leaves, too."""
     answer = Stream(parts, media_type="text/csv", headers=headers(name), background=ended)
+    return cast("Response[bytes]", answer)
+
+
+def body(data: bytes | Taken, headers: dict[str, str]) -> Response[bytes]:
+    """Answer with data, or with a file of it, whose bytes are not in memory at once."""
+    if isinstance(data, bytes):
+        return Response(data, media_type="text/csv", headers=headers)
+    headers = headers | {"Content-Length": str(data.size)}
+    answer = Stream(chunks(data.file), media_type="text/csv", headers=headers)
     return cast("Response[bytes]", answer)
 
 

@@ -8,15 +8,56 @@ import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
+from hashlib import sha256
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.web.heavy_work import HeavyWork
 
+# What is no larger needs no file.
+SMALL: Final = 1 << 16
 # The file's name begins with this.
 MADE: Final = "cardsync-made-"
 _CHUNK: Final = 1 << 18
+
+
+class Made(NamedTuple):
+    """Holds what `made` made a file of."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+class Taken(NamedTuple):
+    """A file without a name: nothing is left of it however its reader ends."""
+
+    file: IO[bytes]
+    size: int
+    sha256: str
+
+
+def made(data: bytes) -> bytes | Made:
+    """Return the data, or a file of it where it is large."""
+    if len(data) <= SMALL:
+        return data
+    with making() as (path, file):
+        file.write(data)
+    return Made(path, len(data), sha256(data).hexdigest())
+
+
+def taken(data: bytes | Made) -> bytes | Taken:
+    """Take what was made, at once: nobody else removes it."""
+    if isinstance(data, bytes):
+        return data
+    return Taken(_nameless(data.path), data.size, data.sha256)
+
+
+def _nameless(path: Path) -> IO[bytes]:
+    file = path.open("rb")
+    path.unlink()
+    return file
 
 
 @contextmanager
@@ -57,15 +98,11 @@ async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerat
 
 
 def sent(path: Path) -> AsyncGenerator[bytes, None]:
-    """Return the file's bytes in chunks. It has no name any more from here on, so nothing is left
-    of it however its reader ends.
-    """
-    file = path.open("rb")
-    path.unlink()
-    return _chunks(file)
+    """Take a file at once, and return its bytes in chunks."""
+    return chunks(_nameless(path))
 
 
-async def _chunks(file: IO[bytes]) -> AsyncGenerator[bytes, None]:
+async def chunks(file: IO[bytes]) -> AsyncGenerator[bytes, None]:
     with file:
         while chunk := await asyncio.to_thread(file.read, _CHUNK):
             yield chunk

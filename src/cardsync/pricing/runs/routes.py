@@ -23,7 +23,7 @@ from cardsync.inventory import reviews
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.pricing.files.file_now import file_now
+from cardsync.pricing.files.file_now import fresh_file
 from cardsync.pricing.preview import asked, preview, rule_analysis
 from cardsync.pricing.preview.draft_on_cards import draft_on_cards
 from cardsync.pricing.preview.shown import (
@@ -183,13 +183,13 @@ async def price_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """
     caller.must_be_owner()
     now = clock.now()
-    updates = await heavy.read(file_now, caller, Work.FILE, now)
+    updates = await fresh_file(heavy, caller, now)
     name = f"price-updates-{rfc3339(now)[:10]}.csv"
     headers = {
         "Cache-Control": "no-store",
         "Content-Disposition": f'attachment; filename="{name}"',
     }
-    return Response(updates.body, media_type="text/csv", headers=headers)
+    return as_csv.body(updates.body, headers)
 
 
 @post("/preview/draft", **OF_A_DRAFT)
