@@ -26,12 +26,14 @@ def file(
     return cast("Response[bytes]", answer)
 
 
-def body(data: bytes | Taken, headers: dict[str, str]) -> Response[bytes]:
+def body(
+    data: bytes | Taken, headers: dict[str, str], media_type: str = "text/csv"
+) -> Response[bytes]:
     """Answer with data, or with a file of it, whose bytes are not in memory at once."""
     if isinstance(data, bytes):
-        return Response(data, media_type="text/csv", headers=headers)
+        return Response(data, media_type=media_type, headers=headers)
     headers = headers | {"Content-Length": str(data.size)}
-    answer = Stream(chunks(data.file), media_type="text/csv", headers=headers)
+    answer = Stream(chunks(data.file), media_type=media_type, headers=headers)
     return cast("Response[bytes]", answer)
 
 

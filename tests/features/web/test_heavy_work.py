@@ -36,9 +36,10 @@ from cardsync.web.made_files import SMALL
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
 DAYS = RULES | {"from": "2020-01-01", "to": "2100-01-01"}
+TABLE = "/api/pricing/preview?format=csv"
 ASKED = {
     "a preview": ("POST", "/api/pricing/preview", RULES),
-    "a table": ("POST", "/api/pricing/preview?format=csv", RULES),
+    "a table": ("POST", TABLE, RULES),
     "presets": ("GET", "/api/pricing/presets", None),
     "a draft": ("POST", "/api/pricing/preview/draft", DRAFT),
     "a backtest": ("POST", "/api/pricing/backtest", DAYS),
@@ -167,6 +168,9 @@ async def test_files_and_old_rows_come_from_a_process_with_the_same_bytes(
         for process in processes():
             process.resume()
         assert told(await waiting) == told(await here.get(path)), path
+    tables = [await owner.post(TABLE, json=RULES) for owner in (here, there)]
+    assert len(tables[0].content) > SMALL
+    assert tables[0].content == tables[1].content
 
 
 async def test_a_reader_who_leaves_leaves_no_file(beside: Service) -> None:

@@ -4,7 +4,7 @@ and explain a card's price.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from litestar import Request, Response, Router, get, post
@@ -52,6 +52,7 @@ from cardsync.storage import Store
 from cardsync.web import as_csv
 from cardsync.web.abandoned import while_there
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import taken
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,
@@ -156,7 +157,8 @@ async def preview_prices(
     table = await heavy.read(
         asked.table_of_prices, caller, Work.PRICES_ALL, clock.now(), data or {}, format
     )
-    return Response(table, media_type=preview.FORMATS[format])
+    answer = as_csv.body(taken(table), {}, preview.FORMATS[format])
+    return cast("Response[Preview | bytes]", answer)
 
 
 @get(
