@@ -7,30 +7,43 @@ not that of the processes that it starts.
 
 from __future__ import annotations
 
+import gzip
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 from pathlib import Path
+from threading import Event, Thread
 from time import perf_counter
 from typing import Any
 
 import httpx
+import polars as pl
 import psutil
 
 import backtest
 import ground
+import import_inventory
+import old_shop
+import read_orders
 from ground import MB, Report
-from priced_shop import Shop, rules, shop
+from priced_shop import Shop, in_stock, rules, shop
 
 MOST = 300
+ORDERS = 50_000
+YEARS = 3
 
 
 def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
     drafted = {"rules": rules(of.tenth, "0.50")}
-    days = {**drafted, "sales": [], "from": "2000-01-01", "to": "2100-01-01"}
+    first = date.today() - timedelta(days=backtest.SNAPSHOTS)
+    days = {**drafted, "sales": [], "from": str(first), "to": "2100-01-01"}
     rule = {"query": "", "adjust_bp": -500}
     listing = of.connection.execute(
-        "SELECT min(marketplace_id) FROM card WHERE contribution IS NULL"
+        "SELECT min(marketplace_id), min(id),"
+        " (SELECT max(id) FROM upload WHERE report ->> 'rejected' <> '[]')"
+        " FROM card WHERE contribution IS NULL"
     ).fetchone()
     assert listing is not None
+    _, card, upload = listing
     return {
         "preview": ("POST", "/api/pricing/preview", drafted),
         "preview, CSV": ("POST", "/api/pricing/preview?format=csv", drafted),
@@ -43,11 +56,57 @@ def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
         "agent's price file": ("GET", "/api/v1/export/price-updates", None),
         "explanation": ("GET", f"/api/v1/pricing/explain/{listing[0]}", None),
         "cards as CSV": ("GET", "/api/cards/export.csv", None),
+        "orders as CSV": ("GET", "/api/orders/export.csv", None),
+        "customers as CSV": ("GET", "/api/customers/export.csv", None),
+        "activity as CSV": ("GET", "/api/v1/agent/activity/export.csv", None),
+        "a card of years": ("GET", f"/api/cards/{card}?history=all", None),
+        "rejected rows": ("GET", f"/api/v1/uploads/{upload}/rejected.csv", None),
         "a search": ("GET", "/api/cards?search=is:foil+price%3E5", None),
         "backtest": ("POST", "/api/pricing/backtest", days),
         "everything": ("GET", "/api/export/everything", None),
         "a rule changed": ("PATCH", f"/api/pricing/rules/{of.rule_ids[-1]}", {"adjust_bp": -300}),
     }
+
+
+def with_rejected(inventory: Path) -> bytes:
+    """The file with a tenth of its rows broken, as gzip."""
+    frame = pl.read_csv(gzip.decompress(in_stock(inventory)), infer_schema=False)
+    broken = pl.int_range(pl.len()) % 10 == 0
+    copies = pl.when(broken).then(pl.lit("many")).otherwise("Total Quantity")
+    csv = frame.with_columns(copies.alias("Total Quantity")).write_csv()
+    return gzip.compress(csv.encode(), 6, mtime=0)
+
+
+def set_the_scene(report: Report, of: Shop) -> None:
+    """A past, orders, rows that have moved to the object store, and a file with broken rows."""
+    backtest.set_the_past(of, 15)
+    read_orders.fill(of.made, of.seller.seller_id, ORDERS)
+    old_shop.aged(report, of.made, of.seller, YEARS, 90)
+    import_inventory.upload(of.made, of.seller.api_key, with_rejected(of.made.inventory))
+
+
+class Watch:
+    """The longest that the web process kept a look at its health waiting, in milliseconds."""
+
+    def __init__(self, bind: str) -> None:
+        self._http = httpx.Client(base_url=f"http://{bind}", timeout=60)
+        self._over, self.longest = Event(), 0.0
+        self._thread = Thread(target=self._look)
+
+    def _look(self) -> None:
+        while not self._over.wait(0.01):
+            began = perf_counter()
+            self._http.get("/healthz")
+            self.longest = max(self.longest, (perf_counter() - began) * 1000)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._http.close()
 
 
 def serving_process(web: psutil.Process) -> psutil.Process:
@@ -85,7 +144,7 @@ def ask(of: Shop, owner: dict[str, str], one: tuple[str, str, Any]) -> int:
 def measure(data: Path, rows: int) -> Report:
     report = Report("Memory of a web process")
     with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
-        backtest.set_the_past(of, 15)
+        set_the_scene(report, of)
         web = serving_process(running["web"])
         report.note(f"idle {web.memory_info().rss / MB:.0f} MB")
         wanted, owner = asked(of), owner_of(of)
@@ -94,11 +153,13 @@ def measure(data: Path, rows: int) -> Report:
             before = web.memory_info().rss
             forget_peak(web)
             began = perf_counter()
-            status = ask(of, owner, one)
+            with Watch(made.settings.bind) as watch:
+                status = ask(of, owner, one)
             took = perf_counter() - began
             peaks[name] = ground._status(web, "VmHWM")
             report.note(
-                f"{name:<20} {status} {took:6.2f} s, {before / MB:.0f} -> {peaks[name] / MB:.0f} MB"
+                f"{name:<20} {status} {took:6.2f} s, {before / MB:.0f} -> {peaks[name] / MB:.0f} MB,"
+                f" others waited {watch.longest:.0f} ms"
             )
         forget_peak(web)
         with ThreadPoolExecutor(len(wanted) * 2) as threads:

@@ -28,7 +28,7 @@ COMPOSE = DEPLOY / "compose" / "compose.yaml"
 DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 HADOLINT = Path(sys.executable).with_name("hadolint")
-COMMANDS = {"serve", "worker"}
+COMMANDS = {"serve", "worker", "migrate"}
 # No newer one is older than this.
 VERSION = "1.31"
 # The exposure that `systemd-analyze security` may find at most, of 10.
@@ -84,10 +84,9 @@ def deployments(name: str) -> list[Resource]:
     return [one for (kind, _), one in rendered(name).items() if kind == "Deployment"]
 
 
-def containers(name: str) -> list[Resource]:
-    return [
-        one for part in deployments(name) for one in part["spec"]["template"]["spec"]["containers"]
-    ]
+def containers(name: str, kind: str = "containers") -> list[Resource]:
+    pods = [part["spec"]["template"]["spec"] for part in deployments(name)]
+    return [one for pod in pods for one in pod.get(kind, ())]
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -113,15 +112,16 @@ def test_pods_may_do_no_more_than_they_need(name: str) -> None:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert pod["automountServiceAccountToken"] is False
-    for one in containers(name):
+    for one in containers(name) + containers(name, "initContainers"):
         allowed = one["securityContext"]
         assert allowed["readOnlyRootFilesystem"] is True
         assert allowed["allowPrivilegeEscalation"] is False
         assert allowed["capabilities"] == {"drop": ["ALL"]}
         assert "memory" in one["resources"]["limits"]
+        assert one["args"][0] in COMMANDS
+    for one in containers(name):
         assert one["livenessProbe"]
         assert one["startupProbe"]
-        assert one["args"][0] in COMMANDS
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -161,14 +161,13 @@ def test_heavy_reads_fit_into_a_container() -> None:
     assert heavy_mb(web["environment"]) <= int(number[1]) * 1024
 
 
-def test_workers_do_not_have_the_password_of_the_owner() -> None:
+def test_only_what_migrates_has_the_password_of_the_owner() -> None:
     for name, service in services().items():
-        assert name.startswith("web") == ("migration_database_url" in service.get("secrets", ()))
-    given = {
-        one["name"]: {"cardsync-migration" in str(source) for source in one["envFrom"]}
-        for one in containers("base")
-    }
-    assert given == {"web": {False, True}, "worker": {False}}
+        assert (name == "migrate") == ("migration_database_url" in str(service))
+    [migrates] = containers("base", "initContainers")
+    assert migrates["args"] == ["migrate"]
+    assert "cardsync-migration" in str(migrates)
+    assert "cardsync-migration" not in str(containers("base"))
 
 
 def test_the_monitoring_reaches_the_metrics_of_every_pod() -> None:
@@ -226,10 +225,13 @@ def services() -> dict[str, Resource]:
 def test_compose_has_two_of_each_kind_and_names_only_what_it_has() -> None:
     whole = yaml.safe_load(COMPOSE.read_text())
     assert services().keys() == {
-        "web-1", "web-2", "worker-1", "worker-2", "database", "store", "proxy"
+        "migrate", "web-1", "web-2", "worker-1", "worker-2", "database", "store", "proxy"
     }  # fmt: skip
     for name, service in services().items():
         for other, how in service.get("depends_on", {}).items():
+            if other == "migrate":
+                assert how == {"condition": "service_completed_successfully"}
+                continue
             assert how == {"condition": "service_healthy"}
             assert "healthcheck" in services()[other] or other.startswith("web")
         assert set(service.get("secrets", ())) <= whole["secrets"].keys()
@@ -237,7 +239,7 @@ def test_compose_has_two_of_each_kind_and_names_only_what_it_has() -> None:
         for volume in service.get("volumes", ()):
             source = volume.partition(":")[0]
             assert source in whole["volumes"] or (COMPOSE.parent / source).is_file(), source
-        if name.startswith(("web", "worker")):
+        if name.startswith(("migrate", "web", "worker")):
             assert service["command"][0] in COMMANDS
             assert service["read_only"] is True
             assert service["cap_drop"] == ["ALL"]

@@ -19,6 +19,8 @@ from sqlalchemy import NullPool, create_engine
 
 from cardsync.database.migrate import check, head_revision, migrate
 from cardsync.database.urls import engine_url, libpq_url
+from cardsync.processes import supervisor
+from cardsync.settings import Settings
 
 
 @pytest.fixture
@@ -62,6 +64,23 @@ def test_a_worker_of_its_own_takes_a_database_of_this_program(
         RuntimeError, match=r"the database is at 0001, this program needs .* see `cardsync migrate`"
     ):
         check(owner_url)
+
+
+def test_a_start_without_the_owners_address_takes_a_database_of_this_program(
+    settings: Settings, at: Callable[[str], None]
+) -> None:
+    given = urlsplit(settings.database_url or "")
+    options = "options=-c%20role%3Dcardsync_app"
+    url = urlunsplit(given._replace(query=f"{given.query}&{options}".strip("&")))
+    alone = settings.model_copy(update={"database_url": url, "migration_database_url": None})
+    with supervisor.database(alone, print) as ready:
+        assert ready.database_url == url
+    at("0001")
+    with (
+        pytest.raises(RuntimeError, match="cannot be brought to"),
+        supervisor.database(alone, print),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("look", [migrate, check])

@@ -29,6 +29,8 @@ HEAVY = (
     ("GET", "/api/pricing/updates.csv", None),
     ("GET", "/api/v1/export/price-updates", None),
     ("GET", "/api/cards/export.csv", None),
+    ("GET", "/api/orders/export.csv", None),
+    ("GET", "/api/v1/agent/activity/export.csv", None),
 )
 
 

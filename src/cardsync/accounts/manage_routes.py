@@ -28,9 +28,8 @@ from cardsync.accounts.shown import (
     deletion_body,
 )
 from cardsync.clock import rfc3339
-from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -177,7 +176,7 @@ async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyB
     media_type=data_export.ZIP,
     responses=problems(*READ),
 )
-async def export_everything(caller: Caller, database: Database, store: Store) -> Stream:
+async def export_everything(caller: Caller, heavy: HeavyWork) -> Stream:
     """Download all data of the account: a zip of CSV files and the same tables as Parquet (cards,
     price history, orders and their items, lists and their cards, activity), sent while it is read.
     Rows that are too old for the database are Parquet in its folder `old`.
@@ -185,7 +184,7 @@ async def export_everything(caller: Caller, database: Database, store: Store) ->
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    parts = await data_export.archive(database, caller, store)
+    parts = await data_export.archive(heavy, caller)
     # An archive whose reader left is ended at once, with the files that it keeps meanwhile.
     ended = BackgroundTask(parts.aclose)
     return Stream(parts, media_type=data_export.ZIP, headers=headers, background=ended)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -17,8 +18,10 @@ from cardsync.activity.old_entries import older_entries
 from cardsync.activity.shown import entry_body
 from cardsync.database.session import Database
 from cardsync.old_data.read_back import Old
-from cardsync.storage import Store
-from cardsync.web.as_csv import PART, streamed
+from cardsync.settings import Settings
+from cardsync.storage import open_store
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
 
 COLUMNS: Final = (
     "id", "created_at", "actor", "action", "risk", "outcome", "summary", "request_id", "before",
@@ -26,25 +29,27 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-async def activity_as_csv(
+async def activity_as_csv(heavy: HeavyWork, caller: Caller, wanted: Wanted) -> AsyncIterator[bytes]:
+    """Return the entries that a filter finds, newest first."""
+    return await streamed(heavy, caller, COLUMNS, part_of_activity, wanted)
+
+
+async def part_of_activity(
     database: Database,
     caller: Caller,
-    store: Store,
+    settings: Settings,
+    now: datetime,
+    after: int,
     wanted: Wanted,
-    seconds: float,
-) -> AsyncIterator[bytes]:
-    """Return the entries that a filter finds, newest first."""
-
-    old = Old(database, store, caller.seller_id)
-
-    async def read(last: Activity | None) -> list[Activity]:
-        before = last.id if last else None
-        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            page = await feed_before(session, caller, wanted, before, PART)
-        return await older_entries(old, wanted, page, before, PART)
-
-    turn = database.file_turn(caller.seller_id)
-    return await streamed(turn, COLUMNS, read, partial(_line, caller), PART)
+) -> Part:
+    """Return the entries before one."""
+    before = after or None
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        page = await feed_before(session, caller, wanted, before, PART)
+    old = Old(database, open_store(settings), caller.seller_id)
+    rows = await older_entries(old, wanted, page, before, PART)
+    return await part_of(rows, partial(_line, caller), PART)
 
 
 def _line(caller: Caller, row: Activity) -> Sequence[Any]:

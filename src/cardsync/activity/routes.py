@@ -16,8 +16,8 @@ from cardsync.database.session import Database
 from cardsync.plans.request_writer import WRITING
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
-from cardsync.storage import Store
 from cardsync.web import as_csv
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems
 
 
@@ -57,9 +57,7 @@ async def read_activity(
 )
 async def export_activity(
     caller: Caller,
-    database: Database,
-    store: Store,
-    settings: Settings,
+    heavy: HeavyWork,
     actor: str | None = None,
     action: str | None = None,
     outcome: str | None = None,
@@ -70,8 +68,7 @@ async def export_activity(
     that are too old for the feed.
     """
     wanted = read_wanted(None, None, actor, action, outcome, risk, since)
-    parts = await activity_as_csv(database, caller, store, wanted, settings.read_seconds)
-    return as_csv.file(parts, "activity")
+    return as_csv.file(await activity_as_csv(heavy, caller, wanted), "activity")
 
 
 @post(

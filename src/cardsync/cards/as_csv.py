@@ -1,12 +1,11 @@
-"""Streams the cards that a filter selects, as a CSV.
-
-Each part is a reading of its own, so that a slow reader keeps no connection: a card that changes
-meanwhile appears once, as it was or as it is.
+"""Streams the cards that a filter selects, as a CSV. A card that changes meanwhile appears once, as
+it was or as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any
 
 from psycopg.errors import QueryCanceled
@@ -18,7 +17,9 @@ from cardsync.cards.queries import cards_after
 from cardsync.cards.shown import CardRow, card_body
 from cardsync.database.session import Database
 from cardsync.search.fields import QueryError
-from cardsync.web.as_csv import streamed
+from cardsync.settings import Settings
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
 
 HEADERS = {"Content-Disposition": 'attachment; filename="cards.csv"'}
 COLUMNS = (
@@ -27,33 +28,35 @@ COLUMNS = (
     "low_price", "low_price_with_shipping", "direct_low", "status", "locations", "lists",
     "updated_at",
 )  # fmt: skip
-# Others have their turn between parts, and a part has at most so many cards.
-PART = 1_000
 
 
 async def cards_as_csv(
+    heavy: HeavyWork, caller: Caller, wanted: CardFilter
+) -> AsyncIterator[bytes]:
+    """Return the file in parts. Raises InvalidPayload for a search that cannot be read."""
+    return await streamed(heavy, caller, COLUMNS, part_of_cards, wanted)
+
+
+async def part_of_cards(
     database: Database,
     caller: Caller,
+    settings: Settings,
+    now: datetime,
+    after: int,
     wanted: CardFilter,
-    seconds: float,
-) -> AsyncIterator[bytes]:
-    """Return the file in parts; the first one is there already, so that a search which cannot be
-    read is refused before anything is sent. Raises InvalidPayload.
-    """
-
-    async def read(last: CardRow | None) -> list[CardRow]:
-        async with database.readings.of(caller.seller_id, seconds) as reading:
-            return await cards_after(reading, caller, wanted, last.id if last else 0, PART)
-
-    turn = database.file_turn(caller.seller_id)
+) -> Part:
+    """Return the cards with the next ids. Raises InvalidPayload."""
+    seconds = settings.read_seconds
     try:
-        return await streamed(turn, COLUMNS, read, _line, PART)
+        async with database.readings.of(caller.seller_id, seconds) as reading:
+            rows = await cards_after(reading, caller, wanted, after, PART)
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     except QueryCanceled as e:
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
+    return await part_of(rows, _line, PART)
 
 
 def _line(row: CardRow) -> list[Any]:

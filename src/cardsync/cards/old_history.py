@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.cards.queries import read_card
@@ -9,18 +11,19 @@ from cardsync.cards.shown import CardRow, ObservationRow
 from cardsync.database.session import Database
 from cardsync.old_data.old_kinds import HISTORY
 from cardsync.old_data.read_back import Old, rows_of_key
-from cardsync.storage import Store
+from cardsync.settings import Settings
+from cardsync.storage import open_store
 
 
 async def read_whole_card(
-    database: Database, caller: Caller, store: Store, card_id: int, seconds: float
+    database: Database, caller: Caller, settings: Settings, now: datetime, card_id: int
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first. Raises NotFound."""
     most = limits.CARD_HISTORY_WHOLE
-    async with database.readings.of(caller.seller_id, seconds) as reading:
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         card, history = await read_card(reading, caller, card_id, most)
     # The connection is given back before the files are read.
-    old = Old(database, store, caller.seller_id)
+    old = Old(database, open_store(settings), caller.seller_id)
     rows = await rows_of_key(old, HISTORY, card_id, most - len(history))
     older = (ObservationRow._make(map(row.get, ObservationRow._fields)) for row in rows)
     return card, [*history, *older]

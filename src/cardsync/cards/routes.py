@@ -14,7 +14,7 @@ from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
-from cardsync import errors, limits
+from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.as_csv import HEADERS, cards_as_csv
 from cardsync.cards.card_filter import read_filter, read_page
@@ -30,16 +30,17 @@ from cardsync.cards.shown import (
     completions_body,
     with_history,
 )
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
     Polled,
     problems,
     provide_caller,
-    provide_database,
+    provide_heavy,
     provide_settings,
     reading,
 )
@@ -147,10 +148,7 @@ async def export_cards(request: Request[Any, Any, State]) -> Response[bytes]:
     """The seller's cards that a search finds, all of them, as a CSV that streams."""
     state = request.app.state
     parts = await cards_as_csv(
-        provide_database(state),
-        provide_caller(request),
-        read_filter(_given(request)),
-        provide_settings(state).read_seconds,
+        provide_heavy(state), provide_caller(request), read_filter(_given(request))
     )
     return cast("Response[bytes]", Stream(parts, media_type="text/csv", headers=HEADERS))
 
@@ -159,7 +157,7 @@ async def export_cards(request: Request[Any, Any, State]) -> Response[bytes]:
 async def card(
     caller: Caller,
     database: Database,
-    store: Store,
+    heavy: HeavyWork,
     settings: Settings,
     card_id: int,
     history: Literal["recent", "all"] = "recent",
@@ -168,8 +166,8 @@ async def card(
     also what is too old for the database, which takes longer.
     """
     if history == "all":
-        seconds = settings.read_seconds
-        return with_history(*await read_whole_card(database, caller, store, card_id, seconds))
+        now = clock.now()
+        return with_history(*await heavy.read(read_whole_card, caller, Work.LONG, now, card_id))
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return with_history(*await read_card(reading, caller, card_id))
 

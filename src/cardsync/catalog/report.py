@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cardsync.catalog.sources.source_record import Broken
 from cardsync.errors import CommandError
-from cardsync.web.as_csv import PART
+from cardsync.web.csv_parts import PART
 from cardsync.web.safe_texts import encoded
 
 _SHOWN = 20

@@ -21,6 +21,7 @@ from cardsync import errors
 from cardsync.database.connections import answer_has_begun
 
 WAIT_SECONDS = 10
+OTHERS_RUN = "other requests from this account are running; try again in a few seconds"
 # Two lines without a seller: requests of no seller yet, such as a sign-in, and health checks.
 NOBODY = 0
 HEALTH = -1
@@ -98,9 +99,7 @@ class _Line:
                 for slots in self.of(work):
                     await held.enter_async_context(slots)
         except TimeoutError:
-            raise errors.ServiceUnavailable(
-                "other requests from this account are running; try again in a few seconds"
-            ) from None
+            raise errors.ServiceUnavailable(OTHERS_RUN) from None
         finally:
             self.waiting -= 1
 

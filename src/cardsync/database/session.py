@@ -7,9 +7,8 @@ cannot bypass it. `polled` reads an agent's poll in one round trip; everything e
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import Any, cast
 
@@ -168,10 +167,6 @@ class Database:
                 {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"},
             )
             yield session
-
-    def file_turn(self, seller_id: int) -> Callable[[], AbstractAsyncContextManager[None]]:
-        """Return the turns in which the parts of a file are made: a seller has one at a time."""
-        return partial(self.slots.of, seller_id, Work.FILE)
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:

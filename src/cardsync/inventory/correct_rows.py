@@ -7,9 +7,10 @@ The whole file is sent again because an upload of a few rows would count all oth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -17,15 +18,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.inventory import accept_inventory, rejected_rows
 from cardsync.inventory.parse import ProductLines, Rejected, every_rejected
 from cardsync.settings import Settings
-from cardsync.storage import ObjectMissing, Store
+from cardsync.storage import ObjectMissing, Store, open_store
 from cardsync.web import bodies
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import begun, making, sent
 from cardsync.work.models import Upload
 
-_CHUNK = 1 << 18
 # All rejected rows of a piece are in memory at once, and a line of rubbish may be a single byte.
 _PIECE = 1 << 16
 _NEVER_READ = ("failed", "cancelled", "discarded")
@@ -46,29 +49,28 @@ async def page_of_uploads(
     return list(rows), total or 0
 
 
-async def rejected(
-    database: Database,
-    caller: Caller,
-    store: Store,
-    upload_id: int,
-) -> AsyncIterator[bytes]:
+async def rejected(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
     """Return the parts of the CSV of all rejected rows. Raises OwnerRequired, NotFound."""
+    return await begun(heavy, caller, _parts(heavy, caller, upload_id))
+
+
+async def _parts(heavy: HeavyWork, caller: Caller, upload_id: int) -> AsyncGenerator[bytes, None]:
+    # However few cards the shop has, the file may be large.
+    path = await heavy.read_apart(rejected_file, caller, Work.FILE, clock.now(), upload_id)
+    async for chunk in sent(path):
+        yield chunk
+
+
+async def rejected_file(
+    database: Database, caller: Caller, settings: Settings, now: datetime, upload_id: int
+) -> Path:
     upload = await _upload(database, caller, upload_id)
-    data = await _content(store, upload)
-    turn = database.file_turn(caller.seller_id)
-    return _made(turn, rejected_rows.rejected_csv(data, _rejected(upload, data)))
-
-
-async def _made(
-    turn: Callable[[], AbstractAsyncContextManager[None]],
-    parts: Iterator[bytes],
-) -> AsyncIterator[bytes]:
-    while True:
-        async with turn():
-            part = await asyncio.to_thread(next, parts, b"")
-        if not part:
-            return
-        yield part
+    data = await _content(open_store(settings), upload)
+    with making() as (path, file):
+        await asyncio.to_thread(
+            file.writelines, rejected_rows.rejected_csv(data, _rejected(upload, data))
+        )
+    return path
 
 
 def _rejected(upload: Upload, data: bytes) -> Iterable[Rejected]:
@@ -93,6 +95,7 @@ async def mend(
     caller: Caller,
     store: Store,
     settings: Settings,
+    heavy: HeavyWork,
     upload_id: int,
     mended: bytes,
 ) -> int:
@@ -110,10 +113,8 @@ async def mend(
         )
     if newest is not None and newest > upload_id:
         raise errors.NotTheNewest(f"upload {newest} is newer than upload {upload_id}")
-    data = await _content(store, upload)
-    rejected_text = _rejected(upload, data)
-    whole = await asyncio.to_thread(rejected_rows.merged, data, rejected_text, mended)
     now = clock.now()
+    whole = await heavy.read_apart(mended_file, caller, Work.FILE, now, upload_id, mended)
     moment = clock.rfc3339(upload.exported_at)
     arrived = accept_inventory.arrival(caller, upload.product_line, None, moment, now)
     return await accept_inventory.accept_bytes(
@@ -121,11 +122,29 @@ async def mend(
         caller,
         store,
         settings,
-        _parts(whole),
+        sent(whole),
         "text/csv",
         replace(arrived, mends=upload_id),
         limits.PRESIGNED_PLAIN_BYTES,
     )
+
+
+async def mended_file(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    upload_id: int,
+    mended: bytes,
+) -> Path:
+    """Make the upload's file with the mended rows in it. Raises InvalidCsv."""
+    upload = await _upload(database, caller, upload_id)
+    data = await _content(open_store(settings), upload)
+    rows = _rejected(upload, data)
+    whole = await asyncio.to_thread(rejected_rows.merged, data, rows, mended)
+    with making() as (path, file):
+        await asyncio.to_thread(file.write, whole)
+    return path
 
 
 async def _upload(database: Database, caller: Caller, upload_id: int) -> Upload:
@@ -143,8 +162,3 @@ async def _content(store: Store, upload: Upload) -> bytes:
     except ObjectMissing:
         raise errors.NotFound(f"the file of upload {upload.id} is no longer stored") from None
     return await asyncio.to_thread(bodies.plain, data, limits.BODY_INFLATED_BYTES)
-
-
-async def _parts(whole: bytes) -> AsyncIterator[bytes]:
-    for start in range(0, len(whole), _CHUNK):
-        yield whole[start : start + _CHUNK]

@@ -18,7 +18,7 @@ from cardsync.errors import InvalidCsv
 from cardsync.inventory.csv_header import Header, decode_line, split_header
 from cardsync.inventory.parse import Rejected
 from cardsync.inventory.uncertain_records import MAX_RECORD_LINES
-from cardsync.web.as_csv import PART
+from cardsync.web.csv_parts import PART
 from cardsync.web.safe_texts import as_it_was, encoded
 
 LINE, REASON = "Line", "Reason"

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post, put
+from litestar.background_tasks import BackgroundTask
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import HeaderParameter, QueryParameter
@@ -32,6 +33,7 @@ from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv, retired
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     FOR_AGENTS,
     FOR_OWNERS,
@@ -240,14 +242,13 @@ async def list_uploads(
 async def rejected_rows(
     upload_id: int,
     caller: Caller,
-    database: Database,
-    store: Store,
+    heavy: HeavyWork,
 ) -> Response[bytes]:
     """All rejected rows with the file's own columns, each with its line and reason: mend them and
     send them to POST /uploads/{upload_id}/mend.
     """
-    parts = await correct_rows.rejected(database, caller, store, upload_id)
-    return as_csv.file(parts, f"rejected-{upload_id}")
+    parts = await correct_rows.rejected(heavy, caller, upload_id)
+    return as_csv.file(parts, f"rejected-{upload_id}", BackgroundTask(parts.aclose))
 
 
 @dataclass
@@ -283,10 +284,11 @@ async def mend_upload(
     database: Database,
     store: Store,
     settings: Settings,
+    heavy: HeavyWork,
 ) -> Accepted:
     """Send the upload's file again, with the mended rows in place of the rejected ones."""
     mended = await request.body()
-    new_id = await correct_rows.mend(database, caller, store, settings, upload_id, mended)
+    new_id = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
     return Accepted("accepted", new_id)
 
 

@@ -26,6 +26,7 @@ from cardsync.plans.request_writer import WRITING
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web import as_csv
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.pages import to_sign_in
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -73,9 +74,9 @@ async def read_lists(
     "/lists/export.csv",
     responses={200: as_csv.answer("The lists in their order"), **problems(*BEHIND_A_KEY)},
 )
-async def export_lists(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+async def export_lists(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """All lists with their counts, as a CSV."""
-    return as_csv.file(await lists_as_csv(database, caller, settings.read_seconds), "lists")
+    return as_csv.file(await lists_as_csv(heavy, caller), "lists")
 
 
 @get("/lists/{list_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 import msgspec
 from sqlalchemy import select
@@ -13,7 +14,9 @@ from cardsync.database.session import Database
 from cardsync.lots.models import CardCost, Lot
 from cardsync.lots.shown import CostOfCard, LotBody, LotPage, lot_body
 from cardsync.money import usd
-from cardsync.web.as_csv import PART, streamed
+from cardsync.settings import Settings
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
 
 
 async def lots(
@@ -44,14 +47,16 @@ async def cost_of(session: AsyncSession, caller: Caller, marketplace_id: int) ->
     return CostOfCard(row.copies, row.known, usd(row.cost), row.oldest)
 
 
-async def lots_as_csv(database: Database, caller: Caller) -> AsyncIterator[bytes]:
+async def lots_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
     """Return every lot as a file, the newest first, part by part. Raises OwnerRequired."""
     caller.must_see_revenue()
+    return await streamed(heavy, caller, LotBody.__struct_fields__, part_of_lots)
 
-    async def read(last: LotBody | None) -> list[LotBody]:
-        async with database.tenant(caller.seller_id) as session:
-            after = last.id if last else None
-            return (await lots(session, caller, None, after, PART)).lots
 
-    turn = database.file_turn(caller.seller_id)
-    return await streamed(turn, LotBody.__struct_fields__, read, msgspec.structs.astuple, PART)
+async def part_of_lots(
+    database: Database, caller: Caller, settings: Settings, now: datetime, after: int
+) -> Part:
+    """Return the lots before one."""
+    async with database.tenant(caller.seller_id) as session:
+        page = await lots(session, caller, None, after or None, PART)
+    return await part_of(page.lots, msgspec.structs.astuple, PART)

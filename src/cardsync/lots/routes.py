@@ -17,7 +17,6 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.database.session import Database
 from cardsync.lots import fee_audit, profit, read_lots, write_lots
 from cardsync.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
 from cardsync.lots.lot_csv import read_lots as read_file
@@ -37,6 +36,7 @@ from cardsync.lots.shown import (
     profit_as_csv,
 )
 from cardsync.web.as_csv import answer, file, headers
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
     FOR_OWNERS,
     READ_BY_OWNERS,
@@ -101,9 +101,9 @@ async def list_lots(
 @get(
     "/lots.csv", **BY_TOKENS_TOO, responses={200: answer("Every lot"), **problems(*READ_BY_OWNERS)}
 )
-async def download_lots(caller: Caller, database: Database) -> Response[bytes]:
+async def download_lots(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """Every lot as a CSV, which may come in again elsewhere."""
-    return file(await read_lots.lots_as_csv(database, caller), "lots")
+    return file(await read_lots.lots_as_csv(heavy, caller), "lots")
 
 
 @post(

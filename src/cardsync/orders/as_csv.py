@@ -5,8 +5,8 @@ An order that changes meanwhile appears once, as it was or as it is.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from psycopg.errors import QueryCanceled
@@ -20,7 +20,9 @@ from cardsync.orders.filter_sql import KNOWN_SESSION, all_conditions, all_of, un
 from cardsync.orders.order_filter import OrderFilter
 from cardsync.orders.pullable import TO_SHIP_STATUSES
 from cardsync.orders.shown import ORDER_COLUMNS, OrderRow, customer_bodies, order_body, order_row
-from cardsync.web.as_csv import PART, streamed
+from cardsync.settings import Settings
+from cardsync.web.csv_parts import PART, Part, lines_of, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
 
 COLUMNS: Final = (
     "id",
@@ -52,30 +54,34 @@ OF_CUSTOMERS: Final = (
     "last_order_at",
 )
 _OF_REVENUE: Final = ("lifetime_total", "pieces", "costed", "profit")
-# Every part adds all orders up again, so there are few parts.
-CUSTOMERS: Final = 50_000
+# A part may have to add all orders up again, so there are few parts.
+CUSTOMERS: Final = 10_000
 
 
 async def orders_as_csv(
-    database: Database,
-    caller: Caller,
-    wanted: OrderFilter,
-    seconds: float,
+    heavy: HeavyWork, caller: Caller, wanted: OrderFilter
 ) -> AsyncIterator[bytes]:
     """Return the orders that a filter finds, by id. Raises InvalidPayload."""
+    return await streamed(heavy, caller, COLUMNS, part_of_orders, wanted.asked_by(caller))
 
-    wanted = wanted.asked_by(caller)
 
-    async def read(last: OrderRow | None) -> list[OrderRow]:
-        return await _orders(database, caller, wanted, last.id if last else 0, seconds)
-
-    turn = database.file_turn(caller.seller_id)
+async def part_of_orders(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    after: int,
+    wanted: OrderFilter,
+) -> Part:
+    """Return the orders with the next ids. Raises InvalidPayload."""
+    seconds = settings.read_seconds
     try:
-        return await streamed(turn, COLUMNS, read, _order, PART)
+        rows = await _orders(database, caller, wanted, after, seconds)
     except QueryCanceled as e:
         raise errors.InvalidPayload(
             f"search: it takes longer than {seconds:g} s: narrow the search"
         ) from e
+    return await part_of(rows, _order, PART)
 
 
 async def _orders(
@@ -109,24 +115,29 @@ def _order(row: OrderRow) -> Sequence[Any]:
     return [rfc3339_or_none(texts[name]) if name in _MOMENTS else texts[name] for name in COLUMNS]
 
 
-async def customers_as_csv(
-    database: Database,
-    caller: Caller,
-    seconds: float,
-) -> AsyncIterator[bytes]:
+async def customers_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
     """Return the customers by the sum of their orders, which is a column, as is their profit, for a
     caller who may see revenue.
     """
-    columns = OF_CUSTOMERS + (_OF_REVENUE if caller.sees_revenue else ())
-    pages = itertools.count(1)
+    return await streamed(heavy, caller, _of_customers(caller), part_of_customers)
 
-    async def read(_: Customer | None) -> list[Customer]:
-        async with database.readings.of(caller.seller_id, seconds) as reading:
-            return (await customers(reading, caller, next(pages), CUSTOMERS)).page
+
+async def part_of_customers(
+    database: Database, caller: Caller, settings: Settings, now: datetime, after: int
+) -> Part:
+    """Return the next page of customers: `after` is the number of the one before."""
+    number = after + 1
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        rows = (await customers(reading, caller, number, CUSTOMERS)).page
+    columns = _of_customers(caller)
 
     def cells(row: Customer) -> Sequence[Any]:
         [body] = customer_bodies([row])
         return [getattr(body, name) for name in columns]
 
-    turn = database.file_turn(caller.seller_id)
-    return await streamed(turn, columns, read, cells, CUSTOMERS)
+    lines = await lines_of(rows, cells)
+    return Part(lines, number if len(rows) == CUSTOMERS else None)
+
+
+def _of_customers(caller: Caller) -> Sequence[str]:
+    return OF_CUSTOMERS + (_OF_REVENUE if caller.sees_revenue else ())

@@ -33,14 +33,14 @@ from cardsync.orders.shown import (
 )
 from cardsync.settings import Settings
 from cardsync.web import as_csv
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import described, words
 from cardsync.web.request import (
     BEHIND_A_KEY,
     Polled,
     problems,
     provide_caller,
-    provide_database,
-    provide_settings,
+    provide_heavy,
     reading,
 )
 
@@ -172,10 +172,7 @@ async def export_orders(request: Request[Any, Any, State]) -> Response[bytes]:
     """The seller's orders that a filter finds, all of them, as a CSV that streams."""
     state = request.app.state
     parts = await orders_as_csv(
-        provide_database(state),
-        provide_caller(request),
-        read_filter(_given(request)),
-        provide_settings(state).read_seconds,
+        provide_heavy(state), provide_caller(request), read_filter(_given(request))
     )
     return as_csv.file(parts, "orders")
 
@@ -187,14 +184,9 @@ async def export_orders(request: Request[Any, Any, State]) -> Response[bytes]:
         **problems(*BEHIND_A_KEY),
     },
 )
-async def export_customers(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[bytes]:
+async def export_customers(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """All customers as a CSV that streams."""
-    parts = await customers_as_csv(database, caller, settings.read_seconds)
-    return as_csv.file(parts, "customers")
+    return as_csv.file(await customers_as_csv(heavy, caller), "customers")
 
 
 @get(

@@ -7,25 +7,24 @@ account may push.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 from cardsync.access.caller import Caller
-from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.files import content, price_updates
-from cardsync.pricing.files.file_now import file_now
+from cardsync.pricing.files.file_now import fresh_file
 from cardsync.pricing.rollback.served_rollback import serve
 from cardsync.quick_add import served_entries as quick_add
 from cardsync.seller_state import state as sync_state
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import Taken
 
 
 class ServedFile(NamedTuple):
     """`body` is the CSV, or None where the caller's copy is still the same."""
 
-    body: bytes | None
+    body: bytes | Taken | None
     etag: str | None = None
     empty_reason: str | None = None
     kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"
@@ -60,11 +59,12 @@ async def served_file(
             )
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
-    updates = await heavy.read(file_now, caller, Work.FILE, now)
+    updates = await fresh_file(heavy, caller, now)
     if caller.state.quick_add_waits:
         # While quick-add waits there is no ETag: the next answer may be its file.
-        updates = replace(updates, etag=None)
+        updates = updates._replace(etag=None)
     if updates.etag and content.matches(if_none_match, updates.etag):
         return ServedFile(None, updates.etag)
-    await price_updates.note_served(database, caller, updates)
+    if updates.empty_reason is None:
+        await price_updates.note_served(database, caller, updates.body)
     return ServedFile(updates.body, updates.etag, updates.empty_reason)

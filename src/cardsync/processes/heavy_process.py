@@ -26,6 +26,7 @@ from cardsync.logs import setup_logging
 from cardsync.processes.worker_memory import limit_memory
 from cardsync.settings import Settings
 from cardsync.web.heavy_work import FOLDER, LENGTH, STOP, TOO_MUCH, Answered, Asked
+from cardsync.web.made_files import MADE
 
 # The work, and the lease that is renewed beside it.
 _CONNECTIONS = 3
@@ -73,8 +74,15 @@ async def _serve(answers: BinaryIO) -> None:
                     working = asyncio.create_task(_answer(data, answers, database, copy, settings))
                 elif working is not None:
                     working.cancel()
+                    working.add_done_callback(_forget)
         if working is not None:
             working.cancel()
+
+
+def _forget(_: object) -> None:
+    """Remove what work has made that was stopped at its end: nobody takes its answer."""
+    for path in Path(tempfile.gettempdir()).glob(f"{MADE}*"):
+        path.unlink()
 
 
 async def _frame(asked: asyncio.StreamReader) -> bytes:

@@ -1,6 +1,6 @@
 """Does one seller's heavy reads in processes of their own, which hold the memory that they take: a
 web process has its share of a host's, two at least. A seller has two of them at a time, and
-backtests leave one to other reads.
+backtests and tables of the archive leave one to other reads.
 
 Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
 at a time, and waits for the next for a while. It may crash or run out of memory, and nothing else
@@ -28,7 +28,7 @@ from structlog.contextvars import get_contextvars
 
 from cardsync import errors
 from cardsync.access.caller import Caller
-from cardsync.database.seller_slots import Work
+from cardsync.database.seller_slots import OTHERS_RUN, WAIT_SECONDS, Work
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 
@@ -83,6 +83,7 @@ class HeavyWork:
         # A backtest may last two minutes: an agent's price file finds a process beside all of them.
         self._longest = asyncio.Semaphore(most - 1)
         self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
+        self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
 
@@ -98,15 +99,21 @@ class HeavyWork:
         """Return what the function finds for the seller, in a turn of its kind of work: somebody
         who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
         """
-        if not await self._is_large(caller.seller_id):
-            return await work(
-                self._database,
-                caller,
-                self._settings,
-                now,
-                *values,
-                **options,
-            )
+        if await self._is_large(caller.seller_id):
+            return await self.read_apart(work, caller, kind, now, *values, **options)
+        async with self._database.slots.of(caller.seller_id, kind):
+            return await work(self._database, caller, self._settings, now, *values, **options)
+
+    async def read_apart(
+        self,
+        work: Read[P, T],
+        caller: Caller,
+        kind: Work,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """Do the same in a process, however few cards the shop has."""
         asked = Asked(
             work.__module__,
             work.__qualname__,
@@ -131,6 +138,20 @@ class HeavyWork:
             if kind == Work.PRICES_ALL:
                 await held.enter_async_context(self._longest)
             await held.enter_async_context(self._turns)
+            yield
+
+    @asynccontextmanager
+    async def place(self, seller_id: int) -> AsyncIterator[None]:
+        """Hold the seller's one place on the disk, for what is made before its reader takes it.
+        Raises ServiceUnavailable.
+        """
+        place = self._places.setdefault(seller_id, asyncio.Lock())
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await held.enter_async_context(place)
+            except TimeoutError:
+                raise errors.ServiceUnavailable(OTHERS_RUN) from None
             yield
 
     async def _is_large(self, seller_id: int) -> bool:

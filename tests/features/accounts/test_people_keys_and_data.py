@@ -15,7 +15,7 @@ import pytest
 from browsers import A_PASSWORD, accept, joined, signed_in
 from builders import a_csv, a_row, an_order
 from cardsync import clock
-from cardsync.accounts import data_export
+from cardsync.accounts import export_entries
 
 
 async def test_an_owner_invites_changes_and_removes_people(a_seller):
@@ -123,7 +123,7 @@ async def test_an_account_that_is_about_to_be_deleted_makes_no_key(a_seller):
 
 @pytest.mark.parametrize("rows", [20_000, 2])
 async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
-    monkeypatch.setattr(data_export, "ROWS_AT_ONCE", rows)
+    monkeypatch.setattr(export_entries, "ROWS_AT_ONCE", rows)
     seller, other = await a_seller(), await a_seller()
     for each in (seller, other):
         await each.import_csv(a_csv(*(a_row(n, name=f'"Card", {n}\n') for n in range(1, 6))))

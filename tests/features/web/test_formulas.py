@@ -73,7 +73,7 @@ FOR_THE_MARKETPLACE = {
 }
 # The modules that write a CSV by their own means, beside `web/safe_texts.py`.
 WRITERS = {
-    "accounts/data_export.py": "safe_texts",
+    "accounts/export_entries.py": "safe_texts",
     "pricing/preview/preview.py": "safe_texts",
     "pricing/files/content.py": "the marketplace's",
     "inventory/price_file.py": "the marketplace's",

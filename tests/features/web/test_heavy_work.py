@@ -6,38 +6,63 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import pickle
 import subprocess
 import sys
+import zipfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
-from builders import SellerBuilder, Service, a_row, a_shop
-from cardsync import errors
+from browsers import signed_in
+from builders import Seller, SellerBuilder, Service, a_csv, a_row, a_shop, an_order
+from cardsync import clock, errors
 from cardsync.asgi import create_app
+from cardsync.old_data import put_away
+from cardsync.old_data.old_kinds import ACTIVITY, HISTORY
 from cardsync.processes.heavy_process import tell
+from cardsync.web import heavy_work, made_files
 from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
+from cardsync.web.made_files import SMALL
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
 DAYS = RULES | {"from": "2020-01-01", "to": "2100-01-01"}
+TABLE = "/api/pricing/preview?format=csv"
 ASKED = {
     "a preview": ("POST", "/api/pricing/preview", RULES),
-    "a table": ("POST", "/api/pricing/preview?format=csv", RULES),
+    "a table": ("POST", TABLE, RULES),
     "presets": ("GET", "/api/pricing/presets", None),
     "a draft": ("POST", "/api/pricing/preview/draft", DRAFT),
     "a backtest": ("POST", "/api/pricing/backtest", DAYS),
     "a price file": ("GET", "/api/pricing/updates.csv", None),
     "an agent's file": ("GET", "/api/v1/export/price-updates", None),
+    "a search in a file": ("GET", "/api/cards/export.csv?search=price%3E%3E", None),
+    "an order's days": ("GET", "/api/orders/export.csv?pull_session=77", None),
     "a search that cannot be read": ("POST", "/api/pricing/preview", {"search": "price>>"}),
     "days that are none": ("POST", "/api/pricing/backtest", DAYS | {"from": "soon"}),
 }
+EVERYTHING = "/api/export/everything"
+FILES = (
+    "/api/cards/export.csv",
+    "/api/pricing/updates.csv",
+    "/cards/export.csv?search=price%3E1",
+    "/api/orders/export.csv",
+    "/api/customers/export.csv",
+    "/api/lists/export.csv",
+    "/api/buying/lots.csv",
+    "/api/pricing/runs/export.csv",
+    "/api/v1/agent/activity/export.csv",
+    EVERYTHING,
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +116,88 @@ async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
     assert (answer.status_code, answer.json()["code"]) == (503, "service_unavailable")
     assert "memory" in answer.json()["error"]
     assert (await asked(shop, "presets")).status_code == 200
+
+
+async def moved(seller: Seller) -> None:
+    """What is a year old leaves the database."""
+    work = seller.service.work
+    days = {"history_retention_days": 31, "activity_retention_days": 31}
+    work = replace(work, settings=work.settings.model_copy(update=days))
+    for kind in (HISTORY, ACTIVITY):
+        assert sum([rows async for rows in put_away.slabs(work, seller.id, kind)])
+
+
+def told(answer: httpx.Response) -> object:
+    """The answer without the moment at which it was made."""
+    if answer.headers["content-type"] != "application/zip":
+        return answer.content
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.testzip() is None
+        files = {name: archive.read(name) for name in archive.namelist()}
+    assert any(name.startswith("old/") for name in files)
+    return files | {"manifest.json": json.loads(files["manifest.json"])["files"]}
+
+
+async def test_files_and_old_rows_come_from_a_process_with_the_same_bytes(
+    a_seller: SellerBuilder, service: Service, beside: Service, monkeypatch
+) -> None:
+    """A thousand cards are more than a part of a file: it alone finds what parts leave out."""
+    shop = await a_seller()
+    rows = [a_row(n) for n in range(1, 1_003)]
+    year_ago = clock.rfc3339(clock.now() - timedelta(days=400))
+    await shop.import_csv(a_csv(*rows), **{"X-Exported-At": year_ago})
+    await shop.import_csv(a_csv(a_row(1, price="9.00"), *rows[1:]))
+    await shop.orders([an_order()])
+    await shop.post("/api/lists", json={"name": "Binder"})
+    aged = "UPDATE activity SET created_at = created_at - interval '1 year' WHERE seller_id = :id"
+    await service.sql(shop.id, aged, id=shop.id)
+    await moved(shop)
+    here, there = await signed_in(shop), await signed_in(replace(shop, service=beside))
+    [card] = (await shop.get("/api/cards?search=id%3E0&per_page=1")).json()["cards"]
+    old = f"/api/cards/{card['id']}?history=all"
+    assert len((await here.get(old)).json()["history"]) > 1
+    prices = await there.get("/api/pricing/updates.csv")
+    assert len(prices.content) == int(prices.headers["content-length"]) > SMALL
+    for path in (*FILES, old):
+        for process in processes():
+            process.suspend()
+        waiting = asyncio.create_task(there.get(path))
+        await asyncio.sleep(0.1)
+        # It is made in none but them.
+        assert not waiting.done(), path
+        for process in processes():
+            process.resume()
+        assert told(await waiting) == told(await here.get(path)), path
+    # Here the table comes from a file, and there as bytes.
+    monkeypatch.setattr(made_files, "SMALL", 0)
+    tables = [await owner.post(TABLE, json=RULES) for owner in (here, there)]
+    assert tables[0].content == tables[1].content
+
+
+async def test_a_reader_who_leaves_leaves_no_file(beside: Service) -> None:
+    shop = await a_shop(SellerBuilder(beside), a_row(1001))
+    owner = await signed_in(shop)
+    for seconds in (0.05, 0.1, 0.2):
+        waiting = asyncio.create_task(owner.get(EVERYTHING))
+        await asyncio.sleep(seconds)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    assert (await owner.get(EVERYTHING)).status_code == 200
+    for process in processes():
+        assert not list(Path(process.environ()["TMPDIR"]).iterdir())
+
+
+async def test_a_seller_has_one_archive_at_a_time_and_others_their_own(
+    beside: Service, monkeypatch
+) -> None:
+    """What is made of an archive and not read yet is on the disk."""
+    monkeypatch.setattr(heavy_work, "WAIT_SECONDS", 0.1)
+    greedy, other = [await a_shop(SellerBuilder(beside), a_row(1001)) for _ in range(2)]
+    owners = [await signed_in(shop) for shop in (greedy, other)]
+    async with beside.app.state.heavy.place(greedy.id):
+        refused, served = [await owner.get(EVERYTHING) for owner in owners]
+    assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
+    assert served.status_code == (await owners[0].get(EVERYTHING)).status_code == 200
 
 
 @pytest.mark.soak

@@ -28,6 +28,7 @@ from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.ladder import ladder_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, back_to, see, sentence, show
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.lots import profit, read_lots
 from cardsync.orders.of_card import orders_of_card
@@ -44,6 +45,7 @@ from cardsync.settings import Settings
 from cardsync.shelving.place import read_place
 from cardsync.shelving.places import assign
 from cardsync.storage import Store
+from cardsync.web.heavy_work import HeavyWork
 
 SERIES = {
     "Price": "price",
@@ -120,6 +122,7 @@ async def card_page(
     database: Database,
     store: Store,
     settings: Settings,
+    heavy: HeavyWork,
     card_id: int,
 ) -> Template:
     after = read_id(str(request.query_params.get("sold_after", "")))
@@ -127,8 +130,8 @@ async def card_page(
         sold = await orders_of_card(reading, caller, card_id, after, SOLD)
         row, history = await read_card(reading, caller, card_id)
     if whole := request.query_params.get("history") == "all":
-        seconds = settings.read_seconds
-        row, history = await read_whole_card(database, caller, store, card_id, seconds)
+        now = clock.now()
+        row, history = await heavy.read(read_whole_card, caller, Work.LONG, now, card_id)
     card = with_history(row, history)
     # These two take the longest, and each has a connection of its own.
     match, why = await at_once(

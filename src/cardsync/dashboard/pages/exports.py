@@ -14,14 +14,12 @@ from cardsync.activity.as_csv import activity_as_csv
 from cardsync.dashboard.formats import zone_of
 from cardsync.dashboard.pages.activity_feed import wanted_of
 from cardsync.dashboard.shell import HEADERS, PageRequest
-from cardsync.database.session import Database
 from cardsync.lists.as_csv import lists_as_csv
 from cardsync.orders.as_csv import customers_as_csv, orders_as_csv
 from cardsync.orders.order_filter import read_filter
 from cardsync.pricing.runs.as_csv import runs_as_csv
-from cardsync.settings import Settings
-from cardsync.storage import Store
 from cardsync.web.as_csv import headers
+from cardsync.web.heavy_work import HeavyWork
 
 
 def _file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
@@ -33,44 +31,36 @@ def _file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
 async def export_orders(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
 ) -> Response[bytes]:
     wanted = read_filter(request.query_params.dict())
-    return _file(await orders_as_csv(database, caller, wanted, settings.read_seconds), "orders")
+    return _file(await orders_as_csv(heavy, caller, wanted), "orders")
 
 
 @get("/customers/export.csv", opt=BY_FORM)
-async def export_customers(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> Response[bytes]:
-    return _file(await customers_as_csv(database, caller, settings.read_seconds), "customers")
+async def export_customers(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
+    return _file(await customers_as_csv(heavy, caller), "customers")
 
 
 @get("/lists/export.csv", opt=BY_FORM)
-async def export_lists(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
-    return _file(await lists_as_csv(database, caller, settings.read_seconds), "lists")
+async def export_lists(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
+    return _file(await lists_as_csv(heavy, caller), "lists")
 
 
 @get("/activity/export.csv", opt=BY_FORM)
 async def export_activity(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    store: Store,
-    settings: Settings,
+    heavy: HeavyWork,
 ) -> Response[bytes]:
     given = dict(request.query_params.multi_items())
     wanted = wanted_of(given, zone_of(caller.account.time_zone))
-    parts = await activity_as_csv(database, caller, store, wanted, settings.read_seconds)
-    return _file(parts, "activity")
+    return _file(await activity_as_csv(heavy, caller, wanted), "activity")
 
 
 @get("/pricing/runs/export.csv", opt=BY_FORM)
-async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
-    return _file(await runs_as_csv(database, caller, settings), "price_runs")
+async def export_runs(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
+    return _file(await runs_as_csv(heavy, caller), "price_runs")
 
 
 ROUTES = [export_orders, export_customers, export_lists, export_activity, export_runs]

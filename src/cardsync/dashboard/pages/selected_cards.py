@@ -21,7 +21,6 @@ from cardsync.contributions.add import publish_picked
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message, together
 from cardsync.dashboard.shell import HEADERS, PageRequest, see
-from cardsync.database.session import Database
 from cardsync.lists import entries
 from cardsync.plans import writes
 from cardsync.plans.writer import Writer
@@ -29,6 +28,7 @@ from cardsync.pricing.rules.pin_many import Pinned
 from cardsync.settings import Settings
 from cardsync.shelving.place import Place
 from cardsync.shelving.place_many import put_many
+from cardsync.web.heavy_work import HeavyWork
 
 PinMany = Callable[[Writer, Selection], Awaitable[Pinned]]
 
@@ -152,10 +152,9 @@ async def export_selected(form: Form) -> Response[str]:
 async def export_cards(
     request: PageRequest,
     caller: Caller,
-    database: Database,
-    settings: Settings,
+    heavy: HeavyWork,
 ) -> Response[bytes]:
     wanted = read_filter(request.query_params.dict())
-    parts = await as_csv.cards_as_csv(database, caller, wanted, settings.read_seconds)
+    parts = await as_csv.cards_as_csv(heavy, caller, wanted)
     headers = HEADERS | as_csv.HEADERS
     return cast("Response[bytes]", Stream(parts, media_type="text/csv", headers=headers))

@@ -31,7 +31,7 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, reader_of, see, show
 from cardsync.database.seller_slots import Work
 from cardsync.pricing.files import price_updates
 from cardsync.pricing.files.changes_in_file import ChangesInFile
-from cardsync.pricing.files.file_now import changes_now, file_now
+from cardsync.pricing.files.file_now import changes_now, fresh_file
 from cardsync.pricing.rollback import rollbacks
 from cardsync.pricing.rollback.shown import rollback_body
 from cardsync.quick_add import settle
@@ -44,6 +44,7 @@ from cardsync.sync import manual_request as requests
 from cardsync.sync.last_seen import LastSeen, is_offline
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of
+from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
 
 TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
@@ -278,9 +279,9 @@ async def price_file_now(
 @get("/sync/prices.csv", opt=BY_FORM)
 async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     caller.must_be_owner()
-    export = await heavy.read(file_now, caller, Work.FILE, clock.now())
+    updates = await fresh_file(heavy, caller, clock.now())
     headers = HEADERS | {"Content-Disposition": 'attachment; filename="price-updates.csv"'}
-    return Response(export.body, media_type="text/csv", headers=headers)
+    return as_csv.body(updates.body, headers)
 
 
 @post_form("/sync/approve", opt={})

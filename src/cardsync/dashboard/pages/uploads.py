@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from litestar import Response, get, post
+from litestar.background_tasks import BackgroundTask
 from litestar.response import Stream, Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -23,6 +24,7 @@ from cardsync.inventory.upload_report import listed_reports, report_on
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import as_csv
+from cardsync.web.heavy_work import HeavyWork
 
 # The form's other fields are around the file.
 MENDED_BYTES: Final = limits.BODY_WIRE_BYTES + 100_000
@@ -94,10 +96,11 @@ async def settle_review(
 
 
 @get("/sync/uploads/{upload_id:int}/rejected.csv", opt=BY_FORM)
-async def rejected_rows(caller: Caller, database: Database, store: Store, upload_id: int) -> Stream:
-    parts = await correct_rows.rejected(database, caller, store, upload_id)
+async def rejected_rows(caller: Caller, heavy: HeavyWork, upload_id: int) -> Stream:
+    parts = await correct_rows.rejected(heavy, caller, upload_id)
     headers = HEADERS | as_csv.headers(f"rejected-{upload_id}")
-    return Stream(parts, media_type="text/csv", headers=headers)
+    ended = BackgroundTask(parts.aclose)
+    return Stream(parts, media_type="text/csv", headers=headers, background=ended)
 
 
 @post(
@@ -111,6 +114,7 @@ async def mend_upload(
     database: Database,
     store: Store,
     settings: Settings,
+    heavy: HeavyWork,
     upload_id: int,
 ) -> Template | Response[str]:
     file = await read_file(request)
@@ -118,7 +122,7 @@ async def mend_upload(
         if file is None:
             raise errors.InvalidCsv("choose the corrected file first")
         mended = await file.read()
-        new = await correct_rows.mend(database, caller, store, settings, upload_id, mended)
+        new = await correct_rows.mend(database, caller, store, settings, heavy, upload_id, mended)
     except (errors.InvalidCsv, errors.NotTheNewest, errors.DecompressedTooLarge) as e:
         async with database.tenant(caller.seller_id) as session:
             return await _shown(request, caller, session, upload_id, e)

@@ -4,15 +4,32 @@ process or for a process beside it (`web/heavy_work.py`).
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
+from typing import NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.files import price_updates
 from cardsync.pricing.files.changes_in_file import ChangesInFile, changes_in_file
-from cardsync.pricing.files.price_updates import Export
 from cardsync.settings import Settings
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import Made, Taken, made, taken
+
+
+class PriceFile(NamedTuple):
+    """Holds the CSV, and what `price_updates.Export` says of it."""
+
+    body: bytes | Taken
+    empty_reason: str | None
+    etag: str | None
+
+
+async def fresh_file(heavy: HeavyWork, caller: Caller, now: datetime) -> PriceFile:
+    """Return the file; the bytes of a large one stay on the disk."""
+    body, empty_reason, etag = await heavy.read(file_now, caller, Work.FILE, now)
+    return PriceFile(taken(body), empty_reason, etag)
 
 
 async def file_now(
@@ -20,9 +37,10 @@ async def file_now(
     caller: Caller,
     settings: Settings,
     now: datetime,
-) -> Export:
+) -> tuple[bytes | Made, str | None, str | None]:
     async with database.tenant(caller.seller_id, snapshot=True, work=Work.FILE) as session:
-        return await price_updates.export(session, caller, now)
+        export = await price_updates.export(session, caller, now)
+    return await asyncio.to_thread(made, export.body), export.empty_reason, export.etag
 
 
 async def changes_now(

@@ -37,6 +37,7 @@ from cardsync.pricing.files.content import (
 from cardsync.pricing.inputs.cards_to_price import price_stock, read_stock
 from cardsync.pricing.inputs.rule_rows import rules_of, run_of
 from cardsync.seller_state.models import SyncState
+from cardsync.web.made_files import Taken
 
 _APPLIED_NOW = """
     SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
@@ -85,16 +86,15 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     return Export(HEADER_ONLY, "drafts_only" if drafts else "no_updates", etag)
 
 
-async def note_served(database: Database, caller: Caller, served: Export) -> None:
+async def note_served(database: Database, caller: Caller, body: bytes | Taken) -> None:
     """While a price push is open: the agent names by its SHA-256 the file that it imported."""
-    if served.empty_reason is None and caller.state.price_tasks_due_at is not None:
+    if caller.state.price_tasks_due_at is not None:
+        if isinstance(body, Taken):
+            digest = body.sha256
+        else:
+            digest = hashlib.sha256(body).hexdigest()
         async with database.tenant(caller.seller_id) as session:
-            await note_push(
-                session,
-                caller.seller_id,
-                "files",
-                hashlib.sha256(served.body).hexdigest(),
-            )
+            await note_push(session, caller.seller_id, "files", digest)
 
 
 async def _forced(

@@ -15,6 +15,7 @@ from cardsync.database.session import Database
 from cardsync.pricing.files.content import REASONS
 from cardsync.pricing.served_file import served_file
 from cardsync.quick_add.served_entries import Asker
+from cardsync.web import as_csv
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import FOR_AGENTS, problems, storable
 
@@ -97,7 +98,7 @@ async def price_updates(
         headers["X-Quick-Add-File"] = str(file.quick_add_number)
     if file.empty_reason:
         headers["X-Price-Export-Empty-Reason"] = file.empty_reason
-    return Response(file.body, media_type="text/csv", headers=headers)
+    return as_csv.body(file.body, headers)
 
 
 router = Router(path="", route_handlers=[price_updates], tags=["pricing"])

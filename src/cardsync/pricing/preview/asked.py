@@ -16,6 +16,7 @@ from cardsync.pricing.preview import backtest, draft, presets, preview
 from cardsync.pricing.preview.draft import Draft
 from cardsync.pricing.preview.shown import Backtest, PresetShown, Preview
 from cardsync.settings import Settings
+from cardsync.web.made_files import Made, made
 
 Body = Mapping[str, Any]
 
@@ -40,11 +41,11 @@ async def table_of_prices(
     now: datetime,
     body: Body,
     kind: str,
-) -> bytes:
+) -> bytes | Made:
     """Return every card as CSV or Parquet. Raises the same."""
     async with preview.reading(database, caller, settings) as session:
         _, out = await preview.priced(session, caller, body, now)
-        return await asyncio.to_thread(preview.every_card, out, kind)
+        return await asyncio.to_thread(lambda: made(preview.every_card(out, kind)))
 
 
 async def compared_presets(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from cardsync.access.caller import Caller
@@ -11,7 +12,8 @@ from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.run_reads import runs_before
 from cardsync.pricing.runs.shown import run_body
 from cardsync.settings import Settings
-from cardsync.web.as_csv import PART, streamed
+from cardsync.web.csv_parts import PART, Part, part_of, streamed
+from cardsync.web.heavy_work import HeavyWork
 
 COLUMNS: Final = (
     "id", "trigger", "state", "upload_id", "started_at", "finished_at", "cards", "priced",
@@ -19,19 +21,19 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-async def runs_as_csv(
-    database: Database,
-    caller: Caller,
-    settings: Settings,
-) -> AsyncIterator[bytes]:
+async def runs_as_csv(heavy: HeavyWork, caller: Caller) -> AsyncIterator[bytes]:
     """Return all runs, newest first."""
+    return await streamed(heavy, caller, COLUMNS, part_of_runs)
+
+
+async def part_of_runs(
+    database: Database, caller: Caller, settings: Settings, now: datetime, after: int
+) -> Part:
+    """Return the runs before one."""
     seconds = settings.read_seconds
-
-    async def read(last: PriceRun | None) -> list[PriceRun]:
-        async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-            return await runs_before(session, caller, last.id if last else None, PART)
-
-    return await streamed(database.file_turn(caller.seller_id), COLUMNS, read, _line)
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        rows = await runs_before(session, caller, after or None, PART)
+    return await part_of(rows, _line)
 
 
 def _line(row: PriceRun) -> Sequence[Any]:

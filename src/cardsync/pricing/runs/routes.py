@@ -4,7 +4,7 @@ and explain a card's price.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from litestar import Request, Response, Router, get, post
@@ -23,7 +23,7 @@ from cardsync.inventory import reviews
 from cardsync.plans import writes
 from cardsync.plans.request_writer import WRITING_SEEN
 from cardsync.plans.writer import Writer
-from cardsync.pricing.files.file_now import file_now
+from cardsync.pricing.files.file_now import fresh_file
 from cardsync.pricing.preview import asked, preview, rule_analysis
 from cardsync.pricing.preview.draft_on_cards import draft_on_cards
 from cardsync.pricing.preview.shown import (
@@ -52,6 +52,7 @@ from cardsync.storage import Store
 from cardsync.web import as_csv
 from cardsync.web.abandoned import while_there
 from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.made_files import taken
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,
@@ -83,10 +84,9 @@ async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     "/runs/export.csv",
     responses={200: as_csv.answer("The runs, newest first"), **problems(*BEHIND_A_KEY)},
 )
-async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+async def export_runs(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """All pricing runs as a CSV that streams."""
-    parts = await runs_as_csv(database, caller, settings)
-    return as_csv.file(parts, "price_runs")
+    return as_csv.file(await runs_as_csv(heavy, caller), "price_runs")
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -157,7 +157,8 @@ async def preview_prices(
     table = await heavy.read(
         asked.table_of_prices, caller, Work.PRICES_ALL, clock.now(), data or {}, format
     )
-    return Response(table, media_type=preview.FORMATS[format])
+    answer = as_csv.body(taken(table), {}, preview.FORMATS[format])
+    return cast("Response[Preview | bytes]", answer)
 
 
 @get(
@@ -184,13 +185,13 @@ async def price_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     """
     caller.must_be_owner()
     now = clock.now()
-    updates = await heavy.read(file_now, caller, Work.FILE, now)
+    updates = await fresh_file(heavy, caller, now)
     name = f"price-updates-{rfc3339(now)[:10]}.csv"
     headers = {
         "Cache-Control": "no-store",
         "Content-Disposition": f'attachment; filename="{name}"',
     }
-    return Response(updates.body, media_type="text/csv", headers=headers)
+    return as_csv.body(updates.body, headers)
 
 
 @post("/preview/draft", **OF_A_DRAFT)

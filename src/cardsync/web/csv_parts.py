@@ -1,0 +1,82 @@
+"""Makes a table as a CSV, part by part, each as one heavy read of its own (`heavy_work.py`).
+
+A slow reader keeps no connection and no process, and no more than one part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from cardsync import clock
+from cardsync.access.caller import Caller
+from cardsync.database.seller_slots import Work
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.safe_texts import encoded
+
+P = ParamSpec("P")
+# Others have their turn between parts, and a part has at most so many rows.
+PART: Final = 1_000
+
+
+class Part(NamedTuple):
+    """The lines of some rows; the next part has those behind `after`, which is None at the end."""
+
+    lines: bytes
+    after: int | None
+
+
+class _HasId(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+Row = TypeVar("Row", bound=_HasId)
+# Makes the part behind the one before it; 0 stands before the first.
+Make = Callable[Concatenate[Database, Caller, Settings, datetime, int, P], Awaitable[Part]]
+
+
+async def streamed(
+    heavy: HeavyWork,
+    caller: Caller,
+    columns: Sequence[str],
+    make: Make[P],
+    *values: P.args,
+    **options: P.kwargs,
+) -> AsyncIterator[bytes]:
+    """Return the file in parts. The first one is there already, so that a wrong filter is refused
+    before anything is sent.
+    """
+
+    async def made(after: int) -> Part:
+        return await heavy.read(make, caller, Work.FILE, clock.now(), after, *values, **options)
+
+    return _all(encoded([columns]), await made(0), made)
+
+
+async def _all(
+    head: bytes, part: Part, made: Callable[[int], Awaitable[Part]]
+) -> AsyncIterator[bytes]:
+    yield head + part.lines
+    while part.after is not None:
+        part = await made(part.after)
+        yield part.lines
+
+
+async def part_of(
+    rows: Sequence[Row], line: Callable[[Row], Sequence[Any]], most: int = PART
+) -> Part:
+    """Return the lines of rows, of which the next part has more if there are as many as may be."""
+    lines = await lines_of(rows, line)
+    return Part(lines, rows[-1].id if len(rows) == most else None)
+
+
+AnyRow = TypeVar("AnyRow")
+
+
+async def lines_of(rows: Sequence[AnyRow], line: Callable[[AnyRow], Sequence[Any]]) -> bytes:
+    return await asyncio.to_thread(lambda: encoded([line(row) for row in rows]))

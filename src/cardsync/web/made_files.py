@@ -1,0 +1,108 @@
+"""Makes a file in a heavy read, which returns its path, and sends it from the web process: it may
+be large, and its reader slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.web.heavy_work import HeavyWork
+
+# What is no larger needs no file.
+SMALL: Final = 1 << 16
+# The file's name begins with this.
+MADE: Final = "cardsync-made-"
+_CHUNK: Final = 1 << 18
+
+
+class Made(NamedTuple):
+    """Holds what `made` made a file of."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+class Taken(NamedTuple):
+    """A file without a name: nothing is left of it however its reader ends."""
+
+    file: IO[bytes]
+    size: int
+    sha256: str
+
+
+def made(data: bytes) -> bytes | Made:
+    """Return the data, or a file of it where it is large."""
+    if len(data) <= SMALL:
+        return data
+    with making() as (path, file):
+        file.write(data)
+    return Made(path, len(data), sha256(data).hexdigest())
+
+
+def taken(data: bytes | Made) -> bytes | Taken:
+    """Take what was made, at once: nobody else removes it."""
+    if isinstance(data, bytes):
+        return data
+    return Taken(_nameless(data.path), data.size, data.sha256)
+
+
+def _nameless(path: Path) -> IO[bytes]:
+    file = path.open("rb")
+    path.unlink()
+    return file
+
+
+@contextmanager
+def making() -> Iterator[tuple[Path, IO[bytes]]]:
+    """Open a new file; where the block fails, nothing is left of it."""
+    with tempfile.NamedTemporaryFile(prefix=MADE, delete=False) as file:
+        path = Path(file.name)
+        try:
+            yield path, file
+        except BaseException:
+            path.unlink()
+            raise
+
+
+async def begun(
+    heavy: HeavyWork, caller: Caller, parts: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """Return the parts, the first of which is made already, so that a refusal is not a file that
+    ends early. A seller has one such file at a time.
+    """
+    held = _held(heavy, caller, parts)
+    return _all(await anext(held), held)
+
+
+async def _held(
+    heavy: HeavyWork, caller: Caller, parts: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    async with heavy.place(caller.seller_id), aclosing(parts):
+        async for part in parts:
+            yield part
+
+
+async def _all(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(parts):
+        yield first
+        async for part in parts:
+            yield part
+
+
+def sent(path: Path) -> AsyncGenerator[bytes, None]:
+    """Take a file at once, and return its bytes in chunks."""
+    return chunks(_nameless(path))
+
+
+async def chunks(file: IO[bytes]) -> AsyncGenerator[bytes, None]:
+    with file:
+        while chunk := await asyncio.to_thread(file.read, _CHUNK):
+            yield chunk
