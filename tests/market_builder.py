@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import psycopg
+
+from builders import Seller
 from cardsync import clock
+from cardsync.database.urls import libpq_url
 
 
 def ago(**span: float) -> str:
@@ -20,3 +24,15 @@ def listing(product: int, price: str, seen: str, quantity: int = 1, condition: s
 
 def sale(product: int, price: str, sold: str, fetched: str, quantity: int = 1) -> str:
     return f"{product},NM,Normal,English,{price},{quantity},{sold},{fetched},"
+
+
+def in_the_market(owner_url: str, seller: Seller, products: dict[int, int]) -> None:
+    """Let the catalog know these cards, by `marketplace_id`, as products of the marketplace."""
+    asked = "SELECT product_id FROM card WHERE seller_id = %s AND marketplace_id = %s"
+    with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
+        for card, product in products.items():
+            ours = connection.execute(asked, [seller.id, card]).fetchone()
+            assert ours is not None
+            connection.execute(
+                "UPDATE product SET marketplace_product_id = %s WHERE id = %s", [product, ours[0]]
+            )

@@ -147,7 +147,7 @@ RETURNS = " RETURNING 1"
     [
         ("INSERT INTO card (id) SELECT id FROM incoming", RETURNS),
         ("WITH a AS (SELECT 1) INSERT INTO card SELECT * FROM a", RETURNS),
-        ("INSERT INTO card SELECT 1 ON CONFLICT DO NOTHING", ""),
+        ("INSERT INTO card SELECT 1 ON CONFLICT DO NOTHING", RETURNS),
         ("INSERT INTO card SELECT 1 RETURNING id", ""),
         ("INSERT INTO card AS c\n (id)\nSELECT 1", RETURNS),
         ("WITH a AS (INSERT INTO b SELECT 1) SELECT 2", ""),

@@ -84,10 +84,10 @@ _END = f"""
 # It runs before the end, which is what it looks for; the seller's row is locked.
 _NOTE = """
     INSERT INTO activity (seller_id, actor, action, summary, request_id, created_at)
-    SELECT t.seller_id, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
+    SELECT :seller, CAST(:actor AS text), 'task.' || CAST(:ended_as AS text),
            'task ' || t.id || ': ' || t.kind || CAST(:become AS text), CAST(:request AS text), CAST(:now AS timestamptz)
-      FROM agent_task t
-     WHERE t.seller_id = :seller AND t.id = :id AND t.status = 'claimed' AND t.token_hash = :hash AND t.claim_expires_at > :now
+      FROM (SELECT id, kind FROM agent_task
+             WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now) t
 """
 _TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
 # A task that ended while an agent had it in hand: its reported import completed the task.

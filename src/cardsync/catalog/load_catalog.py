@@ -44,6 +44,8 @@ _STORED = (
     "picture_url",
     *CATALOG_KEYS,
 )
+# The nodes that hold `product` get the rows of a sub-query; a temp table they don't know.
+_INCOMING = "(SELECT * FROM incoming)"
 _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 # These make two sources' rows one printing, where nothing else contradicts it.
 _PRINTING = ("game", "set_key", "name_key", "number_key")
@@ -124,8 +126,6 @@ async def load(
     async with database.shared() as session:
         report.vanished = await _mark_vanished(session, keyed, source)
         await _record(session, report)
-        if report.added + report.changed + report.adopted:
-            await session.execute(text("ANALYZE product"))
     return report
 
 
@@ -212,16 +212,16 @@ async def _store(
     await session.execute(text("SELECT pg_advisory_xact_lock(hashtext('cardsync catalog'))"))
     listed = ", ".join(_STORED)
     sets = ", ".join(f"{name} = {_present(name)}" for name in _STORED)
-    own = ", ".join(f"p.{name}" for name in _STORED)
+    known, own = (", ".join(f"{of}.{name}" for name in _STORED) for of in ("p", "i"))
     present = ", ".join(map(_present, _STORED))
     # A product that adopted a provisional one is found by its present identity.
     changed = await run(
         session,
         f"""
             UPDATE product p SET {sets}, vanished_at = NULL, source = coalesce(p.source, :source)
-              FROM incoming i
+              FROM {_INCOMING} i
              WHERE p.identity = md5(i.identity)
-               AND ((p.vanished_at, p.source, {own})
+               AND ((p.vanished_at, p.source, {known})
                     IS DISTINCT FROM (NULL, coalesce(p.source, :source), {present}))
         """,
         {"source": source},
@@ -231,8 +231,9 @@ async def _store(
         session,
         f"""
             INSERT INTO product (identity, source, {listed})
-            SELECT md5(i.identity), :source, {listed} FROM incoming i
-             WHERE NOT EXISTS (SELECT FROM product p WHERE p.identity = md5(i.identity))
+            SELECT md5(i.identity), :source, {own} FROM {_INCOMING} i
+              LEFT JOIN product p ON p.identity = md5(i.identity)
+             WHERE p.id IS NULL
              ORDER BY i.identity
             ON CONFLICT (identity) DO NOTHING
         """,
@@ -283,8 +284,8 @@ async def _described_by_others(session: AsyncSession, source: str) -> int:
         session,
         f"""
             UPDATE product p SET {sets}, vanished_at = NULL
-              FROM described t JOIN incoming i ON i.identity = t.identity
-             WHERE p.id = t.id AND ({lacks} OR p.vanished_at IS NOT NULL)
+              FROM (SELECT * FROM described JOIN incoming USING (identity)) AS i
+             WHERE p.id = i.id AND ({lacks} OR p.vanished_at IS NOT NULL)
         """,
         {},
     )
@@ -309,7 +310,7 @@ async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str
         """
             UPDATE product p SET vanished_at = :now
              WHERE p.source = :source AND p.vanished_at IS NULL
-               AND (p.game, p.set_key) IN (SELECT DISTINCT game, set_key FROM named)
+               AND (p.game, p.set_key) IN (SELECT game, set_key FROM named)
                AND p.identity NOT IN (SELECT md5(identity) FROM named)
         """,
         {"source": source, "now": clock.now()},
@@ -366,25 +367,25 @@ def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
-    types = {"old_id": "bigint", **_TYPES}
+    # The first of several becomes the product itself; the others point to it, and so do those of
+    # a product that exists already.
+    found = found.with_columns(first=pl.col("identity").is_first_distinct())
+    types = {"old_id": "bigint", "first": "boolean", **_TYPES}
     columns = ", ".join(f"{name} {types.get(name, 'text')}" for name in found.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", found.columns, await asyncio.to_thread(encode, found))
     sets = ", ".join(f"{name} = i.{name}" for name in _STORED)
-    # The first of several becomes the product itself; the others point to it, and so do those of
-    # a product that exists already.
     await session.execute(
         text(f"""
-            WITH first AS (SELECT DISTINCT ON (identity) * FROM incoming ORDER BY identity, old_id)
             UPDATE product p SET {sets}, identity = md5(i.identity), provisional = false
-              FROM first i
-             WHERE p.id = i.old_id
+              FROM {_INCOMING} i
+             WHERE i.first AND p.id = i.old_id
                AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
         """)
     )
     await session.execute(
-        text("""
-            UPDATE product p SET adopted_by = q.id FROM incoming i, product q
+        text(f"""
+            UPDATE product p SET adopted_by = q.id FROM {_INCOMING} i, product q
              WHERE p.id = i.old_id AND p.provisional AND q.identity = md5(i.identity)
         """)
     )

@@ -38,11 +38,11 @@ _SAME_CARD: Final = """
 """
 _NOTED: Final = f"""
     INSERT INTO published_contribution (seller_id, card_id, published_at, listed)
-    SELECT p.seller_id, p.id, CAST(:now AS timestamptz),
+    SELECT :seller, p.id, CAST(:now AS timestamptz),
            coalesce(jsonb_object_agg(l.id, l.quantity) FILTER (WHERE l.id IS NOT NULL), '{{}}')
       FROM card p LEFT JOIN product a ON a.id = p.product_id LEFT JOIN card l ON {_SAME_CARD}
      WHERE p.seller_id = :seller AND p.id = ANY (CAST(:ids AS bigint[]))
-     GROUP BY p.seller_id, p.id
+     GROUP BY p.id
 """
 _LISTED: Final = f"""
     SELECT p.id AS contributed, p.quantity AS copies, n.published_at, n.listed,

@@ -17,7 +17,7 @@ _INSERT: Final = "INSERT INTO"
 _FROM_A_READ: Final = re.compile(
     r"INSERT INTO\s+\w+(\s+AS\s+\w+)?\s*(\([^()]*\))?\s*(OVERRIDING \w+ VALUE\s+)?(SELECT|WITH)\b"
 )
-_ANSWERS: Final = re.compile(r"\bRETURNING\b|\bON\s+CONFLICT\b")
+_ANSWERS: Final = re.compile(r"\bRETURNING\b")
 
 
 class Spread:
@@ -39,7 +39,7 @@ class Spread:
 def for_nodes(statement: str) -> str:
     """Return the statement as nodes take it. The coordinator copies the rows of an INSERT with a
     SELECT into the nodes' tables, which row-level security refuses, unless the INSERT returns
-    something.
+    something; and only what is returned is counted: after ON CONFLICT, it would count what was read.
     """
     before, insert, after = statement.rpartition(_INSERT)
     within = before.count("(") != before.count(")")

@@ -28,11 +28,9 @@ _EXPOSED: Final = "SELECT exposed FROM network_seller WHERE seller_id = :seller"
 # Numbers of new cells are few; a conflict must not use them up.
 _CELLS: Final = """
     INSERT INTO market_cell (condition, printing, language)
-    SELECT DISTINCT c.condition, c.printing, c.language FROM card c
-     WHERE c.seller_id = :seller AND NOT c.gone AND c.condition IS NOT NULL
-       AND NOT EXISTS (SELECT FROM market_cell k
-                        WHERE (k.condition, k.printing, k.language)
-                            = (c.condition, c.printing, c.language))
+    SELECT DISTINCT condition, printing, language FROM card
+     WHERE seller_id = :seller AND NOT gone AND condition IS NOT NULL
+    EXCEPT SELECT condition, printing, language FROM market_cell
     ON CONFLICT DO NOTHING
 """
 _CARDS: Final = """

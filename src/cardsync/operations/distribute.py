@@ -25,6 +25,17 @@ _FIRST: Final = "account"
 # A transaction over one node and tables of the coordinator commits in two phases with it.
 _MANAGED: Final = "work_due"
 
+_OF_DATABASE: Final = {
+    "citus.propagate_set_commands": "local",
+    "citus.enable_unsafe_triggers": "on",
+    "jit": "off",
+}
+_ROLE: Final = (
+    f"ALTER ROLE {APP_ROLE} LOGIN",
+    f"ALTER ROLE {APP_ROLE} SET timezone = 'UTC'",
+    f"ALTER ROLE {APP_ROLE} SET jit = off",
+)
+
 # The former place is emptied later: so as many rows as it has must have come to the nodes.
 _COPIED: Final = """
     DO $do$
@@ -106,16 +117,17 @@ def _must_be_quiet(connection: Connection) -> None:
 
 def _settings(connection: Connection, _: Places, __: int) -> Iterator[Step]:
     """The seller of a transaction and its zone must reach the nodes; the application signs in on
-    them.
+    them. No node compiles statements: that takes seconds for those of a few milliseconds.
     """
     name = connection.info.dbname
-    wanted = {"citus.propagate_set_commands": "local", "citus.enable_unsafe_triggers": "on"}
     asked = """
         SELECT unnest(setconfig) FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase
          WHERE datname = current_database() AND setrole = 0
     """
     has = _column(connection, asked)
-    missing = [f"{key} = {value}" for key, value in wanted.items() if f"{key}={value}" not in has]
+    missing = [
+        f"{key} = {value}" for key, value in _OF_DATABASE.items() if f"{key}={value}" not in has
+    ]
     if missing:
         sets = [f'ALTER DATABASE "{name}" SET {one}' for one in missing]
         # The session that spreads has them at once, too.
@@ -124,18 +136,16 @@ def _settings(connection: Connection, _: Places, __: int) -> Iterator[Step]:
     role = "SELECT rolcanlogin, rolconfig FROM pg_roles WHERE rolname = %s"
     row = connection.execute(role, [APP_ROLE]).fetchone()
     assert row is not None
-    if not row[0] or "TimeZone=UTC" not in (row[1] or []):
-        yield Step(
-            f"{APP_ROLE} may sign in, and its times are UTC",
-            [f"ALTER ROLE {APP_ROLE} LOGIN", f"ALTER ROLE {APP_ROLE} SET timezone = 'UTC'"],
-        )
+    if not row[0] or not {"TimeZone=UTC", "jit=off"} <= {*(row[1] or [])}:
+        yield Step(f"{APP_ROLE} may sign in, and its settings", _ROLE)
     yield from _roles_on_workers(connection)
 
 
 def _roles_on_workers(connection: Connection) -> Iterator[Step]:
     asked = """
         SELECT bool_and(success AND result = '1') FROM run_command_on_workers(
-        'SELECT count(*) FROM pg_roles WHERE rolcanlogin AND rolname = ''cardsync_app''')
+        'SELECT count(*) FROM pg_roles WHERE rolcanlogin AND rolname = ''cardsync_app''
+        AND ''jit=off'' = ANY (rolconfig)')
     """
     if _column(connection, asked) == [True]:
         return
@@ -143,7 +153,7 @@ def _roles_on_workers(connection: Connection) -> Iterator[Step]:
         SELECT run_command_on_workers($made$ DO $do$ BEGIN
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{APP_ROLE}') THEN
             CREATE ROLE {APP_ROLE} NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
-        END IF; ALTER ROLE {APP_ROLE} LOGIN; ALTER ROLE {APP_ROLE} SET timezone = 'UTC';
+        END IF; {"; ".join(_ROLE)};
         END $do$ $made$)
     """
     yield Step(f"{APP_ROLE} on each worker", [made])

@@ -115,20 +115,20 @@ _NEW: Final = f"""
     SELECT :seller, f.slot, f.family, 'pending', :now, :now,
            {", ".join(_AS_STORED.get(name, f"f.{name}") for name in _CONTENT)}
       FROM found f
-     WHERE NOT EXISTS (
-           SELECT FROM proposal o
-            WHERE o.seller_id = :seller AND o.slot = f.slot
-              AND o.state IN ('pending', 'snoozed', 'dismissed'))
+      LEFT JOIN proposal o ON o.seller_id = :seller AND o.slot = f.slot
+                          AND o.state IN ('pending', 'snoozed', 'dismissed')
+     WHERE o.id IS NULL
      ORDER BY f.worth DESC, f.slot
     ON CONFLICT DO NOTHING
 """
 _OVER: Final = """
     WITH over AS (
         UPDATE proposal r SET state = 'expired', settled_at = :now
-         WHERE r.seller_id = :seller AND r.family <> 'review'
-           AND (r.state = 'pending'
-                OR r.state IN ('snoozed', 'dismissed') AND r.settled_at <= :forgotten)
-           AND NOT EXISTS (SELECT FROM found f WHERE f.slot = r.slot)
+         WHERE r.seller_id = :seller AND r.id IN (
+               SELECT o.id FROM proposal o LEFT JOIN found f ON f.slot = o.slot
+                WHERE o.seller_id = :seller AND o.family <> 'review' AND f.slot IS NULL
+                  AND (o.state = 'pending'
+                       OR o.state IN ('snoozed', 'dismissed') AND o.settled_at <= :forgotten))
      RETURNING r.id, r.revision)
     INSERT INTO recommendation_event (seller_id, recommendation_id, revision, kind, at, actor)
     SELECT :seller, id, revision, 'expired', :now, :actor FROM over

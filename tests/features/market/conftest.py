@@ -13,6 +13,7 @@ from cardsync.cli import program
 from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
 from cardsync.market.load_observations import load
+from market_builder import in_the_market
 
 PRODUCTS = itertools.count(random.SystemRandom().randrange(10**9, 10**12))
 HEADER = "product_id,condition,printing,language,price,quantity,sold_at,fetched_at,observed_at\n"
@@ -71,12 +72,7 @@ def listed(a_seller, owner_url, product):
     async def made(**cells):
         seller = await a_seller()
         await seller.import_csv(a_csv(a_row(1, name=f"Card {uuid.uuid4().hex}", **cells)))
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            connection.execute(
-                "UPDATE product SET marketplace_product_id = %s WHERE id ="
-                " (SELECT product_id FROM card WHERE seller_id = %s AND marketplace_id = 1)",
-                [product, seller.id],
-            )
+        in_the_market(owner_url, seller, {1: product})
         return seller
 
     return made

@@ -8,17 +8,16 @@ import asyncio
 import uuid
 from datetime import timedelta
 
-import psycopg
 import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.database.urls import libpq_url
 from cardsync.derived.kept_figures import Figure, mark
 from cardsync.market import network_cells
 from cardsync.market.of_cards import COLUMNS, market_of
 from cardsync.pricing.inputs.cards_to_price import ON_SALE
 from discovery_builder import change
+from market_builder import in_the_market
 from orders_builder import an_item, an_order
 
 CELLS = {"market": "10.00", "low": "10.00"}
@@ -37,12 +36,7 @@ def shop(a_seller, service, owner_url, product, name):
         seller = await a_seller()
         row = a_row(1, name=name, price=price, **(CELLS | cells))
         await seller.import_csv(a_csv(row))
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            connection.execute(
-                "UPDATE product SET marketplace_product_id = %s WHERE id ="
-                " (SELECT product_id FROM card WHERE seller_id = %s AND marketplace_id = 1)",
-                [product, seller.id],
-            )
+        in_the_market(owner_url, seller, {1: product})
         for amount in sold:
             day = (clock.now() - timedelta(days=2)).date()
             order = await an_order(seller, order_date=day, status="Completed - Paid")

@@ -18,7 +18,7 @@ from cardsync.database.urls import libpq_url
 from cardsync.market.load_observations import drop_old
 from cardsync.market.of_cards import evidence_of, the_market
 from cardsync.market.of_past import past_market
-from market_builder import listing
+from market_builder import in_the_market, listing
 
 CONDITIONS = ("NM", "LP", "DMG")
 
@@ -65,13 +65,7 @@ def shop_of(a_seller, owner_url):
         numbers = range(1, len(products) + 1)
         rows = [a_row(number, name=f"Card {uuid.uuid4().hex}") for number in numbers]
         await seller.import_csv(a_csv(*rows))
-        with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
-            for number, product in zip(numbers, products, strict=True):
-                connection.execute(
-                    "UPDATE product SET marketplace_product_id = %s WHERE id ="
-                    " (SELECT product_id FROM card WHERE seller_id = %s AND marketplace_id = %s)",
-                    [product, seller.id, number],
-                )
+        in_the_market(owner_url, seller, dict(zip(numbers, products, strict=True)))
         return seller
 
     return made

@@ -431,8 +431,9 @@ async def test_stale_stock_stands_apart(shop):
     await synced(seller)
     await seller.service.sql(
         seller.id,
-        "UPDATE card SET created_at = created_at - interval '91 days' WHERE seller_id = :id",
+        "UPDATE card SET created_at = :at WHERE seller_id = :id",
         id=seller.id,
+        at=clock.now() - timedelta(days=91),
     )
     answer = await synced(seller)
     assert answer["recommendations"] == []

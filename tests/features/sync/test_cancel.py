@@ -359,7 +359,8 @@ async def test_an_unreadable_file_of_a_cancelled_cycle_fails_and_the_rest_is_can
     async with service.database.tenant(seller.id) as session:
         lease = await take_lease(session, seller.id, "sync", clock.now(), 30)
         await session.execute(
-            text("UPDATE upload SET state = 'processing' WHERE id = :id"), {"id": upload}
+            text("UPDATE upload SET state = 'processing' WHERE seller_id = :seller AND id = :id"),
+            {"seller": seller.id, "id": upload},
         )
         failing = await upload_of(session, seller.id, upload)
     assert await cancel(seller) == CANCELLING

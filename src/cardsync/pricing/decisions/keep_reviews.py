@@ -23,6 +23,8 @@ from cardsync.pricing.models import DecisionKind
 
 # Outcomes look back on the hold-outs of a year.
 _PARTS_KEPT: Final = 14
+# Nodes get no value of the statement after ON CONFLICT: the row that was excluded has the moment.
+_YOUNG: Final = f"excluded.created_at - r.settled_at < interval '{breaker.REMEMBERED.days} days'"
 _NEAR: Final = f"""
     abs(excluded.proposed_price - r.proposed_price) * {breaker.WHOLE_BP}
         <= r.proposed_price * {breaker.CONFIRMED_BP}
@@ -53,8 +55,8 @@ _WAIT: Final = f"""
            created_at = CASE WHEN r.state = 'pending' THEN r.created_at
                              ELSE excluded.created_at END,
            settled_at = NULL, settled_by = NULL
-     WHERE NOT (r.state = 'dismissed' AND r.settled_at > :forgotten AND {_NEAR})
-       AND NOT (r.state = 'snoozed' AND r.settled_at > :forgotten AND {_FIGURES})
+     WHERE NOT (r.state = 'dismissed' AND {_YOUNG} AND {_NEAR})
+       AND NOT (r.state = 'snoozed' AND {_YOUNG} AND {_FIGURES})
        AND NOT ({_SAME} AND r.expires_at = excluded.expires_at AND r.worth = excluded.worth
                 AND r.rule_id IS NOT DISTINCT FROM excluded.rule_id)
 """
@@ -131,14 +133,14 @@ async def keep_found(
     now: datetime,
 ) -> None:
     """Bring the rows up to date with what a completed run found."""
-    values = {"seller": seller_id, "now": now, "forgotten": now - breaker.REMEMBERED}
+    values = {"seller": seller_id, "now": now}
     pending, gone = (await session.execute(text(_PENDING), {"seller": seller_id})).one()
     ended = sorted({*_ended(pending, found), *gone})
-    known = {name: values[name] for name in ("seller", "forgotten")}
+    old = {"seller": seller_id, "forgotten": now - breaker.REMEMBERED}
     if ended:
-        await session.execute(text(_END), {"seller": seller_id, "now": now, "ended": ended})
+        await session.execute(text(_END), values | {"ended": ended})
         await session.execute(text(_DELETE), {"seller": seller_id, "ended": ended})
-    await session.execute(text(_FORGET), known)
+    await session.execute(text(_FORGET), old)
     await standing.end(session, seller_id, "accepted", now)
     if found.waiting.height:
         await session.execute(text(_WAIT), values | _waiting(found.waiting))

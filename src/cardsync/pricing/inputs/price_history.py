@@ -27,9 +27,9 @@ from cardsync.pricing.engine.run_inputs import TIME, Run
 # The newest known price before a moment; for a card that is newer, its first.
 _BEGAN: Final = """
     coalesce(
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = c.seller_id AND o.card_id = c.id AND o.observed_at < '{moment}'
+        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id} AND o.card_id = c.id AND o.observed_at < '{moment}'
             AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1),
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = c.seller_id AND o.card_id = c.id
+        (SELECT o.price FROM price_observation o WHERE o.seller_id = {seller_id} AND o.card_id = c.id
             AND o.price IS NOT NULL ORDER BY o.observed_at LIMIT 1),
         c.price)"""
 _STARTS: Final = """
@@ -85,7 +85,10 @@ async def period_starts(
     asked = begins(run, zone)
     if not asked:
         return pl.DataFrame(schema=schema)
-    columns = {period: _BEGAN.format(moment=_literal(at)) for period, at in asked.items()}
+    columns = {
+        period: _BEGAN.format(seller_id=int(seller_id), moment=_literal(at))
+        for period, at in asked.items()
+    }
     sql = _STARTS.format(
         seller_id=int(seller_id),
         since=_literal(min(asked.values())),
