@@ -101,7 +101,7 @@ def test_no_database_is_another_than_the_embedded_one_only_for_migrations(monkey
 def test_a_database_is_read_as_libpq_reads_it_with_the_role_that_policies_bind(monkeypatch, url):
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", url)
     given = conninfo_to_dict(Settings().database_url)
-    ours = f"{given.get('options', '')} -c TimeZone=UTC -c role=cardsync_app".strip()
+    ours = f"{given.get('options', '')} -c TimeZone=UTC -c jit=off -c role=cardsync_app".strip()
     plain = libpq_url(Settings().database_url)
     wanted = {name: str(value) for name, value in KEPT_ALIVE.items()} | given | {"options": ours}
     assert conninfo_to_dict(plain) == wanted
