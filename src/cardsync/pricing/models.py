@@ -159,6 +159,7 @@ class PriceRun(Piece, Base):
             unique=True,
             postgresql_where=text("upload_id IS NOT NULL"),
         ),
+        Index("ix_price_run_ended", "seller_id", "finished_at", "id"),
     )
     trigger: Mapped[str] = mapped_column(Text)
     upload_id: Mapped[int | None] = mapped_column(BigInteger)
