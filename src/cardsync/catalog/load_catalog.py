@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 from sqlalchemy import text
@@ -295,6 +296,19 @@ async def _described_by_others(session: AsyncSession, source: str) -> int:
     return filled
 
 
+# A join, because `NOT IN` compares each with each once its list outgrows work_mem; and apart from
+# the update, because nodes of a cluster update by values alone.
+_GONE: Final = """
+    SELECT p.id FROM product p
+      JOIN (SELECT DISTINCT game, set_key FROM named) s ON s.game = p.game AND s.set_key = p.set_key
+      LEFT JOIN (SELECT md5(identity) AS identity FROM named) n ON n.identity = p.identity
+     WHERE p.source = :source AND p.vanished_at IS NULL AND n.identity IS NULL
+"""
+_VANISHED: Final = """
+    UPDATE product SET vanished_at = :now WHERE id = ANY (CAST(:ids AS bigint[]))
+"""
+
+
 async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str) -> int:
     """Mark the products of this source that none of its rows names any more, in the sets that
     it names: a file may hold some sets only.
@@ -305,16 +319,9 @@ async def _mark_vanished(session: AsyncSession, keyed: pl.DataFrame, source: str
     )
     await copy_in(session, "named", named.columns, await asyncio.to_thread(encode, named))
     await session.execute(text("ANALYZE named"))
-    return await run(
-        session,
-        """
-            UPDATE product p SET vanished_at = :now
-             WHERE p.source = :source AND p.vanished_at IS NULL
-               AND (p.game, p.set_key) IN (SELECT game, set_key FROM named)
-               AND p.identity NOT IN (SELECT md5(identity) FROM named)
-        """,
-        {"source": source, "now": clock.now()},
-    )
+    values = {"source": source, "now": clock.now()}
+    gone = (await session.execute(text(_GONE), values)).scalars().all()
+    return await run(session, _VANISHED, values | {"ids": gone})
 
 
 PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "finish", "language")

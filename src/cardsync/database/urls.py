@@ -32,7 +32,9 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     SQLAlchemy reads some of the other forms differently.
     """
     given = KEPT_ALIVE | conninfo_to_dict(url)
-    wanted = ["TimeZone=UTC", "jit=off"] + ([f"role={role}"] if role and given.get("user") != role else [])
+    wanted = ["TimeZone=UTC", "jit=off"] + (
+        [f"role={role}"] if role and given.get("user") != role else []
+    )
     options = str(given.get("options") or "")
     given["options"] = " ".join(
         [options, *(f"-c {one}" for one in wanted if one not in options.split())]
