@@ -3,10 +3,11 @@ alone runs.
 
 Tests say themselves that they are slow, or of the soak. Beside them, rules mark tests by where they
 are: a test of real processes is slow. So is a test that takes over 0.2 seconds (`long_tests.txt`,
-which `durations.py` writes), unless it is the first of its capability's story. Where a test of a feature or a contract has parameters, its
-first cases are everyday and the next ones slow. Of a long list the rest is of the soak, except
-where sign-in, accounts, money, activity, assistants and the search language are tested; a test may
-say itself how many of its cases are enough by day: `@pytest.mark.first(1)`.
+which `durations.py` writes), unless it is the first of its capability's story. Where a test of a
+feature or a contract has parameters, its first cases are everyday and the next ones slow. Of a long
+list the rest is of the soak, except where sign-in, accounts, money, activity, assistants and the
+search language are tested; a test may say itself how many of its cases are enough by day:
+`@pytest.mark.first(1)`.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def main() -> None:
             page.wait_for_load_state("networkidle")
             picture = TARGET / f"{name}.png"
             page.screenshot(path=picture)
-            # Of 256 colors: a third of the bytes.
+            # A picture of 256 colors has a third of the bytes.
             Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)
             size = picture.stat().st_size
             print(f"{picture.relative_to(HERE.parent)}: {size // 1000} KB")

@@ -2,10 +2,9 @@
 few products; without the index it read all of them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from alembic import op
+
+from cardsync.database.migrate import index_concurrently
 
 revision = "0081"
 down_revision = "0080"
@@ -13,22 +12,8 @@ down_revision = "0080"
 INDEX = "ix_card_product"
 
 
-@contextmanager
-def patient() -> Iterator[None]:
-    """Lift the lock timeout: a concurrent build makes no one wait, so it may wait itself."""
-    patience = op.get_bind().exec_driver_sql("SHOW lock_timeout").scalar()
-    op.execute("SET lock_timeout = 0")
-    try:
-        yield
-    finally:
-        op.execute(f"SET lock_timeout = '{patience}'")
-
-
 def upgrade() -> None:
-    # A build that was killed leaves an index that is not valid.
-    with op.get_context().autocommit_block(), patient():
-        op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {INDEX}")
-        op.create_index(INDEX, "card", ["seller_id", "product_id"], postgresql_concurrently=True)
+    index_concurrently(INDEX, "card", ["seller_id", "product_id"])
 
 
 def downgrade() -> None:

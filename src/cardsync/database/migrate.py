@@ -222,6 +222,22 @@ CREATE POLICY tenant ON {table}
 """
 
 
+def index_concurrently(name: str, table: str, columns: Sequence[str]) -> None:
+    """Build an index while others write. It waits as long as it must, because no one waits for it;
+    a build that was killed is begun again.
+    """
+    from alembic import op
+
+    with op.get_context().autocommit_block():
+        patience = op.get_bind().exec_driver_sql("SHOW lock_timeout").scalar()
+        op.execute("SET lock_timeout = 0")
+        try:
+            op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+            op.create_index(name, table, columns, postgresql_concurrently=True)
+        finally:
+            op.execute(f"SET lock_timeout = '{patience}'")
+
+
 def tenant_table(table: str) -> list[str]:
     """Return the statements that put a migration's new table under row-level security and give it
     to the application's role.

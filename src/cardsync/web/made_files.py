@@ -15,7 +15,7 @@ from typing import IO, Final, NamedTuple
 from cardsync.access.caller import Caller
 from cardsync.web.heavy_work import HeavyWork
 
-# What is no larger needs no file.
+# Data up to this size stays in memory.
 SMALL: Final = 1 << 16
 # The file's name begins with this.
 MADE: Final = "cardsync-made-"

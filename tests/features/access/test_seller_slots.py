@@ -284,7 +284,7 @@ async def test_exports_that_nobody_reads_hold_no_slot(a_seller, quiet):
     database: Database = quiet.app.state.database
     for export in EXPORTS:
         async with AsyncExitStack() as unread:
-            # Of the archive there is one at a time: what is made of it lies on the disk.
+            # A seller has one archive at a time: its made part is on the disk.
             is_archive = export == "/api/export/everything"
             for _ in range(1 if is_archive else 2 * database.slots.most[Work.SHORT]):
                 await unread.enter_async_context(begun(shop, export))

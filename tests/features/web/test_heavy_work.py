@@ -119,7 +119,7 @@ async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(
 
 
 async def moved(seller: Seller) -> None:
-    """What is a year old leaves the database."""
+    """Rows that are a year old leave the database."""
     work = seller.service.work
     days = {"history_retention_days": 31, "activity_retention_days": 31}
     work = replace(work, settings=work.settings.model_copy(update=days))
@@ -190,7 +190,7 @@ async def test_a_reader_who_leaves_leaves_no_file(beside: Service) -> None:
 async def test_a_seller_has_one_archive_at_a_time_and_others_their_own(
     beside: Service, monkeypatch
 ) -> None:
-    """What is made of an archive and not read yet is on the disk."""
+    """The part of an archive that is made and not read yet is on the disk."""
     monkeypatch.setattr(heavy_work, "WAIT_SECONDS", 0.1)
     greedy, other = [await a_shop(SellerBuilder(beside), a_row(1001)) for _ in range(2)]
     owners = [await signed_in(shop) for shop in (greedy, other)]
