@@ -9,11 +9,12 @@ import json
 import statistics
 from html.parser import HTMLParser
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import httpx
 
+import acts_in_browser
 import ground
 import import_inventory
 import pages_in_browser
@@ -81,6 +82,7 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
     seller = made.new_seller()
     with ground.service(made, workers=1):
         import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+        _with_reviews(made, seller)
     read_orders.fill(made, seller.seller_id, orders)
 
     async def kept(database: Database) -> None:
@@ -97,6 +99,23 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
         connection.execute("VACUUM ANALYZE")
     made.settle()
     return seller
+
+
+def _with_reviews(made: Ground, seller: CreatedSeller) -> None:
+    """Price a part of the cards by a rule; what rises or falls far is to be reviewed."""
+    rule = {"name": "Foils", "query": "is:foil", "state": "published", "priority": 1}
+    with httpx.Client(base_url=f"http://{made.settings.bind}", timeout=120) as http:
+        http.headers["Authorization"] = f"Bearer {seller.api_key}"
+        for method, path, body in (
+            ("PATCH", "/api/pricing/settings", {"review_up_bp": 1_500}),
+            ("POST", "/api/pricing/rules", rule),
+            ("POST", "/api/pricing/reprice", {}),
+        ):
+            http.request(method, path, json=body).raise_for_status()
+        until = perf_counter() + 120
+        while not http.get("/api/pricing/reviews").json()["total"]:
+            assert perf_counter() < until, "no price is to be reviewed"
+            sleep(0.5)
 
 
 def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
@@ -122,6 +141,7 @@ def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
             seen = {name: paths[name] for name in pages_in_browser.PAGES}
             cookies = dict(http.cookies)
             pages_in_browser.measure(report, str(http.base_url), cookies, seen)
+            acts_in_browser.measure(report, http, cookies, rounds)
     return report
 
 

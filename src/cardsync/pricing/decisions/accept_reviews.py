@@ -29,7 +29,7 @@ from cardsync.pricing.decisions.set_targets import (
     targets_changed,
 )
 from cardsync.pricing.engine import breaker
-from cardsync.pricing.inputs.cards_to_price import ON_SALE, price_stock, read_stock
+from cardsync.pricing.inputs.cards_to_price import price_stock, read_stock
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.proposals.decide_proposals import (
     Accepted,
@@ -46,7 +46,6 @@ from cardsync.proposals.models import Proposal
 KIND: Final = "pricing.review_decided"
 # One page asks for so many at most, and so does one request.
 MOST: Final = 1_000
-_CARDS: Final = f"{ON_SALE} AND c.marketplace_id = ANY (CAST(:ids AS bigint[]))"
 _OF_CARDS: Final = """
     SELECT w.id AS marketplace_id, c.id AS card_id, c.price, c.target_price,
            a.price AS accepted_price, a.since AS accepted_at, p.price IS NOT NULL AS pinned
@@ -74,7 +73,8 @@ async def _accept(deciding: Deciding, rows: Rows) -> Accepted:
         if (problem := _refusal(row, cards[number], now)) is not None
     }
     able = [number for number in rows if number not in refused]
-    asks = await _asked_now(session, account, able, now) if able else {}
+    card_ids = [cards[number].card_id for number in able]
+    asks = await _asked_now(session, account, card_ids, now) if able else {}
     refused |= {
         number: problem
         for number in able
@@ -146,11 +146,14 @@ class _Asks(NamedTuple):
 async def _asked_now(
     session: AsyncSession,
     account: Account,
-    ids: list[int],
+    card_ids: list[int],
     now: datetime,
 ) -> dict[int, _Asks]:
-    """Return what the live rules ask for each card at this moment, before any review."""
-    stock = await read_stock(session, account, await run_of(session, account, now), _CARDS, ids=ids)
+    """Return what the live rules ask for each card at this moment, before any review, by the
+    card's marketplace id.
+    """
+    run = await run_of(session, account, now)
+    stock = await read_stock(session, account, run, card_ids=card_ids)
     priced = await price_stock(stock)
     asked = pl.coalesce("after_holdout", "after_rounding")
     price = pl.when(pl.col("blockers") == 0).then(asked)

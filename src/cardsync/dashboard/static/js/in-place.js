@@ -20,10 +20,11 @@ document.addEventListener("submit", event => {
 async function send(form, button) {
   const action = button?.getAttribute("formaction") || form.getAttribute("action") || location.href;
   const body = new URLSearchParams(new FormData(form, button));
-  form.setAttribute("aria-busy", "true");
+  const busy = [form, button?.closest("tr")].filter(Boolean);
+  for (const one of busy) one.setAttribute("aria-busy", "true");
   const options = { method: "POST", body, headers: { Accept: "text/html" } };
   const answer = await fetch(action, options).catch(() => null);
-  form.removeAttribute("aria-busy");
+  for (const one of busy) one.removeAttribute("aria-busy");
   // The request may have arrived although its answer did not.
   if (!answer) notice(find("#notices").dataset.textLost);
   else await show(answer, form);
@@ -52,7 +53,7 @@ async function show(answer, form) {
     for (const name of ["done", "undo"]) address.searchParams.delete(name);
     history.replaceState(history.state, "", address);
   }
-  await replace(text, form);
+  await replace(page, form);
   leaveInTime();
 }
 
@@ -68,12 +69,16 @@ function leave(answer, text) {
 // The rows as they are now: somebody else may have changed them.
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (answer.ok && !answer.redirected) await replace(await answer.text(), document.body);
+  if (!answer.ok || answer.redirected) return;
+  await replace(new DOMParser().parseFromString(await answer.text(), "text/html"), document.body);
 }
 
-async function replace(text, sourceElement) {
-  for (const target of ["#nav", "#main"])
-    await htmx.swap({ sourceElement, target, select: target, text, swap: "outerMorph" });
+// htmx parses a text once more for each part that is taken of it, so a part is all that it gets.
+async function replace(page, sourceElement) {
+  for (const target of ["#nav", "#main"]) {
+    const text = find(target, page)?.outerHTML;
+    if (text) await htmx.swap({ sourceElement, target, select: target, text, swap: "outerMorph" });
+  }
 }
 
 async function save(answer) {

@@ -3,10 +3,11 @@
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const PAGES_KEPT = 6;
-const ADDRESS_AFTER_MS = 300;
+const RESTS_AFTER_MS = 300;
 
 let grid = null;
-let busy = false;
+const NOTHING = { stop: new AbortController() };
+let asked = NOTHING;
 let order = { address: "", ids: null };
 
 // The ids of all rows in their order, once: rows do not jump while prices change.
@@ -138,26 +139,34 @@ function seen() {
 function missing() {
   const [from, to, last] = seen();
   const there = new Set(pages().map(numberOf));
-  const asked = [];
-  for (let page = from; page <= to; page++) asked.push(page);
-  if (to < last) asked.push(to + 1);
-  if (from > 1) asked.push(from - 1);
-  return asked.find(page => !there.has(page));
+  const wanted = [];
+  for (let page = from; page <= to; page++) wanted.push(page);
+  if (to < last) wanted.push(to + 1);
+  if (from > 1) wanted.push(from - 1);
+  const page = wanted.find(one => !there.has(one));
+  return { page, inSight: page >= from && page <= to };
 }
 
+// A page that is under way is not waited for once another one is in sight. After a leap the pages
+// beside it wait until the scrolling rests.
 async function fill() {
-  if (busy || !grid) return;
-  busy = true;
-  try {
-    let page;
-    while (grid && (page = missing())) if (!(await bring(page))) break;
-  } finally {
-    busy = false;
+  let leapt = false;
+  while (intact()) {
+    const { page, inSight } = missing();
+    if (page === asked.page || (leapt && !inSight)) return;
+    asked.stop.abort();
+    if (!page) return;
+    leapt ||= inSight;
+    const mine = (asked = { page, stop: new AbortController() });
+    const came = await bring(page, mine.stop.signal).catch(() => false);
+    if (mine !== asked) return;
+    asked = NOTHING;
+    if (!came) return;
   }
 }
 
 // One page of rows into its place; what is far from it leaves the document.
-async function bring(number) {
+async function bring(number, signal) {
   const mine = grid;
   const ids = await orderOf(mine.order).catch(() => null);
   if (!ids) return giveUp();
@@ -166,10 +175,12 @@ async function bring(number) {
   if (!wanted.length) return false;
   const query = new URLSearchParams({ ids: wanted.join(","), page: number });
   const more = mine.table.dataset.more;
-  const answer = await fetch(more + (more.includes("?") ? "&" : "?") + query);
+  const answer = await fetch(more + (more.includes("?") ? "&" : "?") + query, { signal });
   if (!answer.ok || answer.redirected) return false;
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const page = document.adoptNode(find("tbody[data-page]", found));
+  const found = document.createElement("div");
+  found.innerHTML = await answer.text();
+  if (signal.aborted) return false;
+  const page = find("tbody[data-page]", found);
   if (mine !== grid || !intact()) return true;
   const lost = wanted.length - page.rows.length;
   if (lost) page.append(filler(lost * grid.height));
@@ -224,16 +235,17 @@ document.addEventListener(
   () => {
     if (!intact()) return;
     grid.scrolled = scroller().scrollTop;
-    fill().catch(() => {});
+    fill();
     clearTimeout(later);
-    later = setTimeout(tell, ADDRESS_AFTER_MS);
+    later = setTimeout(rest, RESTS_AFTER_MS);
   },
   { capture: true, passive: true },
 );
 
-// The address and the footer name the page at which one is.
-function tell() {
+// Where the scrolling rests, the pages beside are fetched, and the address names the page.
+function rest() {
   if (!intact()) return;
+  fill();
   const [page] = seen();
   const address = new URL(location.href);
   if (page > 1) address.searchParams.set("page", page);

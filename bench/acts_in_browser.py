@@ -1,0 +1,144 @@
+"""Measures what a person does on the pages of a large shop, in Debian's chromium: approve a price,
+change one in place, find anything, and scroll the table of cards to any place.
+
+An act's time runs in the page, from the click or key until the row has changed. A scroll's runs
+until the rows of that place are there; the first one also fetches the order of all cards.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import statistics
+from collections.abc import Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from ground import MB
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from ground import Report
+
+WIDE = {"width": 1_440, "height": 900}
+WORDS = (
+    "lotus", "dragon", "base set", "smith", "is:foil", "pika", "r:rare price>5", "zzz", "shelv",
+    "1st edition", "o", "Order", "anna", "island", "e",
+)  # fmt: skip
+DEAL_MS, EDIT_MS, FIND_MS, SCROLL_MS, SCROLL_MB = 100, 120, 150, 100, 60
+# The milliseconds from an act until a test of the page holds.
+UNTIL = """
+([act, done]) => new Promise(resolve => {
+  const began = performance.now();
+  const look = () => eval(done) ? resolve(performance.now() - began) : requestAnimationFrame(look);
+  window.scene = eval(act);
+  look();
+})
+"""
+ROWS = "document.querySelectorAll('tr[data-swipes]')"
+APPROVE = f"""(() => {{
+  const row = {ROWS}[0];
+  row.querySelector("button[value^=accepted]").click();
+  return row.querySelector("input[name=take]").value;
+}})()"""
+APPROVED = "!document.querySelector(`input[name=take][value='${window.scene}']`)"
+TOAST = "document.querySelector('#notices .toast')"
+ENTER = """(() => {
+  const toast = document.querySelector('#notices .toast');
+  document.activeElement.dispatchEvent(
+    new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }));
+  return toast;
+})()"""
+SAVED = f"{TOAST} && {TOAST} !== window.scene"
+# In sight is a row of cards at the middle of the table.
+IN_SIGHT = """(() => {
+  const box = document.querySelector('.table.tall').getBoundingClientRect();
+  const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  return Boolean(at?.closest('tbody[data-page]'));
+})()"""
+
+
+def measure(report: Report, http: httpx.Client, cookies: Mapping[str, str], rounds: int) -> None:
+    _find(report, http, rounds)
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        report.note("there is no chromium: nothing that a person does is measured")
+        return
+    from playwright.sync_api import sync_playwright
+
+    address = str(http.base_url)
+    options = {"args": ["--no-sandbox"] if os.getuid() == 0 else []}
+    jar: list[Any] = [{"name": n, "value": v, "url": address} for n, v in cookies.items()]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, **options)
+        for act in (_approve, _edit, _scroll):
+            # The pages' policy allows no script that is made of text.
+            with browser.new_context(viewport=WIDE, bypass_csp=True) as context:
+                context.add_cookies(jar)
+                act(report, context.new_page(), address, rounds)
+        browser.close()
+
+
+def _find(report: Report, http: httpx.Client, rounds: int) -> None:
+    times = []
+    for turn in range(rounds + 3):
+        began = perf_counter()
+        answer = http.get("/find", params={"search": WORDS[turn % len(WORDS)]})
+        answer.raise_for_status()
+        if turn >= 3:
+            times.append((perf_counter() - began) * 1000)
+    middle = statistics.median(times)
+    worst = sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]
+    report.note(f"anything found: {middle:.0f} ms in the middle, {max(times):.0f} ms at most")
+    report.at_most("anything found: p99", worst, FIND_MS, "ms")
+
+
+def _approve(report: Report, page: Page, address: str, rounds: int) -> None:
+    page.goto(f"{address}/pricing/reviews")
+    page.wait_for_load_state("networkidle")
+    times = []
+    for _ in range(rounds):
+        times.append(page.evaluate(UNTIL, [APPROVE, APPROVED]))
+        page.wait_for_load_state("networkidle")
+    report.at_most("approve to the changed row: p50", statistics.median(times), DEAL_MS, "ms")
+
+
+def _edit(report: Report, page: Page, address: str, rounds: int) -> None:
+    page.goto(f"{address}/cards")
+    page.wait_for_load_state("networkidle")
+    times = []
+    for turn in range(rounds):
+        cell = page.locator("[data-rows] > tr").nth(turn % 15).locator("td.price")
+        cell.dblclick()
+        page.keyboard.type(f"{100 + turn}.00")
+        times.append(page.evaluate(UNTIL, [ENTER, SAVED]))
+        page.wait_for_load_state("networkidle")
+    report.at_most("price in place to saved: p50", statistics.median(times), EDIT_MS, "ms")
+
+
+def _scroll(report: Report, page: Page, address: str, rounds: int) -> None:
+    protocol = page.context.new_cdp_session(page)
+    protocol.send("Performance.enable")
+
+    def used() -> float:
+        protocol.send("HeapProfiler.collectGarbage")
+        figures = protocol.send("Performance.getMetrics")["metrics"]
+        return next(one["value"] for one in figures if one["name"] == "JSHeapUsedSize") / MB
+
+    page.goto(f"{address}/cards")
+    page.wait_for_load_state("networkidle")
+    before, dice, times = used(), random.Random(7), []
+    for _ in range(rounds):
+        to = f"document.querySelector('.table.tall').scrollTop = {dice.random()}"
+        act = f"{to} * document.querySelector('.table.tall').scrollHeight"
+        # The next frame shows the place that was scrolled to.
+        times.append(page.evaluate(UNTIL, [act, IN_SIGHT]))
+        page.wait_for_load_state("networkidle")
+    after = used()
+    report.note(f"first scroll {times[0]:.0f} ms; scripts keep {before:.0f}, then {after:.0f} MB")
+    report.at_most("scroll to any place: p50", statistics.median(times), SCROLL_MS, "ms")
+    report.at_most("scroll: memory of scripts", after, SCROLL_MB, "MB")
