@@ -12,6 +12,7 @@ import random
 import shutil
 import statistics
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from ground import Report
 
+PARTS = "cards", "names", "orders"
 WIDE = {"width": 1_440, "height": 900}
 WORDS = (
     "lotus", "dragon", "base set", "smith", "is:foil", "pika", "r:rare price>5", "zzz", "shelv",
@@ -75,6 +77,8 @@ def measure(report: Report, http: httpx.Client, cookies: Mapping[str, str], roun
     jar: list[Any] = [{"name": n, "value": v, "url": address} for n, v in cookies.items()]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, **options)
+        # More writes in a minute are refused.
+        rounds = min(rounds, 20)
         for act in (_approve, _edit, _scroll):
             # The pages' policy allows no script that is made of text.
             with browser.new_context(viewport=WIDE, bypass_csp=True) as context:
@@ -84,17 +88,32 @@ def measure(report: Report, http: httpx.Client, cookies: Mapping[str, str], roun
 
 
 def _find(report: Report, http: httpx.Client, rounds: int) -> None:
-    times = []
-    for turn in range(rounds + 3):
+    """The palette asks for its parts at the same time and shows each as it arrives."""
+
+    def asked(part: str, words: str) -> tuple[float, bool]:
         began = perf_counter()
-        answer = http.get("/find", params={"search": WORDS[turn % len(WORDS)]})
+        answer = http.get("/find", params={"search": words, "part": part})
         answer.raise_for_status()
-        if turn >= 3:
-            times.append((perf_counter() - began) * 1000)
-    middle = statistics.median(times)
-    worst = sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]
-    report.note(f"anything found: {middle:.0f} ms in the middle, {max(times):.0f} ms at most")
-    report.at_most("anything found: p99", worst, FIND_MS, "ms")
+        return (perf_counter() - began) * 1000, "data-found" in answer.text
+
+    firsts, wholes = list[float](), list[float]()
+    with ThreadPoolExecutor(len(PARTS)) as threads:
+        for turn in range(rounds + 3):
+            words = [WORDS[turn % len(WORDS)]] * len(PARTS)
+            answers = list(threads.map(asked, PARTS, words))
+            if turn < 3:
+                continue
+            wholes.append(max(took for took, _ in answers))
+            firsts += [min((took for took, found in answers if found), default=0)]
+    firsts = [took for took in firsts if took]
+    report.note(f"anything found, first results: p50 {statistics.median(firsts):.0f} ms")
+    report.note(f"anything found, whole: p50 {statistics.median(wholes):.0f} ms")
+    report.note(f"anything found, whole: p99 {_p99(wholes):.0f} ms")
+    report.at_most("anything found, first results: p99", _p99(firsts), FIND_MS, "ms")
+
+
+def _p99(times: list[float]) -> float:
+    return sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]
 
 
 def _approve(report: Report, page: Page, address: str, rounds: int) -> None:

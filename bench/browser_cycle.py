@@ -22,8 +22,8 @@ import psutil
 import ground
 from ground import Ground, Report
 
-sys.path.insert(0, str(ground.HERE.parent / "tests"))
-sys.path.insert(0, str(ground.HERE.parent))
+sys.path.append(str(ground.HERE.parent / "tests"))
+sys.path.append(str(ground.HERE.parent))
 
 from tests.marketplace.server import Server, started
 from tests.marketplace.shop import EMAIL, PASSWORD

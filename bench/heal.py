@@ -18,8 +18,8 @@ from cardsync import limits
 from cardsync.repairs.propose_selector import Lost, Proposal, propose
 from ground import Client, Ground, Report
 
-sys.path.insert(0, str(ground.HERE.parent / "tests" / "core"))
-sys.path.insert(0, str(ground.HERE.parent / "tests"))
+sys.path.append(str(ground.HERE.parent / "tests" / "core"))
+sys.path.append(str(ground.HERE.parent / "tests"))
 from repaired_pages import cases, counted, repaired
 
 # The known facts of the element, and the least share of right repairs, in percent.

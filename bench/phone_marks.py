@@ -18,7 +18,7 @@ import read_orders
 from cardsync.accounts.sellers import CreatedSeller
 from ground import Ground, Report
 
-sys.path.insert(0, str(ground.HERE.parent / "tests" / "system"))
+sys.path.append(str(ground.HERE.parent / "tests" / "system"))
 
 from pull_streams import seconds_to_each
 

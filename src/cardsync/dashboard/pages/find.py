@@ -16,7 +16,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.card_filter import CardFilter, CardPage
 from cardsync.cards.queries import complete_search, search_cards
 from cardsync.cards.shown import CardBody, card_body
-from cardsync.dashboard.navigation import Group, groups_for
+from cardsync.dashboard.navigation import groups_for
 from cardsync.dashboard.shell import PageRequest, show, url
 from cardsync.lists.seller_lists import names_of_lists
 from cardsync.orders.order_filter import OrderFilter
@@ -52,20 +52,15 @@ class Kind(NamedTuple):
 
 @get("/find", opt=BY_FORM)
 async def find_page(request: PageRequest, caller: Caller) -> Template:
+    """Show what the words find; `part` asks for one of PARTS alone, so that the palette shows each
+    as it arrives.
+    """
     words = (request.query_params.get("search") or "").strip()[:WORDS_MOST]
-    kinds = await _found(request, caller, words) if words else []
-    return show(
-        request, caller, "find.html", words=words, kinds=[kind for kind in kinds if kind.hits]
-    )
-
-
-async def _found(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
-    cards, orders, names = await asyncio.gather(
-        _cards(request, caller, words),
-        _orders(request, caller, words),
-        _names(request, caller, words),
-    )
-    return [_pages(words, groups_for(caller)), cards, *orders, *names]
+    part = PARTS.get(request.query_params.get("part", ""))
+    parts = [part] if part else [_pages, *PARTS.values()]
+    found = await asyncio.gather(*(one(request, caller, words) for one in parts if words))
+    kinds = [kind for kinds in found for kind in kinds if kind.hits]
+    return show(request, caller, "found.html" if part else "find.html", words=words, kinds=kinds)
 
 
 def as_search(words: str) -> str:
@@ -79,7 +74,7 @@ def as_search(words: str) -> str:
     return words
 
 
-async def _cards(request: PageRequest, caller: Caller, words: str) -> Kind:
+async def _cards(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
     search = as_search(words)
     seconds = provide_settings(request.app.state).read_seconds
     async with reading(request) as reads:
@@ -90,7 +85,7 @@ async def _cards(request: PageRequest, caller: Caller, words: str) -> Kind:
         Hit(f"/cards/{row.id}", row.product_name, _printing(row), card=row)
         for row in map(card_body, found.cards)
     ]
-    return Kind("Cards", hits, found.total, url("/cards", search=search, status="all"))
+    return [Kind("Cards", hits, found.total, url("/cards", search=search, status="all"))]
 
 
 def _printing(card: CardBody) -> str:
@@ -159,13 +154,14 @@ def _named(
     return found[:MOST]
 
 
-def _pages(words: str, groups: Iterable[Group]) -> Kind:
-    return Kind(
-        "Pages",
-        [
-            Hit(place.path, place.name, group.name, place.icon)
-            for group in groups
-            for place in group.places
-            if words.casefold() in place.name.casefold()
-        ],
-    )
+async def _pages(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
+    hits = [
+        Hit(place.path, place.name, group.name, place.icon)
+        for group in groups_for(caller)
+        for place in group.places
+        if words.casefold() in place.name.casefold()
+    ]
+    return [Kind("Pages", hits)]
+
+
+PARTS: Final = {"cards": _cards, "orders": _orders, "names": _names}

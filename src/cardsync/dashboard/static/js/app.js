@@ -132,7 +132,8 @@ function openPalette(words = "") {
   text.focus();
   filter();
 }
-let asked = 0;
+const PARTS = ["cards", "names", "orders"];
+let asked = new AbortController();
 let timer = 0;
 function filter() {
   const words = find("#palette-text").value.trim().toLowerCase();
@@ -141,34 +142,36 @@ function filter() {
   find("#palette-state").textContent = "";
   mark(0);
   clearTimeout(timer);
-  asked += 1;
-  if (words) timer = setTimeout(ask, 150, words, asked);
+  asked.abort();
+  asked = new AbortController();
+  if (words) timer = setTimeout(ask, 150, words, asked.signal);
 }
-// What the server finds stands behind what the page knows; the mark stays where it is.
-async function ask(words, mine) {
-  try {
-    const answer = await fetch(`/find?${new URLSearchParams({ search: words })}`);
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (mine !== asked || !answer.ok) return;
-    for (const link of all("[data-found]:not([data-found=Pages])", page)) {
-      const item = option(...document.adoptNode(link).childNodes);
-      const kind = document.createElement("small");
-      kind.className = "muted push";
-      kind.textContent = link.dataset.found;
-      if (link.dataset.name) item.textContent = link.dataset.name;
-      item.append(kind);
-      item.dataset.href = link.getAttribute("href");
-      item.dataset.found = link.dataset.name || find(".name", item)?.textContent || "";
-      list.append(item);
-    }
-  } catch {
-    const state = find("#palette-state");
-    state.textContent = state.dataset.textFailed;
-    return;
+// What the server finds stands behind what the page knows, each part as it arrives; the mark stays
+// where it is.
+async function ask(words, signal) {
+  const parts = await Promise.allSettled(PARTS.map(part => bring(part, words, signal)));
+  if (signal.aborted) return;
+  const state = find("#palette-state");
+  const failed = parts.some(part => part.status === "rejected");
+  const nothing = options().length ? "" : state.dataset.textNothing;
+  state.textContent = failed ? state.dataset.textFailed : nothing;
+}
+async function bring(part, words, signal) {
+  const answer = await fetch(`/find?${new URLSearchParams({ search: words, part })}`, { signal });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (signal.aborted || !answer.ok) return;
+  for (const link of all("[data-found]", page)) {
+    const item = option(...document.adoptNode(link).childNodes);
+    const kind = document.createElement("small");
+    kind.className = "muted push";
+    kind.textContent = link.dataset.found;
+    if (link.dataset.name) item.textContent = link.dataset.name;
+    item.append(kind);
+    item.dataset.href = link.getAttribute("href");
+    item.dataset.found = link.dataset.name || find(".name", item)?.textContent || "";
+    list.append(item);
   }
   if (marked() < 0) mark(0);
-  const state = find("#palette-state");
-  state.textContent = options().length ? "" : state.dataset.textNothing;
 }
 if (palette) {
   const text = find("#palette-text");
