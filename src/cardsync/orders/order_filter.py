@@ -39,7 +39,8 @@ _SWITCH = {
 @dataclass(frozen=True)
 class OrderFilter:
     """Empty `statuses` mean all of them; an `items_per_order` of None means every item. Without
-    `by_buyer`, `search` looks at order numbers alone.
+    `by_buyer`, `search` looks at order numbers alone. Without `counted`, frequent matches are not
+    counted: their total is zero.
     """
 
     page: int = 1
@@ -58,6 +59,7 @@ class OrderFilter:
     ship_pending: bool = False
     pull_session: int | PullWord | None = None
     items_per_order: int | None = limits.ITEMS_PER_ORDER
+    counted: bool = True
 
     def asked_by(self, caller: Caller) -> OrderFilter:
         """Return the filter without what would tell one who may not see buyers who they are."""

@@ -42,11 +42,13 @@ class Hit(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The hits of one kind; `all_of_them` leads to more of it, if there is more."""
+    """The hits of one kind; `all_of_them` leads to more of it, if there is more. A `total` of None
+    is a number that nobody counted.
+    """
 
     name: str
     hits: list[Hit]
-    total: int = 0
+    total: int | None = 0
     all_of_them: str = ""
 
 
@@ -94,7 +96,7 @@ def _printing(card: CardBody) -> str:
 
 async def _orders(request: PageRequest, caller: Caller, words: str) -> list[Kind]:
     """Find orders by number and buyer, and the buyers among them."""
-    wanted = OrderFilter(search=words, per_page=MOST, items_per_order=0)
+    wanted = OrderFilter(search=words, per_page=MOST, items_per_order=0, counted=False)
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
     hits = [
@@ -106,7 +108,7 @@ async def _orders(request: PageRequest, caller: Caller, words: str) -> list[Kind
         if one.buyer_name and words.casefold() in one.buyer_name.casefold()
     )
     return [
-        Kind("Orders", hits, found.total, url("/orders", search=words)),
+        Kind("Orders", hits, found.total or None, url("/orders", search=words)),
         Kind("Buyers", [Hit(url("/orders", search=name), name, "", "user") for name in buyers]),
     ]
 

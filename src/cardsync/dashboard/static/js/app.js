@@ -132,7 +132,8 @@ function openPalette(words = "") {
   text.focus();
   filter();
 }
-const PARTS = ["cards", "names", "orders"];
+// What no index holds is looked for after the rest.
+const PARTS = [["cards", "names"], ["orders"]];
 let asked = new AbortController();
 let timer = 0;
 function filter() {
@@ -149,10 +150,13 @@ function filter() {
 // What the server finds stands behind what the page knows, each part as it arrives; the mark stays
 // where it is.
 async function ask(words, signal) {
-  const parts = await Promise.allSettled(PARTS.map(part => bring(part, words, signal)));
-  if (signal.aborted) return;
+  let failed = false;
+  for (const parts of PARTS) {
+    const came = await Promise.allSettled(parts.map(part => bring(part, words, signal)));
+    if (signal.aborted) return;
+    failed ||= came.some(part => part.status === "rejected");
+  }
   const state = find("#palette-state");
-  const failed = parts.some(part => part.status === "rejected");
   const nothing = options().length ? "" : state.dataset.textNothing;
   state.textContent = failed ? state.dataset.textFailed : nothing;
 }
