@@ -157,7 +157,9 @@ async def _scanned(
         and reach * REACHED_BY <= PROBED
     ):
         probe, more = _probe(wanted, order, [*tallied, *status], others)
-        values |= more | {"probed": min(PROBED, PROBED_FOR_EACH * reach)}
+        # Without a count, a page that is found spares a pass over all orders.
+        probed = min(PROBED, PROBED_FOR_EACH * reach) if wanted.counted else PROBED
+        values |= more | {"probed": probed}
         ids = await _column(reading, probe, values)
         if len(ids) == wanted.per_page:
             if not wanted.counted:

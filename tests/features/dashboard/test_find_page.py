@@ -6,6 +6,7 @@ import re
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row, an_order
+from cardsync.orders import queries
 
 
 def found(page):
@@ -49,3 +50,25 @@ async def test_what_cannot_be_read_as_a_search_is_looked_for_as_a_text(a_seller)
         assert page.status_code == 200, words
     assert "Nothing found" in (await owner.get("/find?search=zzz")).text
     assert "Type into the field" in (await owner.get("/find")).text
+
+
+async def test_the_palette_asks_part_by_part_and_many_orders_lead_to_all(a_seller, monkeypatch):
+    monkeypatch.setattr(queries, "PROBED", 100)
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name="Lane of Lotus")))
+    await seller.orders([an_order(f"L-{n}", buyer_name="Lotus Lane") for n in range(1, 300)])
+    owner = await signed_in(seller)
+    asked = {"search": "lane"}
+    kinds = {
+        part: found((await owner.get("/find", params=asked | {"part": part})).text)
+        for part in ("cards", "names", "orders")
+    }
+    assert list(kinds["cards"]) == ["Cards"]
+    assert kinds["names"] == {}
+    assert list(kinds["orders"]) == ["Orders", "Buyers"]
+    assert "/orders?search=lane" in kinds["orders"]["Orders"]
+    assert len(kinds["orders"]["Orders"]) == 7
+    page = (await owner.get("/find", params=asked)).text
+    assert [*found(page)] == ["Cards", "Orders", "Buyers"]
+    assert "Results for" in page
+    assert ">All</a>" in page
