@@ -6,6 +6,7 @@ A process that is killed loses at most one second of them, and the next heartbea
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -78,6 +79,7 @@ class LastSeen:
         self._database = database
         self._noted: dict[int, Noted] = {}
         self._in_writing: dict[int, Noted] = {}
+        self._writing = asyncio.Lock()
 
     def note(self, seller_id: int, noted: Noted) -> None:
         before = self._noted.get(seller_id)
@@ -87,6 +89,11 @@ class LastSeen:
         self._noted[seller_id] = noted
 
     async def flush(self) -> None:
+        # An older report that is written after a newer one would be left out, and its turn with it.
+        async with self._writing:
+            await self._flush()
+
+    async def _flush(self) -> None:
         if not self._noted:
             return
         noted = self._noted
