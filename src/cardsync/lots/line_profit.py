@@ -1,10 +1,12 @@
 """The SQL that finds the profit of each line of some orders: price and shipping, less its shares of
 refund, fees, postage and supplies, less what its copies cost. Pure: constants and their formatting.
 
-A line's share is that of its price in its order. Fees are those of the payments report, or those
-that the schedule expects (`fee_schedule.expected_fees`). A line counts with as many of its copies as
-have a known cost; one without a price counts with none. Copies that are back in stock are none of
-its copies; a line whose order was refunded in full has none, and cost its postage.
+A line's share is that of its price in its order. Prices from the history may add up to another
+amount than the buyer paid: then all lines of the order are scaled to it. Fees are those of the
+payments report, or those that the schedule expects (`fee_schedule.expected_fees`). A line counts
+with as many of its copies as have a known cost; one without a price counts with none. Copies that
+are back in stock are none of its copies; a line whose order was refunded in full has none, and cost
+its postage.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ _LINES: Final = f"""
     SELECT orders.id AS order_id, orders.order_number, orders.order_date AS ordered, {DAY} AS day,
            i.id AS item_id, i.sku_id, coalesce(i.product_line, '') AS game, {PIECES},
            i.restocked, {IN_FULL} AS returned, coalesce(orders.shipping_amt, 0) AS shipping,
-           coalesce(orders.refund_amt, 0) AS refunded, {_COMMISSION} AS commission,
+           coalesce(orders.refund_amt, 0) AS refunded, orders.product_amt AS paid,
+           {_COMMISSION} AS commission,
            {_PROCESSING} AS processing, {_MOST} AS most, {_A_SALE} AS a_sale,
            CASE WHEN orders.shipping_type = 'pwe' THEN CAST(:letter_postage AS numeric)
                 ELSE CAST(:parcel_postage AS numeric) END + :supplies AS spent
@@ -68,9 +71,13 @@ _LINES: Final = f"""
      WHERE {SOLD} {{on}}
 """
 _WHOLES: Final = """
-    SELECT l.*, sum(coalesce(gross, 0)) OVER of_order AS products, sum(pieces) OVER of_order AS copies,
-           sum(least(coalesce(gross, 0) * commission, most * pieces)) OVER of_order AS kept
-      FROM ({lines}) l WINDOW of_order AS (PARTITION BY order_id)
+    SELECT l.*, sum(value) OVER of_order AS products, sum(pieces) OVER of_order AS copies,
+           sum(least(value * commission, most * pieces)) OVER of_order AS kept
+      FROM (SELECT p.*, coalesce(gross * CASE
+                   WHEN count(*) FILTER (WHERE gross IS NULL) OVER of_order = 0
+                   THEN paid / nullif(sum(gross) OVER of_order, 0) END, gross, 0) AS value
+              FROM ({lines}) p WINDOW of_order AS (PARTITION BY order_id)
+           ) l WINDOW of_order AS (PARTITION BY order_id)
 """
 # An order that was refunded in full bears no fees.
 EXPECTED: Final = """
@@ -80,7 +87,7 @@ EXPECTED: Final = """
 """
 _SHARES: Final = f"""
     SELECT w.*, p.fees AS reported, {EXPECTED} AS expected,
-           CASE WHEN products > 0 THEN coalesce(gross, 0) / products
+           CASE WHEN products > 0 THEN value / products
                 ELSE CAST(pieces AS numeric) / greatest(copies, 1) END AS share
       FROM ({{wholes}}) w
       LEFT JOIN order_payment p ON p.seller_id = :seller AND p.order_number = w.order_number
@@ -89,7 +96,7 @@ _COSTED: Final = """
     SELECT s.order_id, s.ordered, s.day, s.item_id, s.sku_id, s.game,
            CASE WHEN returned THEN 0 ELSE greatest(0, s.pieces - s.restocked) END AS pieces,
            CASE WHEN returned OR gross IS NULL THEN 0 ELSE coalesce(u.copies, 0) END AS costed,
-           round(coalesce(gross, 0) + (shipping - refunded) * share, 4) AS received,
+           round(value + (shipping - refunded) * share, 4) AS received,
            round(coalesce(reported, expected) * share, 4) AS fees,
            reported IS NOT NULL AS is_reported,
            round(spent * share, 4) AS postage,

@@ -273,6 +273,17 @@ def order_in_full(found: OneOrder) -> OrderInFull:
     )
 
 
+def adds_up(order: OrderInFull) -> bool:
+    """Whether the items come to what the buyer paid for them: prices from the history may not.
+    Pure.
+    """
+    totals = [item.line_total for item in order.items]
+    paid = order.product_amt
+    return (
+        paid is None or None in totals or sum(map(Decimal, filter(None, totals))) == Decimal(paid)
+    )
+
+
 def _item_in_full(item: ItemRow, card: CardOfItem) -> ItemInFull:
     return ItemInFull(
         **msgspec.structs.asdict(item_body(item)),

@@ -80,6 +80,28 @@ async def test_sold_copies_cost_what_their_lots_did(a_seller):
     assert kept == {"copies": 4, "known": 0, "cost": None, "oldest": "2026-07-02"}
 
 
+async def test_prices_that_do_not_add_up_are_scaled_to_what_the_buyer_paid(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    await bought(seller, 3, "1.00")
+    amounts = {"product_amt": 20.0, "shipping_amt": 0, "total_amt": 20.0}
+    await seller.send("/orders", [an_order("A-1", order_date="2026-07-03", **amounts)])
+    items = [
+        {"order_number": "A-1", "sku_id": sku, "quantity": 1, "unit_price": price}
+        for sku, price in ((CARD, 1.0), (CARD + 1, 3.0))
+    ]
+    await seller.send("/order_items", items)
+    await settle(seller)
+    total = (await earned(seller))["total"]
+    # Fees: 20.00 x (10.75 % + 2.5 %) + 0.30; a quarter of all is the line whose copy has a cost.
+    assert (total["received"], total["fees"]) == ("20.00", "2.95")
+    assert Decimal(total["profit"]) == Decimal("3.26")
+    [order] = (await seller.get("/api/orders")).json()["orders"]
+    page = (await browser.get(f"/orders/{order['id']}")).text
+    assert "do not add up" in page
+    assert "Price each" not in (await browser.get(f"/print/orders/{order['id']}")).text
+
+
 async def test_another_setting_changes_profit_and_costs(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)

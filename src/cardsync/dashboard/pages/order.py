@@ -23,7 +23,7 @@ from cardsync.lots import profit
 from cardsync.orders import pull_marks
 from cardsync.orders.one_order import read_order
 from cardsync.orders.pullable import is_beyond
-from cardsync.orders.shown import order_in_full
+from cardsync.orders.shown import adds_up, order_in_full
 from cardsync.recommendations.badges import badges_of
 from cardsync.web.request import reading
 
@@ -62,6 +62,7 @@ async def order_page(
         may_ship=not is_beyond(found.order.status),
         marks={one.card_id: one for one in badges},
         profit={one.item_id: one.profit for one in lines},
+        adds_up=adds_up(order),
         fees_reported=any(one.fees_reported for one in lines),
     )
 

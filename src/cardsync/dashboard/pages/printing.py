@@ -24,7 +24,7 @@ from cardsync.dashboard.shell import HEADERS, PageRequest, show
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, returned_copies
 from cardsync.orders.one_order import read_order
-from cardsync.orders.shown import order_in_full
+from cardsync.orders.shown import adds_up, order_in_full
 from cardsync.printing.sheets import SHEETS, Sheet, layout, sheet_of
 from cardsync.printing.style import style_of
 from cardsync.settings import Settings
@@ -182,7 +182,8 @@ async def restock_sheet(request: PageRequest, caller: Caller) -> Template:
 async def packing_slip(request: PageRequest, caller: Caller, order_id: int) -> Template:
     async with reading(request) as reads:
         order = order_in_full(await read_order(reads, caller, order_id))
-    return show(request, caller, "packing_slip.html", order=order)
+    priced = adds_up(order) and all(item.unit_price for item in order.items)
+    return show(request, caller, "packing_slip.html", order=order, priced=priced)
 
 
 @get("/print/pulls/{session_id:int}", opt=BY_FORM)
