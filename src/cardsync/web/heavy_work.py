@@ -47,7 +47,8 @@ _IDLE_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
 _OF_A_SELLER: Final = 2
 _IS_LARGE: Final = """
-    SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller AND NOT gone OFFSET :few)
+    SELECT EXISTS (SELECT FROM card WHERE seller_id = :seller OFFSET :few)
+           OR EXISTS (SELECT FROM orders WHERE seller_id = :seller OFFSET :few)
 """
 TOO_MUCH: Final = (
     "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
