@@ -45,7 +45,7 @@ async def served_file(
         async with database.tenant(caller.seller_id) as session:
             await sync_state.refresh_lock(session, caller.seller_id, now)
     if content.rollback_waits(caller, now):
-        body = await serve(database, caller, now)
+        body = await serve(database, heavy, caller, now)
         if body is not None:
             return ServedFile(body, kind="rollback")
     if quick_add.serves(caller, now):

@@ -17,6 +17,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.database.seller_slots import Work
+from cardsync.database.session import Database
 from cardsync.market.verdicts import BUY_OUT_WINDOW, age_of, in_buy_out_window
 from cardsync.money import dollars_or_none
 from cardsync.pricing.engine import engine
@@ -29,7 +31,8 @@ from cardsync.recommendations.shown import (
     card_body,
 )
 from cardsync.recommendations.why_held import GATES
-from cardsync.storage import ObjectMissing, Store
+from cardsync.settings import Settings
+from cardsync.storage import ObjectMissing, Store, open_store
 
 _CLOCKS: Final = ("observed_at", "listings_observed_at", "sales_fetched_at")
 # The newest completed run of a sync; one over an upload counts while that upload is some product
@@ -53,7 +56,23 @@ _CARDS: Final = """
 """
 
 
-async def market_depth_holds(
+async def holds_now(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    page: int,
+    per_page: int,
+) -> HoldsShown:
+    """Return the cards whose market gate did not pass in the newest priced sync, those first that
+    are worth the most: a heavy read, since the receipts of all cards are one file.
+    """
+    store = open_store(settings)
+    async with database.tenant(caller.seller_id, snapshot=True, work=Work.LONG) as session:
+        return await _holds(session, caller, store, page, per_page, now)
+
+
+async def _holds(
     session: AsyncSession,
     caller: Caller,
     store: Store,
@@ -61,9 +80,6 @@ async def market_depth_holds(
     per_page: int,
     now: datetime,
 ) -> HoldsShown:
-    """Return the cards whose market gate did not pass in the newest priced sync, those first that
-    are worth the most.
-    """
     key = await session.scalar(text(_RUN), {"seller": caller.seller_id})
     if key is None:
         return HoldsShown([], 0)

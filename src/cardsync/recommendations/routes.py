@@ -12,6 +12,7 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.card_filter import page_of
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.market.read_ids import CardIds, MarketplaceIds, read_ids
 from cardsync.plans.writer import Writer
@@ -19,7 +20,7 @@ from cardsync.proposals.decide_proposals import Revision
 from cardsync.read_json import read
 from cardsync.recommendations.accept_recommendation import accept, settle
 from cardsync.recommendations.badges import badges_of
-from cardsync.recommendations.holds import market_depth_holds
+from cardsync.recommendations.holds import holds_now
 from cardsync.recommendations.impressions import Observation, record_shown
 from cardsync.recommendations.outcomes import outcomes
 from cardsync.recommendations.pending_list import recommendations
@@ -32,7 +33,7 @@ from cardsync.recommendations.shown import (
     RecordedShown,
 )
 from cardsync.settings import Settings
-from cardsync.storage import Store
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.own_queries import PageNumber, PerPage
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -48,8 +49,7 @@ from cardsync.web.request import (
 @get("/market_depth/holds", responses=problems(*BEHIND_A_KEY))
 async def read_holds(
     caller: Caller,
-    database: Database,
-    store: Store,
+    heavy: HeavyWork,
     page_number: PageNumber = None,
     page_size: PerPage = None,
 ) -> HoldsShown:
@@ -58,15 +58,8 @@ async def read_holds(
     or a buy-out of more than four hours ago, `price_options` is null.
     """
     page = page_of(page_number, page_size)
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        return await market_depth_holds(
-            session,
-            caller,
-            store,
-            page.page,
-            page.per_page,
-            clock.now(),
-        )
+    now = clock.now()
+    return await heavy.read(holds_now, caller, Work.LONG, now, page.page, page.per_page)
 
 
 @get("/market_depth/badges", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))

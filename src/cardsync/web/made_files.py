@@ -54,6 +54,10 @@ def taken(data: bytes | Made) -> bytes | Taken:
     return Taken(_nameless(data.path), data.size, data.sha256)
 
 
+def sha256_of(data: bytes | Taken) -> str:
+    return data.sha256 if isinstance(data, Taken) else sha256(data).hexdigest()
+
+
 def _nameless(path: Path) -> IO[bytes]:
     file = path.open("rb")
     path.unlink()

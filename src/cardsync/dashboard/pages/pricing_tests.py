@@ -17,10 +17,12 @@ from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.pages.pricing import show_part
 from cardsync.dashboard.shell import PageRequest, see, sentence
+from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rule_tests.shown import test_body
 from cardsync.settings import Settings
+from cardsync.web.request import provide_heavy
 
 FIELDS = ("name", "search", "expectation")
 
@@ -49,8 +51,9 @@ async def _shown(
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
         tests = [test_body(row) for row in await rule_tests.read_all(session, caller)]
-        if request.query_params.get("check"):
-            checked = await rule_tests.check(session, caller, clock.now())
+    if request.query_params.get("check"):
+        now, heavy = clock.now(), provide_heavy(request.app.state)
+        checked = await heavy.read(rule_tests.verdicts_now, caller, Work.PRICES_ALL, now)
     given = dict.fromkeys(FIELDS, "") | values
     return show_part(
         request,

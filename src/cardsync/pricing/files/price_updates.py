@@ -7,7 +7,6 @@ and `drafts_only` only explain.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -37,7 +36,7 @@ from cardsync.pricing.files.content import (
 from cardsync.pricing.inputs.cards_to_price import price_stock, read_stock
 from cardsync.pricing.inputs.rule_rows import rules_of, run_of
 from cardsync.seller_state.models import SyncState
-from cardsync.web.made_files import Taken
+from cardsync.web.made_files import Taken, sha256_of
 
 _APPLIED_NOW = """
     SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
@@ -89,10 +88,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
 async def note_served(database: Database, caller: Caller, body: bytes | Taken) -> None:
     """While a price push is open: the agent names by its SHA-256 the file that it imported."""
     if caller.state.price_tasks_due_at is not None:
-        if isinstance(body, Taken):
-            digest = body.sha256
-        else:
-            digest = hashlib.sha256(body).hexdigest()
+        digest = sha256_of(body)
         async with database.tenant(caller.seller_id) as session:
             await note_push(session, caller.seller_id, "files", digest)
 

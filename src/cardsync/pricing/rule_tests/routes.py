@@ -13,7 +13,7 @@ from cardsync import clock, errors
 from cardsync.access.admission import A_READING_TOKEN, READS
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.database.session import Database
+from cardsync.database.seller_slots import Work
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rule_tests.shown import (
     RuleTestList,
@@ -21,7 +21,7 @@ from cardsync.pricing.rule_tests.shown import (
     RuleTestVerdicts,
     test_body,
 )
-from cardsync.settings import Settings
+from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, Deleted, problems
 
 Body = dict[str, Any]
@@ -75,16 +75,11 @@ async def delete_rule_test(caller: Caller, session: AsyncSession, test_id: int) 
     security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS),
 )
-async def check_rule_tests(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
-) -> RuleTestVerdicts:
+async def check_rule_tests(caller: Caller, heavy: HeavyWork) -> RuleTestVerdicts:
     """Every test on all cards that it selects, as if all draft rules were published. Nothing is
     written.
     """
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        return await rule_tests.check(session, caller, clock.now())
+    return await heavy.read(rule_tests.verdicts_now, caller, Work.PRICES_ALL, clock.now())
 
 
 router = Router(

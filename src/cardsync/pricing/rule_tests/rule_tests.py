@@ -20,6 +20,8 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.database.row_images import RowImages
+from cardsync.database.seller_slots import Work
+from cardsync.database.session import Database
 from cardsync.pricing.inputs.rule_json import Name, Query
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import run_of
@@ -29,6 +31,7 @@ from cardsync.pricing.rule_tests.expectations import read_expectation
 from cardsync.pricing.rule_tests.shown import RuleTestVerdicts
 from cardsync.read_json import ReadBy, given_fields, read
 from cardsync.seller_state import state as sync_state
+from cardsync.settings import Settings
 
 KIND: Final = "pricing.rule_test"
 _FIELDS: Final = ("name", "search", "expectation")
@@ -151,15 +154,26 @@ async def remove(session: AsyncSession, caller: Caller, test_id: int, now: datet
     )
 
 
-async def check(session: AsyncSession, caller: Caller, now: datetime) -> RuleTestVerdicts:
-    """Judge every test on the prices that the rules would ask if all drafts were published."""
+async def verdicts_now(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+) -> RuleTestVerdicts:
+    """Judge every test on the prices that the rules would ask if all drafts were published: a heavy
+    read, which prices every card that a test selects.
+    """
     caller.must_be_owner()
-    tests = await tests_of(session, caller.seller_id)
-    if not tests:
-        return RuleTestVerdicts(0, [])
-    live = await run_of(session, await session.get_one(Account, caller.seller_id), now)
-    drafts = [replace(rule, state="published") for rule in live.rules]
-    verdicts = await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
+    seconds = settings.read_seconds
+    async with database.bounded(
+        caller.seller_id, seconds, snapshot=True, work=Work.PRICES_ALL
+    ) as session:
+        tests = await tests_of(session, caller.seller_id)
+        if not tests:
+            return RuleTestVerdicts(0, [])
+        live = await run_of(session, await session.get_one(Account, caller.seller_id), now)
+        drafts = [replace(rule, state="published") for rule in live.rules]
+        verdicts = await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
     return RuleTestVerdicts(sum(verdict.red for verdict in verdicts), verdicts)
 
 
