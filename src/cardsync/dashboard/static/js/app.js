@@ -261,8 +261,8 @@ document.addEventListener("keydown", event => {
   } else if (key === "Escape" && history.length > 1) history.back();
 });
 
-// Where tabs do not fit in their row, the current one stands in its middle. The page stays: to scroll
-// into view would move it too.
+// Where tabs do not fit in their row, the current one stands in its middle. scrollIntoView would
+// move the page too.
 function showTabs() {
   for (const tabs of all(".tabs:has([aria-current])")) {
     const [row, tab] = [tabs, find("[aria-current]", tabs)].map(one => one.getBoundingClientRect());
