@@ -261,8 +261,18 @@ document.addEventListener("keydown", event => {
   } else if (key === "Escape" && history.length > 1) history.back();
 });
 
+// Where tabs do not fit in their row, the current one stands in its middle. scrollIntoView would
+// move the page too.
+function showTabs() {
+  for (const tabs of all(".tabs:has([aria-current])")) {
+    const [row, tab] = [tabs, find("[aria-current]", tabs)].map(one => one.getBoundingClientRect());
+    tabs.scrollLeft += tab.left - row.left - (row.width - tab.width) / 2;
+  }
+}
+showTabs();
 document.addEventListener("htmx:after:swap", () => {
   if (stays >= 0 && !currentRow()) moveTo(stays);
+  requestAnimationFrame(showTabs);
 });
 // The state of the sync in the header stays true on a page that is open for long.
 const STATE_MS = 60_000;
