@@ -112,3 +112,9 @@ def test_every_line_of_the_marketplace_has_its_proper_name():
     assert READER.game("flesh_and_blood") == "Flesh and Blood"
     assert READER.game("a_new_game") == "A New Game"
     assert READER.game(None) == ""
+
+
+def test_a_status_has_the_spelling_of_the_pages():
+    assert READER.status("Cancelled") == "Canceled"
+    assert READER.status("cancelled") == "canceled"
+    assert READER.status("Completed - Paid") == "Completed - Paid"

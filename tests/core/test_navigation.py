@@ -21,7 +21,7 @@ PLACES = [place for group in NAVIGATION for place in group.places]
         ("/counts/7", "Counts"),
         ("/shelves/7", "Shelves"),
         ("/print/restock", "Returns"),
-        ("/print/labels", "Labels"),
+        ("/print/labels", "Print"),
         ("/cards-of-others", None),
         ("/account", None),
     ],

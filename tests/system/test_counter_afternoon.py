@@ -57,7 +57,7 @@ def a_phone(browser: Browser, address: str) -> Page:
 def priced(desk: Page, name: str) -> None:
     """Find the card, and draft an offer of two copies."""
     desk.goto("/buying/offers/new")
-    desk.get_by_label("Number or name of a card").fill(name)
+    desk.get_by_label("Name or collector number").fill(name)
     desk.get_by_role("button", name="Search", exact=True).last.click()
     desk.get_by_label(f"Copies of {name}", exact=True).first.fill("2")
     desk.get_by_role("button", name="Price cards with copies").click()

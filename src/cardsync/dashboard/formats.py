@@ -152,6 +152,10 @@ class Reader:
         """Return the game's name; empty if the line is not known."""
         return game_name(product_line or "")
 
+    def status(self, status: str) -> str:
+        """Return a status as it is shown: the marketplace and the API may write `Cancelled`."""
+        return status.replace("ncelled", "nceled")
+
     def clock_time(self, moment: datetime) -> str:
         """Return the time of day, and the day before it unless that is today."""
         local, today = moment.astimezone(self.zone), self.now.astimezone(self.zone).date()

@@ -56,7 +56,7 @@ NAVIGATION: Final = (
             Place("/buying", "Buying", "hand", "x", also=("/print/offers",)),
             Place("/counts", "Counts", "clipboard-check", "y"),
             Place("/lists", "Lists", "list", "l"),
-            Place("/print", "Labels", "printer", "i"),
+            Place("/print", "Print", "printer", "i"),
         ),
     ),
     Group(

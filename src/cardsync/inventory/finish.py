@@ -279,7 +279,7 @@ def _note(
     report: dict[str, Any],
     now: datetime,
 ) -> None:
-    summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
+    summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} new targets, {report['gone']} gone"
     note_by(session, upload.seller_id, "sync", "inventory.imported", summary, now)
 
 

@@ -63,7 +63,7 @@ async def open_session(
         session,
         caller,
         "pull_session.opened",
-        f"pull session {session_id} opened with {count} orders",
+        f"pull {session_id} opened with {count} orders",
         now,
     )
     return int(session_id)
@@ -160,7 +160,7 @@ async def mark_pulled(
     PullSessionNotOpen.
     """
     place = _InSession(session, caller, session_id, order_id, now)
-    said = "order {} pulled in pull session {}"
+    said = "order {} pulled in pull {}"
     if await _change(place, "pulled_at = :now", "p.pulled_at IS NULL", "pulled", said):
         await _mark_for_phones(place, "pulled")
 
@@ -179,7 +179,7 @@ async def defer(
     )
     change = f"deferred_turn = coalesce({last}, 0) + 1"
     unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
-    said = "order {} pushed to the end of pull session {}"
+    said = "order {} pushed to the end of pull {}"
     if await _change(place, change, unless_there, "deferred", said):
         await _mark_for_phones(place, "defer")
 
@@ -199,7 +199,7 @@ async def unassign(
     await _open_one(session, seller_id, session_id)
     number = await order_number(session, seller_id, order_id)
     if await take_out(session, seller_id, order_id):
-        summary = f"order {number} removed from pull session {session_id}"
+        summary = f"order {number} removed from pull {session_id}"
         note(session, caller, "pull_session.unassigned", summary, now)
 
 
@@ -219,7 +219,7 @@ async def keep_missing(
     change = "missing_at = :now" if missing else "missing_at = NULL"
     unless_so = f"p.missing_at IS {'NULL' if missing else 'NOT NULL'}"
     outcome = "is missing" if missing else "was found"
-    said = f"a card of order {{}} {outcome} in pull session {{}}"
+    said = f"a card of order {{}} {outcome} in pull {{}}"
     await _change(place, change, unless_so, "missing" if missing else "found", said)
 
 
@@ -228,7 +228,7 @@ async def keep_unpulled(
 ) -> None:
     """Take back that an order was pulled. Raises NotFound, PullSessionNotOpen."""
     place = _InSession(session, caller, session_id, order_id, now)
-    said = "order {} not pulled after all in pull session {}"
+    said = "order {} not pulled after all in pull {}"
     await _change(place, "pulled_at = NULL", "p.pulled_at IS NOT NULL", "unpulled", said)
 
 
@@ -261,7 +261,7 @@ async def end_session(
         },
     )
     await notify(session, PULLS, f"{seller_id}:{session_id}")
-    note(session, caller, f"pull_session.{end}", f"pull session {session_id} {end}", now)
+    note(session, caller, f"pull_session.{end}", f"pull {session_id} {end}", now)
 
 
 async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:

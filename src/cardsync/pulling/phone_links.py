@@ -93,7 +93,7 @@ async def make_links(
         if product_line in (None, line)
     ]
     games = ", ".join(link.product_line or "other" for link in links)
-    summary = f"phone links created for pull session {session_id}: {games or 'none'}"
+    summary = f"phone links created for pull {session_id}: {games or 'none'}"
     note(session, caller, "pull_link.made", summary, now, after={"links": [x.id for x in links]})
     return links
 
@@ -151,7 +151,7 @@ async def revoke(
     row = taken.first()
     if row is not None:
         await notify(session, PULLS, f"{caller.seller_id}:{row.session_id}")
-        summary = f"phone link {link_id} of pull session {row.session_id} revoked"
+        summary = f"phone link {link_id} of pull {row.session_id} revoked"
         note(session, caller, "pull_link.revoked", summary, now)
     for link in await _links(session, caller, None, link_id):
         return link

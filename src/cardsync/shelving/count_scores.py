@@ -69,7 +69,7 @@ def _score(box: BoxFacts, now: datetime) -> Decimal:
 
 
 def _reasons(box: BoxFacts, now: datetime) -> list[str]:
-    reasons = [f"Cards worth ${dollars(box.value)} lie here.", _seen(box, _days(box, now))]
+    reasons = [f"Holds ${dollars(box.value)} worth of cards.", _seen(box, _days(box, now))]
     if box.dropped:
         gone = "1 copy is" if box.dropped == 1 else f"{box.dropped} copies are"
         reasons.append(f"{gone} gone from the marketplace without a sale.")

@@ -19,6 +19,10 @@ class Place(NamedTuple):
         return f"{self.box}-{self.slot}"
 
 
+def copies(quantity: int) -> str:
+    return "1 copy" if quantity == 1 else f"{quantity} copies"
+
+
 def read_place(text: str) -> Place:
     """Read a code as a person writes it: 3-12, 3/12 or 3 12. Raises InvalidPayload."""
     written = _CODE.fullmatch(text.strip())

@@ -18,7 +18,7 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection, run_picked
 from cardsync.cards.promoted import refuse_picked_promoted
-from cardsync.shelving.place import Place
+from cardsync.shelving.place import Place, copies
 from cardsync.shelving.undo_placing import undo_of
 
 
@@ -106,7 +106,7 @@ async def put_many(
         session,
         caller,
         "shelf.put_many",
-        f"{quantity} of {cards} cards put in {ends[0]} to {ends[1]}",
+        f"{copies(quantity)} of {cards} {'card' if cards == 1 else 'cards'} put in {ends[0]} to {ends[1]}",
         now,
         undo=undo_of(
             [

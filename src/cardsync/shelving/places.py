@@ -20,7 +20,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.promoted import refuse_promoted
 from cardsync.cards.shown import Location
 from cardsync.cards.visible import VISIBLE
-from cardsync.shelving.place import Place
+from cardsync.shelving.place import Place, copies
 from cardsync.shelving.undo_placing import undo_of
 
 
@@ -52,7 +52,7 @@ async def put(
         session,
         caller,
         "shelf.put",
-        f"{quantity} of {name} put in {place.code}",
+        f"{copies(quantity)} of {name} put in {place.code}",
         now,
         undo=undo_of([(card_id, *place, quantity)]),
     )
@@ -76,7 +76,7 @@ async def move(
         session,
         caller,
         "shelf.moved",
-        f"{taken} of {name} moved from {origin.code} to {target.code}",
+        f"{copies(taken)} of {name} moved from {origin.code} to {target.code}",
         now,
         undo=undo_of([(card_id, *origin, -taken), (card_id, *target, taken)]),
     )
@@ -98,7 +98,7 @@ async def remove(
         session,
         caller,
         "shelf.removed",
-        f"{taken} of {name} removed from {place.code}",
+        f"{copies(taken)} of {name} removed from {place.code}",
         now,
         undo=undo_of([(card_id, *place, -taken)]),
     )

@@ -84,5 +84,7 @@ async def test_columns_are_named_on_the_page(a_seller):
     assert (await collection(seller, found["id"]))["copies"] == 3
     page = (await owner.get(path)).text
     assert "Which card is" in page
+    assert "No catalog card matches." in page
+    assert "Press its number" not in page
     assert "Cash" not in page
     assert "<dt>Cash</dt>" in (await owner.get(f"{path}?value=true")).text

@@ -108,11 +108,9 @@ async def test_an_order_shows_items_places_prices_refund_and_feedback_as_text(sh
 async def test_the_pull_of_an_order_is_shown(shop):
     first, _ = await orders_of(shop)
     browser = await signed_in(shop)
-    assert (
-        "This order has not been in a pull session" in (await browser.get(f"/orders/{first}")).text
-    )
+    assert "This order has not been in a pull" in (await browser.get(f"/orders/{first}")).text
     session = (await browser.post("/api/pull_sessions")).json()
-    assert f"Session {session['id']} (open)" in (await browser.get(f"/orders/{first}")).text
+    assert f"Pull {session['id']} (open)" in (await browser.get(f"/orders/{first}")).text
 
 
 async def test_staff_marks_an_order_and_takes_it_back(shop):

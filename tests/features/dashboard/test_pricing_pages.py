@@ -155,8 +155,8 @@ async def test_what_differs_from_the_live_rule_is_marked(shop):
     }
     part = (await browser.form(f"/pricing/draft/{rule['id']}", **fields)).text
     assert "Differs from the live rule" in part
-    assert "<del><bdi>Prices never go below 0.50.</bdi></del>" in part
-    assert "<ins><bdi>Prices never go below 0.75.</bdi></ins>" in part
+    assert "<del><bdi>Prices never go below $0.50.</bdi></del>" in part
+    assert "<ins><bdi>Prices never go below $0.75.</bdi></ins>" in part
     # Without a script, the page that shows the effect marks the field.
     page = (await browser.form(address, action="preview", **fields)).text
     marked = re.findall(r'name="(\w+)"[^>]*class="differs"', page)
@@ -451,7 +451,7 @@ async def test_the_runs_show_the_figures_of_the_api(shop):
         assert f'href="/pricing/runs/{run["id"]}"' in page.text
         for label, count in (("Held by a cap", run["held"]), ("Needs review", run["reviewed"])):
             assert f'data-label="{label}">{count}</td>' in page.text
-        assert f'data-label="Changed">{run["changed"]}</td>' in page.text
+        assert f'data-label="New targets">{run["changed"]}</td>' in page.text
     one = await browser.get(address.split("?")[0])
     assert one.status_code == 200
     assert (await browser.get("/pricing/runs/999999")).status_code == 404

@@ -111,6 +111,11 @@ async def test_a_count_is_begun_filled_in_and_settled(shop):
     for card in count["cards"]:
         assert f'name="seen-{card["card_id"]}-{card["slot"]}"' in page
     assert "<b onclick" not in page
+    assert "by member" not in page
+    listed = (await browser.get("/counts")).text
+    assert f'href="{path}">' in listed
+    assert "Continue count" in listed
+    assert ">member" not in listed
     assert (await browser.form("/counts", box=1)).status_code == 409
     empty = await browser.form(f"{path}/seen", **{f"seen-{ids[1]}-1": ""})
     assert "Quantity: enter how many you see" in empty.text

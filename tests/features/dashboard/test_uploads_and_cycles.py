@@ -150,6 +150,8 @@ async def test_the_pages_show_what_the_reads_answer(a_seller):
     page = await browser.get(f"/sync/cycles/{cycle['id']}")
     assert page.status_code == 200
     assert "fetch_orders" in page.text
+    assert f"Sync {cycle['id']}" in page.text
+    assert "5 seconds" in page.text
     assert "<b onclick" not in page.text
     picture = f"/api/v1/sync/screenshots/{cycle['screenshots'][0]['id']}"
     assert picture in page.text

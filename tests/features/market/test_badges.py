@@ -4,6 +4,7 @@ held; none without fresh evidence.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -62,11 +63,11 @@ async def test_a_buy_out_is_told_for_four_hours(listed, observed, product):
     assert (await badge(seller))["bought_out_at"] == after
     browser = await signed_in(seller)
     page = (await browser.get("/cards")).text
-    assert "BOUGHT OUT · <time" in page
-    assert "1 LISTED" in page
+    assert "bought out · <time" in page
+    assert "1 listed" in page
     clock.shift(timedelta(hours=2, minutes=1))
     assert (await badge(seller))["bought_out_at"] is None
-    assert "BOUGHT OUT" not in (await browser.get("/cards")).text
+    assert "bought out" not in (await browser.get("/cards")).text
 
 
 async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
@@ -87,7 +88,11 @@ async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
     for path in ("/cards", f"/cards/{card['id']}", f"/orders/{found['id']}"):
         assert told in (await browser.get(path)).text, path
     for path in ("/cards", f"/orders/{found['id']}"):
-        assert ">NEEDS REVIEW<" in (await browser.get(path)).text, path
+        assert ">needs review<" in (await browser.get(path)).text, path
+    page = (await browser.get("/cards")).text
+    [change] = re.findall(r'data-label="Change">(.*?)</td>', page, re.DOTALL)
+    assert "needs review" in change
+    assert "on target" not in change
 
 
 @pytest.mark.soak

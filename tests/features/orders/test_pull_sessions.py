@@ -129,13 +129,13 @@ async def test_the_story_of_a_session(a_seller):
 
     number = pulls["id"]
     assert await feed(seller) == [
-        ("pull_session.opened", f"pull session {number} opened with 4 orders"),
-        ("pull_session.pulled", f"order URGENT pulled in pull session {number}"),
-        ("pull_session.deferred", f"order PARCEL pushed to the end of pull session {number}"),
-        ("pull_session.unassigned", f"order OLD removed from pull session {number}"),
+        ("pull_session.opened", f"pull {number} opened with 4 orders"),
+        ("pull_session.pulled", f"order URGENT pulled in pull {number}"),
+        ("pull_session.deferred", f"order PARCEL pushed to the end of pull {number}"),
+        ("pull_session.unassigned", f"order OLD removed from pull {number}"),
         ("order.dismissed", "order LETTER set aside"),
         ("order.marked_shipped", "order URGENT marked shipped"),
-        ("pull_session.completed", f"pull session {number} completed"),
+        ("pull_session.completed", f"pull {number} completed"),
     ]
     # One of the four is marked shipped and one is set aside.
     again = await opened(seller)

@@ -157,7 +157,7 @@ async def test_boxes_are_suggested_by_value_time_and_drops_without_a_sale(shop):
     assert facts == {1: (3, "18.00", 3), 2: (1, "6.00", 0), 3: (1, "6.00", 3)}
     assert [box["box"] for box in found] == [1, 3, 2]
     assert found[1]["reasons"] == [
-        "Cards worth $6.00 lie here.",
+        "Holds $6.00 worth of cards.",
         "The box has never been counted.",
         "3 copies are gone from the marketplace without a sale.",
     ]

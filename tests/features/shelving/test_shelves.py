@@ -208,7 +208,7 @@ async def test_staff_shelves_too(shop):
     query = "SELECT actor, summary FROM activity WHERE seller_id = :id AND action = 'shelf.put'"
     [told] = await seller.service.sql(seller.id, query, id=seller.id)
     assert told["actor"] == f"member {bea.member_id}"
-    assert told["summary"].startswith("1 of ")
+    assert told["summary"].startswith("1 copy of ")
 
 
 async def test_what_many_do_at_once_adds_up(shop):

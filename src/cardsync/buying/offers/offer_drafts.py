@@ -94,7 +94,13 @@ async def draft_offer(
         source="hand" if collection_id is None else "collection",
         collection_id=collection_id,
     )
-    note(session, caller, "offer.drafted", f"offer {offer.id}: {len(wants)} cards", now)
+    note(
+        session,
+        caller,
+        "offer.drafted",
+        f"offer {offer.id}: {len(wants)} card{'' if len(wants) == 1 else 's'}",
+        now,
+    )
     return await in_full(session, caller, offer)
 
 

@@ -4,6 +4,9 @@ buttons that settle or cancel.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+
 from litestar import Response, get
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -11,6 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.activity.entry_words import actor_words
+from cardsync.activity.feed import names_in
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.card_filter import read_page
 from cardsync.dashboard.form_handlers import Form, post_form
@@ -21,7 +26,8 @@ from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.shelving import count_reads, cycle_counts
-from cardsync.shelving.count_shown import count_history
+from cardsync.shelving.count_shown import CountInFull, count_history
+from cardsync.shelving.models import ShelfCount
 
 SUGGESTED = 10
 
@@ -34,8 +40,25 @@ async def counts_page(
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         suggested = await count_reads.suggested(session, caller, clock.now(), SUGGESTED)
         history = await count_reads.history(session, caller, None, None)
+        who = await whose(session, caller, history)
     counted = count_history(history, limits.COUNTS_PER_PAGE).counts
-    return show(request, caller, "counts.html", suggested=suggested.boxes, counted=counted)
+    return show(
+        request,
+        caller,
+        "counts.html",
+        suggested=suggested.boxes,
+        counted=counted,
+        open={one.box: one.id for one in counted if one.state == "open"},
+        who=who,
+    )
+
+
+async def whose(
+    session: AsyncSession, caller: Caller, counts: Iterable[ShelfCount | CountInFull]
+) -> Callable[[str], str]:
+    """Return the function that gives the names of those who began the counts."""
+    names = await names_in(session, caller, [one.begun_by for one in counts])
+    return partial(actor_words, names=names)
 
 
 @post_form("/counts")
@@ -59,11 +82,13 @@ async def count_page(
     per_page = limits.PLACES_PER_PAGE
     async with database.tenant(caller.seller_id) as session:
         count = await count_reads.in_full(session, caller, count_id, page, per_page)
+        who = await whose(session, caller, [count])
     return show(
         request,
         caller,
         "count.html",
         count=count,
+        who=who,
         find=find,
         found=found,
         total_pages=-(-count.lines // per_page),

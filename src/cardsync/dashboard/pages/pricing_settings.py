@@ -68,7 +68,7 @@ INPUTS: Final = (
         "shipping_adder",
         "Added for tracked shipping",
         "maybe",
-        "In dollars, for prices at or above the tracking threshold (Settings, Store).",
+        "In dollars, for prices at or above the tracking threshold (Settings, Shop).",
     ),
     Input(
         "review_up_bp",

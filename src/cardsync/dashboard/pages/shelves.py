@@ -17,6 +17,7 @@ from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
+from cardsync.dashboard.pages.counts import whose
 from cardsync.dashboard.pages.selected_cards import number_of
 from cardsync.dashboard.shell import PageRequest, see, show
 from cardsync.database.session import Database
@@ -65,12 +66,14 @@ async def shelf_page(
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await boxes.lying_in(session, caller, box, page, per_page)
         history = await count_reads.history(session, caller, None, box)
+        who = await whose(session, caller, history)
     return show(
         request,
         caller,
         "shelf.html",
         box=found,
         counted=count_history(history[:COUNTS_OF_BOX], limits.COUNTS_PER_PAGE).counts,
+        who=who,
     )
 
 

@@ -72,7 +72,7 @@ def _asked(rule: RuleJson) -> str:
     text = source if bp == 0 else f"{percent(abs(bp))} {'above' if bp > 0 else 'under'} {source}"
     if Decimal(amount):
         more = not amount.startswith("-")
-        text += f", and {amount.lstrip('-')} dollars {'more' if more else 'less'}"
+        text += f", and ${amount.lstrip('-')} {'more' if more else 'less'}"
     others = [SOURCES[name] for name in rule["fallback_sources"] if name != rule["price_source"]]
     return f"{text} (if that is unknown, {', then '.join(others)})" if others else text
 
@@ -80,7 +80,7 @@ def _asked(rule: RuleJson) -> str:
 def _bounds(rule: RuleJson) -> list[str]:
     sentences = []
     if rule.get("floor") is not None:
-        sentences.append(f"Prices never go below {rule['floor']}.")
+        sentences.append(f"Prices never go below ${rule['floor']}.")
     if (bp := rule.get("floor_cost_bp")) is not None:
         side = "more" if bp >= 0 else "less"
         sentences.append(
@@ -89,7 +89,7 @@ def _bounds(rule: RuleJson) -> list[str]:
             else "Prices never go below what the card cost."
         )
     if rule.get("ceiling") is not None:
-        sentences.append(f"Prices never go above {rule['ceiling']}.")
+        sentences.append(f"Prices never go above ${rule['ceiling']}.")
     if rule.get("never_lower"):
         sentences.append("Prices are never lowered.")
     if (stale := rule.get("stale")) is not None:
@@ -117,7 +117,7 @@ def _limits(rule: RuleJson) -> list[str]:
                 f"A price moves at most {' and '.join(ways)} per {PERIODS[cap['period']]}; {more}."
             )
         if (small := cap.get("small")) is not None:
-            sentences.append(f"Cards below {small['below']} have their own limits.")
+            sentences.append(f"Cards below ${small['below']} have their own limits.")
     if rule.get("velocity_boost_enabled"):
         sentences.append("Fast sellers are priced higher.")
     if (up := rule.get("undercut_up_bp")) is not None:

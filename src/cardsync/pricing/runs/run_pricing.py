@@ -212,7 +212,7 @@ async def _end(
         else:
             ended = await _with_task(session, run, ended, changed)
         await settle(session, own, ended, now)
-        said = f"pricing run {run.id} {state}: {changed} price changes"
+        said = f"pricing run {run.id} {state}: {changed} new target{'' if changed == 1 else 's'}"
         note_by(session, lease.seller_id, "pricing", "pricing.repriced", said, now)
         await session.flush()
         await sync_state.release_lease(session, lease)
