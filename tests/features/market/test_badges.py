@@ -92,6 +92,8 @@ async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
     page = (await browser.get("/cards")).text
     [change] = re.findall(r'data-label="Change">(.*?)</td>', page, re.DOTALL)
     assert "needs review" in change
+    drawer = (await browser.get(f"/cards?card={card['id']}")).text.partition('id="peek"')[2]
+    assert "needs review" in drawer.partition("</aside>")[0]
     assert "on target" not in change
 
 

@@ -224,6 +224,7 @@ class Peek(NamedTuple):
     trend: Trend | None
     receipt: Receipt
     ladder: Ladder | None
+    mark: CardBadges | None
 
 
 async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Peek | None:
@@ -241,7 +242,9 @@ async def _peek(request: PageRequest, caller: Caller, card_id: int | None) -> Pe
     database = provide_database(request.app.state)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         steps = [] if card.contribution else await live_steps(session, caller, card_id, now)
-    return Peek(card, trends.get(card_id), receipt_of(steps), ladder_of(card, steps))
+        marks = await marks_of(session, caller, [row])
+    mark = marks.get(card_id)
+    return Peek(card, trends.get(card_id), receipt_of(steps), ladder_of(card, steps), mark)
 
 
 @get("/cards/order", opt=BY_FORM)
