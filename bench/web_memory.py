@@ -64,6 +64,9 @@ def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
         "a search": ("GET", "/api/cards?search=is:foil+price%3E5", None),
         "backtest": ("POST", "/api/pricing/backtest", days),
         "everything": ("GET", "/api/export/everything", None),
+        "rule tests": ("POST", "/api/pricing/rule_tests/check", {}),
+        "holds": ("GET", "/api/market_depth/holds", None),
+        "rules reordered": ("POST", "/api/pricing/rules/reorder", {"ids": of.rule_ids[::-1]}),
         "a rule changed": ("PATCH", f"/api/pricing/rules/{of.rule_ids[-1]}", {"adjust_bp": -300}),
     }
 
@@ -83,6 +86,8 @@ def set_the_scene(report: Report, of: Shop) -> None:
     read_orders.fill(of.made, of.seller.seller_id, ORDERS)
     old_shop.aged(report, of.made, of.seller, YEARS, 90)
     import_inventory.upload(of.made, of.seller.api_key, with_rejected(of.made.inventory))
+    test = {"name": "No price falls", "search": "", "expectation": "price>0"}
+    of.call("POST", "/api/pricing/rule_tests", test, 201)
 
 
 class Watch:
