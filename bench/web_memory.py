@@ -86,7 +86,7 @@ def set_the_scene(report: Report, of: Shop) -> None:
     read_orders.fill(of.made, of.seller.seller_id, ORDERS)
     old_shop.aged(report, of.made, of.seller, YEARS, 90)
     import_inventory.upload(of.made, of.seller.api_key, with_rejected(of.made.inventory))
-    test = {"name": "No price falls", "search": "", "expectation": "price>0"}
+    test = {"name": "No price falls", "search": "", "expectation": "never under 0.01"}
     of.call("POST", "/api/pricing/rule_tests", test, 201)
 
 
