@@ -11,7 +11,6 @@ from dataclasses import dataclass
 _TEXT = re.compile(r'"""(.*?)"""|"((?:[^"\\\n]|\\.)*)"', re.DOTALL)
 _NAME = r"(?!SELECT\b|LATERAL\b|unnest\b)([a-z_]+)(?:\s+(?:AS\s+)?(?!(?:on|set)\b)([a-z]\w*)\b)?"
 _READ = re.compile(rf"\b(?:FROM|JOIN|UPDATE|USING)\s+{_NAME}(?!\s*\()")
-_NEXT = re.compile(rf",\s*{_NAME}(?=\s*(?:,|\bWHERE\b|$))")
 _STARTS = re.compile(r"\s*(?:SELECT|DELETE|UPDATE|INSERT|WITH)\b")
 
 
@@ -42,43 +41,47 @@ def texts(source: str) -> Iterator[str]:
         yield found[1] or found[2] or ""
 
 
-def without_parts(text: str) -> tuple[str, list[str]]:
-    """Return the text with nothing in its parentheses, and what was in the outermost of them."""
-    kept, parts, depth, start = [], [], 0, 0
-    for at, mark in enumerate(text):
-        if mark == "(":
-            depth += 1
-            start = at + 1 if depth == 1 else start
-            kept.append(mark if depth == 1 else "")
-        elif mark == ")" and depth:
-            depth -= 1
-            if depth == 0:
-                parts.append(text[start:at])
-                kept.append(mark)
-        elif depth == 0:
-            kept.append(mark)
-    return "".join(kept), parts
+def without_parts(text: str) -> str:
+    """Return the text with nothing in its parentheses."""
+    return "".join(f"{own}()" if part is not None else own for own, part in _parted(text))
 
 
 def scopes(text: str, outer: Scope | None = None) -> Iterator[Scope]:
     """Return a statement and each SELECT within it. What stands in other parentheses belongs to the
     scope around them.
     """
-    own, parts = _flat(text)
-    scope = Scope(own, outer)
+    within: list[str] = []
+    scope = Scope(_own(text, within), outer)
     yield scope
-    for part in parts:
+    for part in within:
         yield from scopes(part, scope)
 
 
-def _flat(text: str) -> tuple[str, list[str]]:
-    own, parts = without_parts(text)
-    found = []
-    for part in parts:
-        if _STARTS.match(part):
-            found.append(part)
+def _own(text: str, within: list[str]) -> str:
+    own = ""
+    for before, part in _parted(text):
+        own += before
+        if part is None:
             continue
-        more, deeper = _flat(part)
-        own += f" ({more})"
-        found += deeper
-    return own, found
+        if _STARTS.match(part):
+            within.append(part)
+            own += "()"
+        else:
+            own += f"({_own(part, within)})"
+    return own
+
+
+def _parted(text: str) -> Iterator[tuple[str, str | None]]:
+    """Return what stands before each outermost pair of parentheses, and what in it."""
+    depth, start, before = 0, 0, ""
+    for at, mark in enumerate(text):
+        if mark == "(":
+            if depth == 0:
+                before, start = text[start:at], at + 1
+            depth += 1
+        elif mark == ")" and depth:
+            depth -= 1
+            if depth == 0:
+                yield before, text[start:at]
+                start = at + 1
+    yield (text[start:], None) if depth == 0 else (before, text[start:])
