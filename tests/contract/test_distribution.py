@@ -21,12 +21,17 @@ from cardsync.tables import (
     spread_tables,
     tables_everywhere,
 )
+from sql_scopes import scopes, texts, without_parts
 
 SOURCE = Path(__file__).parents[2] / "src" / "cardsync"
 FOREIGN_KEYS = """
     SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
      WHERE contype = 'f' AND conparentid = 0
 """
+SPREAD = {table.name for table in spread_tables()}
+NUMBERED = {
+    table.name for table in spread_tables() if any(column.identity for column in table.columns)
+}
 NO_PLACES = Places([], [])
 
 
@@ -43,17 +48,12 @@ def trial(owner):
         yield owner
 
 
-@pytest.fixture(scope="module")
-def spread():
-    return {table.name for table in spread_tables()}
-
-
-def test_each_table_has_one_place(spread):
+def test_each_table_has_one_place():
     """A new table of no seller is red here until `tables.py` says where it lies."""
     named = EVERYWHERE | WITH_THE_COORDINATOR
     assert not EVERYWHERE & WITH_THE_COORDINATOR
-    assert not spread & named
-    assert spread | named == set(metadata.tables)
+    assert not SPREAD & named
+    assert SPREAD | named == set(metadata.tables)
     assert {table.name for table in tables_everywhere()} == EVERYWHERE
     assert GLOBAL_BY_SELLER <= WITH_THE_COORDINATOR
 
@@ -65,19 +65,19 @@ def test_a_referred_table_is_spread_before_those_that_refer_to_it():
             assert order.index(key.column.table.name) <= order.index(table.name)
 
 
-def test_no_foreign_key_leads_from_one_place_to_another(owner, spread):
+def test_no_foreign_key_leads_from_one_place_to_another(owner):
     for table, referred in owner.execute(FOREIGN_KEYS):
-        assert (table in spread) == (referred in spread), (table, referred)
+        assert (table in SPREAD) == (referred in SPREAD), (table, referred)
         assert referred not in EVERYWHERE, (table, referred)
         assert table not in EVERYWHERE, (table, referred)
 
 
-def test_only_tallies_have_triggers_among_spread_tables(owner, spread):
+def test_only_tallies_have_triggers_among_spread_tables(owner):
     asked = """
         SELECT DISTINCT tgrelid::regclass::text, tgfoid::regproc::text FROM pg_trigger
          WHERE NOT tgisinternal ORDER BY 1, 2
     """
-    found = [(table, function) for table, function in owner.execute(asked) if table in spread]
+    found = [(table, function) for table, function in owner.execute(asked) if table in SPREAD]
     assert found == [
         ("orders", "tally_orders_on_delete"),
         ("orders", "tally_orders_on_insert"),
@@ -85,13 +85,13 @@ def test_only_tallies_have_triggers_among_spread_tables(owner, spread):
     ]
 
 
-def test_an_identity_of_a_spread_table_is_a_bigint(owner, spread):
+def test_an_identity_of_a_spread_table_is_a_bigint(owner):
     """Nodes divide its numbers among themselves."""
     asked = """
         SELECT attrelid::regclass::text, atttypid::regtype::text FROM pg_attribute
          WHERE attidentity <> '' AND NOT attisdropped
     """
-    assert {kind for table, kind in owner.execute(asked) if table in spread} == {"bigint"}
+    assert {kind for table, kind in owner.execute(asked) if table in SPREAD} == {"bigint"}
 
 
 def test_a_spread_database_lets_the_application_take_every_number(trial):
@@ -230,6 +230,96 @@ def test_what_an_insert_returns_of_a_table_that_it_reads_has_an_alias():
         if re.search(rf"(?:FROM|JOIN) {table}\b", text)
     ]
     assert found == []
+
+
+VALUE = re.compile(r"(?<!:):[a-z]\w*|[-+] interval\b")
+
+
+def values_after_conflict(text):
+    """An INSERT that reads rows, or a part of one that a text of its own holds."""
+    if "INSERT INTO" not in text:
+        return "excluded." in text and VALUE.search(text)
+    return any(
+        VALUE.search(scope.text.partition("ON CONFLICT")[2])
+        for scope in scopes(text)
+        if re.search(r"INSERT INTO.*\bSELECT\b.*ON CONFLICT", scope.text, re.DOTALL)
+    )
+
+
+def inner_scopes(text):
+    return [scope for scope in scopes(text) if scope.outer is not None]
+
+
+def sellers_of_outer_rows(text):
+    return any(
+        set(scope.tables.values()) & SPREAD and not {alias, other} <= scope.tables.keys()
+        for scope in inner_scopes(text)
+        if not re.search(r"\bseller_id = :seller", scope.text)
+        for alias, other in re.findall(r"\b(\w+)\.seller_id = (\w+)\.seller_id\b", scope.text)
+    )
+
+
+def looks_from_place_to_place(text):
+    pairs = (
+        {scope.seen_from(alias), table}
+        for scope in inner_scopes(text)
+        for alias in set(re.findall(r"\b([a-z_]\w*)\.[a-z_]", scope.text)) - scope.tables.keys()
+        for table in scope.tables.values()
+    )
+    return any(pair & SPREAD and pair & WITH_THE_COORDINATOR for pair in pairs)
+
+
+def numbers_rows_of_spread_tables(text):
+    """Those of an unnest, a CTE or a sub-query are no rows of the table itself."""
+    for found in re.finditer(r"INSERT INTO (\w+)", text):
+        read = re.search(
+            r"\bSELECT\b.*?\bFROM (\w+)", without_parts(text[found.end() :]), re.DOTALL
+        )
+        if found[1] in NUMBERED and read and read[1] in SPREAD:
+            return True
+    return False
+
+
+# Texts with SQL in which nodes take no such thing: the name, what finds it, what broke once, and
+# where it is right: tables of the coordinator alone, or a database on one server.
+READS = {
+    "a value after ON CONFLICT": (
+        values_after_conflict,
+        [
+            "INSERT INTO t (a) SELECT 1 ON CONFLICT (a) DO UPDATE SET a = :now",
+            "d.price <> excluded.price OR d.since < :now",
+            "d.price <> excluded.price OR d.since < excluded.since - interval '1 day'",
+        ],
+        {"load_observations.py"},
+    ),
+    "the seller of an outer row": (
+        sellers_of_outer_rows,
+        ["(SELECT sum(s.a) FROM sales_sum s WHERE s.seller_id = sales_kept.seller_id)"],
+        {"restore_backup.py"},
+    ),
+    "a sub-query from place to place": (
+        looks_from_place_to_place,
+        [
+            "DELETE FROM notice_reader r WHERE NOT EXISTS (SELECT FROM member m WHERE m.id = r.id)",
+            """SELECT FROM picture_host h, LATERAL (
+                 (SELECT 1 FROM card_photo p WHERE p.seller_id = :seller AND p.host = h.host)) w""",
+        ],
+        set(),
+    ),
+    "rows of a spread table that are numbered": (
+        numbers_rows_of_spread_tables,
+        ["INSERT INTO sales_stale (a) SELECT k.a FROM sales_kept k WHERE k.seller_id = :seller"],
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", READS)
+def test_sub_queries_have_the_form_that_nodes_take(form):
+    finds, broke, right = READS[form]
+    assert all(finds(text) for text in broke)
+    found = {path.name for path, source in sources() if any(map(finds, texts(source)))}
+    assert found == right
 
 
 def test_the_seller_of_a_transaction_is_set_by_a_literal_alone():

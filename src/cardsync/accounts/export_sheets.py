@@ -26,7 +26,7 @@ _EVIDENCE: Final = "((evidence ->> '{name}')::bigint / 10000.0)::numeric(12, 4) 
 _DAY: Final = "(day - DATE '2000-01-01')"
 _OF_DAY: Final = """
     (SELECT coalesce(sum(s.{0}), 0) FROM sales_sum s
-      WHERE s.seller_id = sales_kept.seller_id AND s.ordered = sales_kept.ordered)::{1}
+      WHERE s.seller_id = {{seller}} AND s.ordered = sales_kept.ordered)::{1}
 """
 SHEETS: Final = (
     Sheet(

@@ -30,7 +30,8 @@ _KEEP: Final = f"""
 _ZONE: Final = "SELECT time_zone FROM account WHERE seller_id = :seller"
 _ALL: Final = """
     INSERT INTO sales_stale (seller_id, ordered)
-    SELECT k.seller_id, k.ordered FROM sales_kept k WHERE k.seller_id = :seller
+    SELECT CAST(:seller AS bigint), k.ordered
+      FROM (SELECT ordered FROM sales_kept WHERE seller_id = :seller) k
 """
 # By day, or by game: `{by}` is one of the two.
 KEPT: Final = f"""

@@ -30,7 +30,8 @@ _CARDS: Final = """
 """
 _ALL: Final = """
     INSERT INTO lot_stale (seller_id, marketplace_id)
-    SELECT DISTINCT CAST(:seller AS bigint), marketplace_id FROM lot WHERE seller_id = :seller
+    SELECT CAST(:seller AS bigint), l.marketplace_id
+      FROM (SELECT DISTINCT marketplace_id FROM lot WHERE seller_id = :seller) l
 """
 
 

@@ -24,8 +24,8 @@ _DROP: Final = (
     """,
 )
 _FORMER: Final = """
-    DELETE FROM notice_reader r WHERE r.seller_id = :seller AND NOT EXISTS (
-        SELECT FROM member m WHERE m.seller_id = r.seller_id AND m.id = r.member_id)
+    DELETE FROM notice_reader r WHERE r.seller_id = :seller
+       AND r.member_id NOT IN (SELECT m.id FROM member m WHERE m.seller_id = :seller)
 """
 
 

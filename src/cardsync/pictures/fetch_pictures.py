@@ -55,12 +55,21 @@ PAUSES: Final = (
 _HOST_RESTS: Final = timedelta(seconds=30)
 _HOST_RESTS_MOST: Final = timedelta(hours=1)
 
+# The next of the seller's own photos of each host. The hosts lie elsewhere (docs/distribution.md),
+# so this is read first.
+_OWN: Final = """
+    SELECT w.host, own.next_at FROM unnest(CAST(:hosts AS text[])) AS w (host),
+    LATERAL (SELECT p.next_at FROM card_photo p
+              WHERE p.seller_id = :seller AND p.host = w.host AND p.next_at IS NOT NULL
+              ORDER BY p.next_at LIMIT 1) AS own
+"""
 _A_HOST: Final = """
     SELECT h.host, h.failures FROM picture_host h
      WHERE h.host = ANY(:hosts) AND h.next_at <= :now
        AND (EXISTS (SELECT FROM picture p WHERE p.host = h.host AND p.next_at <= :now)
-            OR EXISTS (SELECT FROM card_photo p WHERE p.seller_id = :seller AND p.host = h.host
-                          AND p.next_at <= :now))
+            OR EXISTS (SELECT FROM unnest(CAST(:own AS text[]), CAST(:own_at AS timestamptz[]))
+                                AS own (host, next_at)
+                        WHERE own.host = h.host AND own.next_at <= :now))
      ORDER BY h.next_at LIMIT 1 FOR UPDATE SKIP LOCKED
 """
 _AN_ADDRESS: Final = """
@@ -85,9 +94,9 @@ _SOONEST: Final = """
         (SELECT p.next_at FROM picture p WHERE p.host = h.host AND p.next_at IS NOT NULL
           ORDER BY p.next_at LIMIT 1)
         UNION ALL
-        (SELECT p.next_at FROM card_photo p
-          WHERE p.seller_id = :seller AND p.host = h.host AND p.next_at IS NOT NULL
-          ORDER BY p.next_at LIMIT 1)
+        (SELECT own.next_at FROM unnest(CAST(:own AS text[]), CAST(:own_at AS timestamptz[]))
+                                 AS own (host, next_at)
+          WHERE own.host = h.host)
     ) AS waits
      WHERE h.host = ANY(:hosts)
 """
@@ -137,6 +146,7 @@ async def claim(
     now = clock.now()
     values: dict[str, Any] = {"seller": seller_id, "hosts": hosts, "now": now}
     async with database.tenant(seller_id) as session:
+        values |= await _own(session, values)
         gate = (await session.execute(text(_A_HOST), values)).one_or_none()
         if gate is None:
             return None
@@ -151,6 +161,12 @@ async def claim(
             await run(session, _OF_HOST, values | {"until": now + timedelta(seconds=pause)})
             return claimed
     return None
+
+
+async def _own(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the hosts of the seller's own photos, and when the next one of each may be fetched."""
+    rows = (await session.execute(text(_OWN), values)).all()
+    return {"own": [row.host for row in rows], "own_at": [row.next_at for row in rows]}
 
 
 async def fetch_one(work: Work, encode: Encoder, claimed: Claimed) -> None:
@@ -200,7 +216,9 @@ def _scope(database: Database, claimed: Claimed) -> AbstractAsyncContextManager[
 async def soonest(database: Database, seller_id: int, hosts: list[str]) -> datetime | None:
     """Return when the next picture may be fetched; None where none is waited for."""
     async with database.tenant(seller_id) as session:
-        at = await session.scalar(text(_SOONEST), {"seller": seller_id, "hosts": hosts})
+        values: dict[str, Any] = {"seller": seller_id, "hosts": hosts}
+        values |= await _own(session, values)
+        at = await session.scalar(text(_SOONEST), values)
     return at if isinstance(at, datetime) else None
 
 

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
@@ -19,23 +20,24 @@ from cardsync.storage import Store
 
 _PRODUCT: Final = f"""
     SELECT p.game, coalesce(nullif(p.set_code, ''), p.set_name) AS set_name, p.number, p.rarity,
-           p.provisional, k.digest, NULL AS own
+           p.provisional, NULL AS named, {OF_PRODUCT} AS address, NULL AS own
       FROM product p LEFT JOIN product q ON q.id = p.adopted_by
-      LEFT JOIN picture k ON k.address = {OF_PRODUCT}
      WHERE p.id = :product
 """
 # The seller's file has the first word: its own photo, then the marketplace's picture that it names.
 _CARD: Final = f"""
     SELECT c.product_line AS game, coalesce(nullif(p.set_code, ''), c.set_name) AS set_name,
-           c.number, c.rarity, false AS provisional, coalesce(m.digest, k.digest) AS digest,
-           own.digest AS own
+           c.number, c.rarity, false AS provisional, {OF_MARKETPLACE} AS named,
+           {OF_PRODUCT} AS address, own.digest AS own
       FROM card c
       LEFT JOIN product p ON p.id = c.product_id LEFT JOIN product q ON q.id = p.adopted_by
-      LEFT JOIN picture k ON k.address = {OF_PRODUCT}
-      LEFT JOIN picture m ON m.address = {OF_MARKETPLACE}
       LEFT JOIN card_photo own ON own.seller_id = :seller AND own.address = c.photo_url
      WHERE c.seller_id = :seller AND which AND {VISIBLE}
      ORDER BY c.id LIMIT 1
+"""
+# Where rows are spread over nodes, a join with these would read them all.
+_DIGESTS: Final = """
+    SELECT address, digest FROM picture WHERE address = ANY(CAST(:addresses AS text[]))
 """
 _OF_SKU: Final = "(c.marketplace_id = :sku OR (c.custom AND c.listing_id = :sku))"
 
@@ -93,15 +95,23 @@ async def _shown(
     values: dict[str, Any] = {"seller": caller.seller_id, "member": caller.member_id} | ids
     async with database.tenant(caller.seller_id) as session:
         row = (await session.execute(text(statement), values)).one_or_none()
-    if row is None:
-        return _drawn(Face(""))
-    for digest, seller_id in ((row.own, caller.seller_id), (row.digest, None)):
+        if row is None:
+            return _drawn(Face(""))
+        shared = await _digest(session, row.named, row.address)
+    for digest, seller_id in ((row.own, caller.seller_id), (shared, None)):
         if digest and (content := await objects.read(store, digest, size, seller_id)):
             return Shown(content, "image/webp", f'"{digest}-{size}"', True)
     # A provisional product is made of one seller's row, which is nobody else's business.
     hidden = Face(row.game or "")
     face = Face(row.game or "", row.set_name or "", row.number or "", row.rarity or "")
     return _drawn(hidden if row.provisional else face)
+
+
+async def _digest(session: AsyncSession, named: str | None, address: str | None) -> str | None:
+    """Return the digest of the picture that a card names, else of its product's."""
+    found = await session.execute(text(_DIGESTS), {"addresses": [named, address]})
+    digests: dict[str | None, str | None] = {row.address: row.digest for row in found}
+    return digests.get(named) or digests.get(address)
 
 
 def _drawn(face: Face) -> Shown:

@@ -6,7 +6,9 @@ run it at any moment.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from functools import partial
 
 import procrastinate
 import structlog
@@ -32,50 +34,56 @@ log = structlog.get_logger(__name__)
 
 async def tidy(work: Work) -> dict[str, int]:
     """Delete what is too old; returns how many objects of each kind, months of history and limits
-    went.
+    went. A step that fails stops no later one.
+
+    Raises an ExceptionGroup with the errors of the steps that failed.
     """
-    now = clock.now()
-    settings = work.settings
-    unclaimed = now - timedelta(days=settings.unclaimed_retention_days)
-    removed = {
-        "unclaimed": await work.store.sweep("syncs/", unclaimed),
-        "incoming": await work.store.sweep("incoming/", unclaimed),
-        "uploads": await work.store.sweep(
-            "accepted/", now - timedelta(days=settings.upload_retention_days)
-        ),
-        "receipts": await work.store.sweep(
-            "receipts/", now - timedelta(days=settings.receipt_retention_days)
-        ),
-        # Their rows go by the stream "screenshots" of work_due, a transaction a seller.
-        "screenshots": await work.store.sweep(
-            "debug/", now - timedelta(days=settings.screenshot_retention_days)
-        ),
-        "old_rows": await put_away.put_away(work),
-        "old_files": await put_away.drop_old(work),
-        "old_strays": await put_away.sweep_strays(work),
-        "history_months": await history.drop_old(work),
-        "market": await market.drop_old(
-            work.database, now - timedelta(days=settings.market_retention_days)
-        ),
-        "notices": await old_notices.drop_old(
-            work.database, now - timedelta(days=settings.notice_retention_days)
-        ),
-        "plans_expired": await expired_plans.expire(work.database, now),
-        "plans": await expired_plans.drop_old(
-            work.database, now - timedelta(days=settings.plan_retention_days)
-        ),
-        "offers_expired": await expired_offers.expire(work.database, now),
-        "late_lots": await into_stock.give_late_lots(work.database, now),
-        "automated_moves": await moves.drop_old(work.database, now),
-        "sessions": await sessions.drop_past(work.database, settings, now),
-        "passkey_challenges": await challenges.drop_past(work.database, now),
-        "assistants": await grants.drop_past(work.database, now),
-        "network_misses": await misses.drop_old(work.database, now),
-        "rate_limits": await buckets.drop_past(work.database),
-    }
+    removed: dict[str, int] = {}
+    failures: list[Exception] = []
+    for name, step in _steps(work, clock.now()).items():
+        try:
+            removed[name] = await step()
+        except Exception as e:
+            log.warning("tidy_step_failed", step=name, kind=type(e).__name__)
+            failures.append(e)
     if any(removed.values()):
         log.info("tidied", **removed)
+    if failures:
+        raise ExceptionGroup("tidying up failed in part", failures)
     return removed
+
+
+def _steps(work: Work, now: datetime) -> dict[str, Callable[[], Awaitable[int]]]:
+    database, settings, sweep = work.database, work.settings, work.store.sweep
+
+    def before(days: int) -> datetime:
+        return now - timedelta(days=days)
+
+    unclaimed = before(settings.unclaimed_retention_days)
+    return {
+        "unclaimed": partial(sweep, "syncs/", unclaimed),
+        "incoming": partial(sweep, "incoming/", unclaimed),
+        "uploads": partial(sweep, "accepted/", before(settings.upload_retention_days)),
+        "receipts": partial(sweep, "receipts/", before(settings.receipt_retention_days)),
+        # Their rows go by the stream "screenshots" of work_due, a transaction a seller.
+        "screenshots": partial(sweep, "debug/", before(settings.screenshot_retention_days)),
+        "old_rows": partial(put_away.put_away, work),
+        "old_files": partial(put_away.drop_old, work),
+        "old_strays": partial(put_away.sweep_strays, work),
+        "history_months": partial(history.drop_old, work),
+        "market": partial(market.drop_old, database, before(settings.market_retention_days)),
+        "notices": partial(old_notices.drop_old, database, before(settings.notice_retention_days)),
+        "plans_expired": partial(expired_plans.expire, database, now),
+        "plans": partial(expired_plans.drop_old, database, before(settings.plan_retention_days)),
+        "offers_expired": partial(expired_offers.expire, database, now),
+        "late_lots": partial(into_stock.give_late_lots, database, now),
+        "automated_moves": partial(moves.drop_old, database, now),
+        "sessions": partial(sessions.drop_past, database, settings, now),
+        "passkey_challenges": partial(challenges.drop_past, database, now),
+        "assistants": partial(grants.drop_past, database, now),
+        "network_misses": partial(misses.drop_old, database, now),
+        "rate_limits": partial(buckets.drop_past, database),
+    }
 
 
 @jobs.task(name="accounts.remove", queue="housekeeping", pass_context=True)

@@ -1,8 +1,8 @@
 """Signing in and out: sessions of members, how they end, and that no other site can use them."""
 
 import asyncio
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from http.cookies import SimpleCookie
 
 import pytest
@@ -12,6 +12,7 @@ from cardsync import clock
 from cardsync.access import tokens
 from cardsync.accounts import roster
 from cardsync.asgi import create_app
+from cardsync.storage import LocalStore
 
 CSRF = "csrf_failed"
 
@@ -291,6 +292,29 @@ async def test_sessions_that_are_over_are_not_kept(a_seller, service):
         seller.id, "SELECT token_hash FROM member_session WHERE seller_id = :id", id=seller.id
     )
     assert row["token_hash"] == tokens.token_hash(kept.cookie)
+
+
+@dataclass(frozen=True)
+class Away(LocalStore):
+    """A bucket that lists nothing."""
+
+    async def sweep(self, prefix: str, before: datetime) -> int:
+        raise OSError("away")
+
+
+async def test_a_step_of_tidying_that_fails_stops_no_later_one(a_seller, service):
+    from cardsync.processes.retention import tidy
+
+    seller = await a_seller()
+    await signed_in(seller)
+    clock.shift(timedelta(hours=13))
+    store = service.work.store
+    work = replace(service.work, store=Away(store.root, store.secret))
+    with pytest.raises(ExceptionGroup) as failed:
+        await tidy(work)
+    assert {str(e) for e in failed.value.exceptions} == {"away"}
+    kept = "SELECT FROM member_session WHERE seller_id = :id"
+    assert await service.sql(seller.id, kept, id=seller.id) == []
 
 
 # CSRF.

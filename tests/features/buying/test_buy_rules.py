@@ -92,6 +92,20 @@ async def test_the_own_target_is_what_the_shop_would_ask_today(shop, box):
     assert "Your own target of a Near Mint copy is $9.90." in said
 
 
+async def test_own_rules_may_look_where_a_collection_has_nothing(shop, box):
+    """A copy that somebody brings has no cost, no age, no pin and no place yet."""
+    owner = await signed_in(shop)
+    for query, adjust in (
+        ("cost>=0 or margin>=0 or age>=0 or is:pinned or has:list", 20_000),
+        ("is:unshelved -has:list", 1_000),
+    ):
+        rule = {"name": query, "query": query, "state": "published", "adjust_bp": adjust}
+        answer = await shop.post("/api/pricing/rules", json=rule)
+        assert answer.status_code == 201, answer.text
+    await made(owner, base="target")
+    assert cash(await valued(owner, box)) == ["22.00", "22.00"]
+
+
 async def test_a_rule_sees_lists_stock_and_budget(shop, box):
     owner = await signed_in(shop)
     card = (await owner.get("/api/cards", params={"search": "jaguar"})).json()["cards"][0]

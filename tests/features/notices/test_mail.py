@@ -13,7 +13,7 @@ from sqlalchemy import text
 from browsers import joined, signed_in
 from builders import an_order
 from cardsync import clock
-from cardsync.notices import send_mail
+from cardsync.notices import old_notices, send_mail
 from cardsync.notices.look import watch_all
 from cardsync.notices.mail_server import hand_over
 from cardsync.notices.mail_text import mail_of
@@ -66,6 +66,19 @@ async def choose(browser, **ways):
     answer = await browser.send("PATCH", "/api/notices/choices", json={"ways": ways})
     assert answer.status_code == 200, answer.text
     return {one["kind"]: one["way"] for one in answer.json()["kinds"]}
+
+
+async def test_what_a_former_member_chose_is_forgotten(seller):
+    owner = await signed_in(seller)
+    bea = await joined(seller, f"bea-{seller.email}")
+    for browser in (owner, bea):
+        await choose(browser, orders_new="at_once")
+    gone = await owner.send("DELETE", f"/api/members/{bea.member_id}")
+    assert gone.json() == {"deleted": True}
+    await old_notices.drop_old(seller.service.database, clock.now() - DAY)
+    sql = "SELECT member_id FROM notice_reader WHERE seller_id = :id"
+    [row] = await seller.service.sql(seller.id, sql, id=seller.id)
+    assert row["member_id"] == owner.member_id
 
 
 async def next_day(seller):

@@ -117,7 +117,13 @@ async def test_plans_at_once_share_the_limits(a_seller):
 async def time_passes(seller, span):
     await seller.service.sql(
         seller.id,
-        f"UPDATE automated_move SET began_at = began_at - interval '{span}' WHERE seller_id = :id",
+        f"""
+        WITH o AS MATERIALIZED (
+            SELECT card_id, began_at, began_at - interval '{span}' AS earlier
+              FROM automated_move WHERE seller_id = :id)
+        UPDATE automated_move m SET began_at = o.earlier FROM o
+         WHERE m.seller_id = :id AND m.card_id = o.card_id AND m.began_at = o.began_at
+        """,
         id=seller.id,
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,6 +19,13 @@ from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.inputs.cards_to_price import choices, first_of
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.rules.file_queries import CARDS, NOBODY
+
+# A rule may look into tables of the seller. Where rows are spread over nodes, the rows are first
+# handed on to a node, which takes no table of ours in the same query.
+_FIRST: Final = """
+    WITH c AS MATERIALIZED ({cards})
+    SELECT {rule} FROM c ORDER BY c.id
+"""
 
 
 async def own_targets(
@@ -32,7 +39,7 @@ async def own_targets(
     run = _unheld(await run_of(session, account, now))
     chosen = await choices(session, NOBODY, run)
     bound: dict[str, Any] = {"seller": NOBODY, "now": now}
-    sql = f"SELECT {first_of(chosen.rules, bound, 'p')} FROM ({CARDS}) c ORDER BY c.id"
+    sql = _FIRST.format(cards=CARDS, rule=first_of(chosen.rules, bound, "p"))
     data = await copy_chunks(session, await with_values(session, sql, bound))
     found = await asyncio.to_thread(frame_of, data, {"rule_id": pl.Int64})
     return await asyncio.to_thread(_targets, cards.hstack(found), chosen.run)

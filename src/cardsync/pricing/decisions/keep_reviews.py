@@ -106,9 +106,7 @@ _REVIEWED: Final = """
                AND r.state <> 'accepted')
 """
 # A way back that is known already is written once a day.
-_OTHER_WAY: Final = """
-    d.price <> excluded.price OR d.since < CAST(:now AS timestamptz) - interval '1 day'
-"""
+_OTHER_WAY: Final = "d.price <> excluded.price OR excluded.since - d.since > interval '1 day'"
 _IN_DRAW: Final = """
     SELECT marketplace_id, CASE WHEN kind = 'held_out' THEN 'held' ELSE 'twin' END
       FROM price_decision
