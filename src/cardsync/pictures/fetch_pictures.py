@@ -55,8 +55,8 @@ PAUSES: Final = (
 _HOST_RESTS: Final = timedelta(seconds=30)
 _HOST_RESTS_MOST: Final = timedelta(hours=1)
 
-# The next of the seller's own photos of each host. The coordinator has the hosts (docs/distribution.md),
-# so this is read first.
+# The next of the seller's own photos of each host. The coordinator has the hosts
+# (docs/distribution.md), so this is read first.
 _OWN: Final = """
     SELECT w.host, own.next_at FROM unnest(CAST(:hosts AS text[])) AS w (host),
     LATERAL (SELECT p.next_at FROM card_photo p
