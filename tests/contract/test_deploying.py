@@ -159,7 +159,7 @@ def test_heavy_reads_fit_into_a_pod(name: str) -> None:
 
 def test_heavy_reads_fit_into_a_container() -> None:
     web = services()["web-1"]
-    # What a container keeps in memory as files counts, too.
+    # Files in /tmp count as memory of the container, too.
     kept = re.match(r"/tmp:size=(\d+)g,", web["tmpfs"][0])
     number = re.fullmatch(r"(\d+)g", web["mem_limit"])
     assert kept

@@ -132,7 +132,7 @@ function openPalette(words = "") {
   text.focus();
   filter();
 }
-// What no index holds is looked for after the rest.
+// No index holds the words of orders, so they are asked for last.
 const PARTS = [["cards", "names"], ["orders"]];
 let asked = new AbortController();
 let timer = 0;
@@ -261,8 +261,8 @@ document.addEventListener("keydown", event => {
   } else if (key === "Escape" && history.length > 1) history.back();
 });
 
-// Where tabs do not fit in their row, the current one stands in its middle. scrollIntoView would
-// move the page too.
+// Tabs that do not fit in their row are scrolled to the current one. scrollIntoView would move the
+// page, too.
 function showTabs() {
   for (const tabs of all(".tabs:has([aria-current])")) {
     const [row, tab] = [tabs, find("[aria-current]", tabs)].map(one => one.getBoundingClientRect());
