@@ -289,6 +289,11 @@ class Settings(BaseSettings):
         ge=256,
         description="Most memory of such a process; a read that needs more is 503",
     )
+    worker_memory_mb: int = Field(
+        4096,
+        ge=512,
+        description="Most memory of a worker; a job that needs more ends it, and is given up after a few attempts",
+    )
     heavy_cards: int = Field(
         5_000,
         ge=0,

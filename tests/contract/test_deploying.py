@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,8 @@ VERSION = "1.31"
 MOST_EXPOSED = 2.0
 # A web process under load, and its supervisor.
 WEB_MB = 400
+# The process that makes pictures beside a worker.
+PICTURES_MB = 1024
 Resource = dict[str, Any]
 
 
@@ -157,14 +160,28 @@ def test_heavy_reads_fit_into_a_pod(name: str) -> None:
     assert heavy_mb(settings) <= int(number[1]) * 1024
 
 
-def test_heavy_reads_fit_into_a_container() -> None:
-    web = services()["web-1"]
+def worker_mb(settings: dict[str, str]) -> int:
+    return int(settings[f"{PREFIX}WORKER_MEMORY_MB"]) + PICTURES_MB
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_a_worker_fits_into_a_pod(name: str) -> None:
+    settings = rendered(name)["ConfigMap", "cardsync"]["data"]
+    [worker] = [one for one in containers(name) if one["name"] == "worker"]
+    number = re.fullmatch(r"(\d+)Gi", worker["resources"]["limits"]["memory"])
+    assert number
+    assert worker_mb(settings) <= int(number[1]) * 1024
+
+
+@pytest.mark.parametrize(("name", "needs"), [("web-1", heavy_mb), ("worker-1", worker_mb)])
+def test_processes_fit_into_a_container(name: str, needs: Callable[[dict[str, str]], int]) -> None:
+    service = services()[name]
     # Files in /tmp count as memory of the container, too.
-    kept = re.match(r"/tmp:size=(\d+)g,", web["tmpfs"][0])
-    number = re.fullmatch(r"(\d+)g", web["mem_limit"])
+    kept = re.match(r"/tmp:size=(\d+)g,", service["tmpfs"][0])
+    number = re.fullmatch(r"(\d+)g", service["mem_limit"])
     assert kept
     assert number
-    assert heavy_mb(web["environment"]) <= (int(number[1]) - int(kept[1])) * 1024
+    assert needs(service["environment"]) <= (int(number[1]) - int(kept[1])) * 1024
 
 
 def test_only_what_migrates_has_the_password_of_the_owner() -> None:

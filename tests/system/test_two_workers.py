@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
 
@@ -15,6 +16,9 @@ from builders import a_csv, a_row
 from cardsync.processes.worker_memory import FRUGAL
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
+MOST = 4096 << 20
+# Imports, pictures and notices have a row each.
+ROWS_OF_A_WORKER = 3
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +42,11 @@ def test_three_workers_share_the_work(server: Server) -> None:
         extra = [server.launch("worker"), server.launch("worker")]
         for process in extra:
             stack.callback(process.kill)
-        until(lambda: workers(server) == 3, "three workers", 30)
+        until(lambda: workers(server) == 3 * ROWS_OF_A_WORKER, "three workers", 60)
         # However it was begun, each takes memory as a worker does.
         for process in [*extra, *server.children("worker")]:
             assert FRUGAL.items() <= begun_with(process.pid).items()
+            assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_DATA) == (MOST, MOST)
         sellers = [server.seller() for _ in range(SELLERS)]
         ids: dict[int, list[int]] = {seller.id: [] for seller in sellers}
         for edition in range(UPLOADS):
@@ -64,7 +69,7 @@ def begun_with(pid: int) -> dict[str, str]:
 
 
 def workers(server: Server) -> int:
-    """How many processes wait for jobs."""
+    """How many rows the processes have that wait for jobs."""
     query = (
         "SELECT count(*) AS n FROM procrastinate_workers"
         " WHERE last_heartbeat > now() - interval '30 s'"

@@ -43,6 +43,7 @@ from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.metrics_server import own_metrics_served
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.retention import remove_account, tidy
+from cardsync.processes.worker_memory import limit_memory
 from cardsync.recommendations.generate import RECOMMENDATIONS
 from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
@@ -207,5 +208,6 @@ def serve_jobs(settings: Settings) -> None:
             await run_worker(Work(settings, opened, open_store(settings)))
 
     watch_parent()
+    limit_memory(settings.worker_memory_mb)
     with exporting(settings, "worker"), own_metrics_served(settings):
         asyncio.run(main())
