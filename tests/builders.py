@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 from litestar import Litestar
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from cardsync import clock
 from cardsync.access import access_tokens
@@ -139,13 +139,16 @@ class Seller:
             await session.execute(others, {"id": self.id})
         return await sweep(self.service.work)
 
+    async def fingerprint(self) -> str | None:
+        """The stored fingerprint of the exported set."""
+        async with self.service.database.tenant(self.id) as session:
+            return (await session.get_one(SyncState, self.id)).export_fingerprint
+
     async def fingerprint_is_right(self) -> None:
         """Check that the cards say at the end what the run computed from its frames."""
         async with self.service.database.tenant(self.id) as session:
-            state = (
-                await session.execute(select(SyncState).where(SyncState.seller_id == self.id))
-            ).scalar_one()
-            assert state.export_fingerprint in (None, await fingerprint(session, self.id))
+            known = await fingerprint(session, self.id)
+        assert await self.fingerprint() in (None, known)
 
     async def reserve(self, **body: Any) -> dict[str, Any]:
         """The answer of upload-request: upload_url, key, expires_at."""

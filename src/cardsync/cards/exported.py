@@ -5,6 +5,7 @@ exported set.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
@@ -51,6 +52,11 @@ def fingerprint_of(asked: bytes) -> str:
 
 
 NOTHING: Final = fingerprint_of(b"")
+_CHANGED: Final = f"""
+    SELECT coalesce(bool_or({EXPORTED}), false) AS exported,
+           string_agg(c.id || ',' || coalesce(c.target_price::text, ''), ' ' ORDER BY c.id) AS asked
+      FROM card c WHERE c.seller_id = :seller AND c.id = ANY (CAST(:ids AS bigint[]))
+"""
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
@@ -60,6 +66,24 @@ async def fingerprint(session: AsyncSession, seller_id: int) -> str:
     It counts the targets of all sales; it is valid until `SyncState.export_until`.
     """
     return await fingerprint_served(session, EXPORTED.format(seller_id=int(seller_id)))
+
+
+async def fingerprint_after(
+    session: AsyncSession,
+    seller_id: int,
+    known: str | None,
+    card_ids: Sequence[int],
+) -> str:
+    """Return a fingerprint for a set that differs from the `known` one by these cards at most, in
+    time that counts with them and not with the shop: another set has another one, though the same
+    set may have two.
+    """
+    query = text(_CHANGED.format(seller_id=int(seller_id)))
+    cards = (await session.execute(query, {"seller": seller_id, "ids": [*card_ids]})).one()
+    if known is None or not cards.exported:
+        # Perhaps no card is exported any more.
+        return await fingerprint(session, seller_id)
+    return fingerprint_of(f"{known} {cards.asked}".encode())
 
 
 async def fingerprint_served(session: AsyncSession, which: str) -> str:

@@ -5,6 +5,7 @@ the plan shows them.
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.limits import PLAN_CARDS_SHOWN
 from cardsync.money import dollars_or_none
 from cardsync.plans.measure_write import Weighed
+from cardsync.plans.price_effect import reach_by_id, read_cards
 from cardsync.pricing.engine import engine
 from cardsync.pricing.inputs.cards_to_price import Stock
 from cardsync.pricing.preview.preview import reason_of
@@ -28,15 +30,19 @@ async def largest_moves(
     session: AsyncSession,
     seller_id: int,
     weighed: Weighed[Any],
+    now: datetime,
 ) -> list[dict[str, Any]]:
-    """Return `shown.CardMove` as JSON, the largest move of the listed value first."""
+    """Return `shown.CardMove` as JSON, the largest move of the listed value first, while the write
+    is done.
+    """
     if weighed.moved is None or weighed.moved.is_empty():
         return []
     rows = await asyncio.to_thread(_furthest, weighed.moved)
     ids = [row["id"] for row in rows]
     reasons = {}
-    if weighed.after is not None:
-        reasons = await asyncio.to_thread(_reasons, weighed.after, ids)
+    if weighed.by_rules:
+        after = await read_cards(session, seller_id, reach_by_id(ids), now)
+        reasons = await asyncio.to_thread(_reasons, after)
     found = await session.execute(text(_CARDS), {"seller": seller_id, "ids": ids})
     named = {card.id: card for card in found}
     return [
@@ -65,10 +71,8 @@ def _furthest(moved: pl.DataFrame) -> list[dict[str, Any]]:
     return ordered.head(PLAN_CARDS_SHOWN).to_dicts()
 
 
-def _reasons(after: Stock, ids: list[int]) -> dict[int, str]:
-    cards = after.cards.filter(pl.col("id").is_in(ids)).with_columns(
-        quantity=pl.max_horizontal("quantity", 1)
-    )
+def _reasons(after: Stock) -> dict[int, str]:
+    cards = after.cards.with_columns(quantity=pl.max_horizontal("quantity", 1))
     run = after.run
     out = engine.price(cards, run.rules, run.seller, run.now, run.sales)
     found = out.with_columns(id=cards["id"]).to_dicts()

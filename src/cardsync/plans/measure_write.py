@@ -23,6 +23,7 @@ from cardsync.plans.price_effect import (
     Reach,
     cap_of,
     moves_of,
+    parts_of,
     priced,
     read_cards,
     shop_value,
@@ -44,14 +45,14 @@ Do = Callable[[], Awaitable[T]]
 
 @dataclass(frozen=True)
 class Weighed(Generic[T]):
-    """`moved` holds the cards whose price differs, summed with what was done before; `after` holds
-    the cards as they are priced then, unless the write changes no rule.
+    """`moved` holds the cards whose price differs, summed with what was done before; `by_rules`
+    says that the rules have moved them.
     """
 
     result: T
     size: Size
     moved: pl.DataFrame | None
-    after: Stock | None
+    by_rules: bool
 
 
 async def weigh(
@@ -66,14 +67,20 @@ async def weigh(
     """Do the write and weigh it. Raises what the write raises."""
     seller_id, budget = account.seller_id, account.loss_budget
     whole = await shop_value(session, seller_id)
-    seen = await read_cards(session, seller_id, reach, now)
-    moved = await _moves_by_itself(session, seller_id, actions, seen)
+    parts = await parts_of(session, seller_id, reach)
+    # Cards that fit into one part are read once, and only their rules again.
+    seen = await read_cards(session, seller_id, parts[0], now) if len(parts) == 1 else None
+    before = [
+        await priced(seen or await read_cards(session, seller_id, part, now)) for part in parts
+    ]
+    own = await _moves_by_itself(session, seller_id, actions, before)
     result = await do()
     await session.flush()
-    after = None
-    if moved is None:
-        after = await read_cards(session, seller_id, reach, now, seen)
-        moved = await _moves(session, seller_id, live, reach, seen, after, now)
+    moved = own
+    if own is None and parts:
+        sides = zip(parts, before, strict=True)
+        moves = [await _moves(session, seller_id, live, *side, seen, now) for side in sides]
+        moved = pl.concat(moves)
     past = await past_moves(session, seller_id, now)
     found = None if moved is None else summed(moved, past)
     size = msgspec.structs.replace(
@@ -81,30 +88,29 @@ async def weigh(
         shop_value=whole,
         loss_budget=None if budget is None else to_units(budget),
     )
-    return Weighed(result, size, found, after)
+    return Weighed(result, size, found, by_rules=own is None)
 
 
 async def _moves(
     session: AsyncSession,
     seller_id: int,
     live: Run,
-    reach: Reach | None,
+    part: Reach,
+    before: pl.DataFrame,
     seen: Stock | None,
-    then: Stock | None,
     now: datetime,
-) -> pl.DataFrame | None:
-    before, after = await priced(seen), await priced(then)
+) -> pl.DataFrame:
+    then = await read_cards(session, seller_id, part, now, seen)
+    after = await priced(then)
     for sale in await _changed_sales(session, seller_id, live.sales, now):
         # A sale that begins later, or behind another one, is judged as if it ran alone.
         alone = replace(sale, starts_at=min(sale.starts_at, now))
-        other = await priced(await read_cards(session, seller_id, reach, now, seen, [alone]))
+        other = await priced(await read_cards(session, seller_id, part, now, then, [alone]))
         after = _lower_worst(after, other)
     return moves_of(before, after)
 
 
-def _lower_worst(after: pl.DataFrame | None, other: pl.DataFrame | None) -> pl.DataFrame | None:
-    if after is None or other is None:
-        return after
+def _lower_worst(after: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     joined = after.join(other.select("id", other="worst"), on="id", how="left")
     return joined.with_columns(worst=pl.min_horizontal("worst", "other")).drop("other")
 
@@ -123,7 +129,7 @@ async def _moves_by_itself(
     session: AsyncSession,
     seller_id: int,
     actions: Actions,
-    seen: Stock | None,
+    before: Sequence[pl.DataFrame],
 ) -> pl.DataFrame | None:
     """Return the moves of a write that changes no rule: a run asks what the rules ask already, a
     rollback goes back to earlier prices, and a listing of more copies has a price of its own. None
@@ -137,13 +143,10 @@ async def _moves_by_itself(
             moved = await listings.moves_of(session, seller_id, change.body["ids"])
         if moved is not None:
             return moved.with_columns(worst="today", worst_after="today_after")
-        if change.type == "pricing.reprice" and seen is not None:
-            after = await priced(seen)
-            assert after is not None
-            asked = seen.cards.select("id", today=pl.coalesce("target_price", "current_price"))
-            before = after.drop("today", "worst").join(asked, on="id")
+        if change.type == "pricing.reprice" and before:
+            after = pl.concat(before)
             return moves_of(
-                before.with_columns(worst="today"),
+                after.with_columns(today="asked", worst="asked"),
                 after.with_columns(worst="today"),
             )
     return None

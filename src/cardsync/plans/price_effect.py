@@ -41,6 +41,14 @@ from cardsync.pricing.standing import decided_of, with_decided
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
+# So many cards are read and priced at a time.
+PART = 100_000
+_PARTS = """
+    SELECT min(id) AS first, max(id) AS last
+      FROM (SELECT c.id, (row_number() OVER (ORDER BY c.id) - 1) / :most AS part
+              FROM card c WHERE c.seller_id = :seller AND {where}) cards
+     GROUP BY part ORDER BY part
+"""
 _CHOSEN = """
     (SELECT c.id, coalesce({rule}, 0) AS rule_id, coalesce({sale}, 0) AS sale_id
        FROM card c WHERE c.seller_id = :seller AND {where}) stock
@@ -53,10 +61,13 @@ _SHOP_VALUE = """
 
 @dataclass(frozen=True)
 class Reach:
-    """A condition over `card c` with its values: no other card's price can change."""
+    """A condition over `card c` with its values: no other card's price can change. With `card_ids`
+    it names the cards.
+    """
 
     where: str
     values: dict[str, Any]
+    card_ids: list[int] | None = None
 
 
 async def reach_of(
@@ -138,19 +149,35 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
     return found or [""]
 
 
+async def parts_of(session: AsyncSession, seller_id: int, reach: Reach | None) -> list[Reach]:
+    """Return the reach in parts, so that the cards of a large shop are never held all at once; a
+    small one has one part.
+    """
+    if reach is None:
+        return []
+    values = {"seller": seller_id, "most": PART, **reach.values}
+    ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
+    if len(ends) < 2:
+        return [reach]
+    where = f"c.id BETWEEN :first AND :last AND {reach.where}"
+    return [Reach(where, {**reach.values, "first": one.first, "last": one.last}) for one in ends]
+
+
+def reach_by_id(card_ids: list[int]) -> Reach:
+    return Reach("c.id = ANY (CAST(:named AS bigint[]))", {"named": card_ids}, card_ids)
+
+
 async def read_cards(
     session: AsyncSession,
     seller_id: int,
-    reach: Reach | None,
+    reach: Reach,
     now: datetime,
     seen: Stock | None = None,
     sales: Sequence[Sale] | None = None,
-) -> Stock | None:
+) -> Stock:
     """Read the cards for the live rules and pins. Of cards that were `seen` before the plan's
     actions only the rule, the sale and the pin are read again. `sales` replace the live ones.
     """
-    if reach is None:
-        return None
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = await run_of(session, account, now)
     run = replace(
@@ -159,7 +186,7 @@ async def read_cards(
         sales=run.sales if sales is None else list(sales),
     )
     if seen is None or not _needs(run) <= _needs(seen.run) or not run.every_game:
-        return await read_stock(session, account, run, reach.where, **reach.values)
+        return await read_stock(session, account, run, reach.where, reach.card_ids, **reach.values)
     chosen = await choices(session, seller_id, run)
     bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}
     rule = first_of(chosen.rules, bound, "r")
@@ -185,11 +212,11 @@ def _needs(run: Run) -> set[str]:
     return {*run.periods, *(name for name, asks in asked.items() if asks)}
 
 
-async def priced(stock: Stock | None) -> pl.DataFrame | None:
+async def priced(stock: Stock) -> pl.DataFrame:
     """Return what the rules and pins ask of the cards: `today`, and `worst`, when caps and stale
-    cuts have run their course.
+    cuts have run their course; `asked` is what was asked last.
     """
-    return None if stock is None else await asyncio.to_thread(_priced, stock)
+    return await asyncio.to_thread(_priced, stock)
 
 
 def _priced(stock: Stock) -> pl.DataFrame:
@@ -199,7 +226,8 @@ def _priced(stock: Stock) -> pl.DataFrame:
     )
     worst = at_worst(stock.run.rules)
     today = _asked(cards, stock.run)
-    return cards.select("id", "marketplace_id", "market", quantity="in_stock").with_columns(
+    asked = pl.coalesce("target_price", "current_price").alias("asked")
+    return cards.select("id", "marketplace_id", "market", asked, quantity="in_stock").with_columns(
         today=today,
         worst=today if worst == stock.run.rules else _asked(cards, replace(stock.run, rules=worst)),
     )
@@ -227,11 +255,9 @@ def at_worst(rules: Sequence[Rule]) -> list[Rule]:
     ]
 
 
-def moves_of(before: pl.DataFrame | None, after: pl.DataFrame | None) -> pl.DataFrame | None:
+def moves_of(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Return the cards whose price differs, with both prices. Pure."""
-    if before is None or after is None:
-        return None
-    both = before.join(
+    both = before.drop("asked", strict=False).join(
         after.select("id", today_after="today", worst_after="worst"),
         on="id",
         how="inner",

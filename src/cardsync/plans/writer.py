@@ -112,7 +112,7 @@ async def write(
             broken = _ASKS
         cards = []
         if broken is not None:
-            cards = await largest_moves(session, caller.seller_id, weighed)
+            cards = await largest_moves(session, caller.seller_id, weighed, now)
     except BaseException:
         await savepoint.rollback()
         raise

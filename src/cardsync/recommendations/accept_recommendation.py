@@ -175,7 +175,7 @@ async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     if not await run(session, _PUT_BACK, values):
         raise errors.ChangedSince(f"the target of card {undo['card']} was changed in the meantime")
     await run(session, _UNPIN, values)
-    await targets_changed(session, state, now)
+    await targets_changed(session, state, [undo["card"]], now)
 
 
 RECOMMENDATIONS: Final = Kind(

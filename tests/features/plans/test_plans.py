@@ -9,7 +9,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.limits import PLAN_CARDS_LISTED, PLAN_CARDS_SHOWN
-from cardsync.plans import expired_plans
+from cardsync.plans import expired_plans, price_effect
 from plans_builder import (
     PERMISSIONS,
     PLANS,
@@ -79,6 +79,16 @@ async def test_a_larger_change_waits_for_an_owner_and_applies_on_the_click(a_sel
 
 
 @pytest.mark.soak
+async def test_a_large_shop_is_weighed_in_parts_as_a_small_one_at_once(a_seller, monkeypatch):
+    seller, rule_id = await a_plain_shop(a_seller)
+    whole = await planned(seller, lowered(rule_id, 1500, dry_run=True))
+    monkeypatch.setattr(price_effect, "PART", 3)
+    parts = await planned(seller, lowered(rule_id, 1500, dry_run=True))
+    assert (parts["cards_affected"], parts["listed_value_change"]) == (10, "-15.00")
+    differs = {name for name in whole if whole[name] != parts[name]}
+    assert differs <= {"plan_id", "created_at", "expires_at"}
+
+
 async def test_a_plan_shows_the_cards_that_it_moves_furthest_with_prices_and_reason(a_seller):
     rows = [
         a_row(n, name=f"<b>Elf {n}", market=f"{n}.00", price=f"{n}.00", low="", quantity=2)

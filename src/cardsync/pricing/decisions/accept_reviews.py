@@ -219,7 +219,7 @@ async def _put_back(deciding: Deciding, undo: Mapping[str, Any]) -> None:
     if await run(session, _PUT_BACK, values) != len(ids):
         raise errors.ChangedSince("the price of one of these cards has changed in the meantime")
     await _forget(session, caller, ids, was, at)
-    await targets_changed(session, state, now)
+    await targets_changed(session, state, (), now)
 
 
 async def _forget(

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.models import Account
-from cardsync.cards.exported import fingerprint
+from cardsync.cards.exported import fingerprint_after
 from cardsync.database.session import run
 from cardsync.money import from_units
 from cardsync.pricing import standing
@@ -111,10 +111,11 @@ async def apply_targets(
     )
     session.add(made)
     await session.flush()
+    ids = [target.card_id for target in targets]
     values = {
         "seller": state.seller_id,
         "run": made.id,
-        "ids": [target.card_id for target in targets],
+        "ids": ids,
         "prices": [from_units(target.price) for target in targets],
         "rules": [target.rule_id for target in targets],
         "now": now,
@@ -123,13 +124,16 @@ async def apply_targets(
     await run(session, _TARGETS, values)
     if ending := [target for target in targets if target.until is not None]:
         await _pin(session, state.seller_id, ending, by, now)
-    await targets_changed(session, state, now)
+    await targets_changed(session, state, ids, now)
     return made.id
 
 
-async def targets_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Tell the export and the agent that targets are others than before."""
-    state.export_fingerprint = await fingerprint(session, state.seller_id)
+async def targets_changed(
+    session: AsyncSession, state: SyncState, card_ids: Sequence[int], now: datetime
+) -> None:
+    """Tell the export and the agent that the targets of these cards are others than before."""
+    known = state.export_fingerprint
+    state.export_fingerprint = await fingerprint_after(session, state.seller_id, known, card_ids)
     await session.flush()
     await push_prices(session, state.seller_id, now)
 
