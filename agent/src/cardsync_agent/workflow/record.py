@@ -148,8 +148,7 @@ class Recorder:
         with browser_errors():
             page = self._open(start)
             self._write(f"go to the page of the {kind.replace('_', ' ')}, and click with Alt what")
-            self._write("only that page has, like the field to be filled")
-            self._write("of a sign-in at another site any place will do")
+            self._write("only that page has, like the field to be filled; of another site anything")
             while not page.is_closed():
                 event = self._events.pop(0) if self._events else None
                 if event and event.kind in ("point", "mask") and self._turn(page, event, kind):
@@ -328,11 +327,10 @@ class Recorder:
 
     def _choice(self, step: pack.Choose, option: str) -> pack.Choose:
         """Let a select take the option of now each time, or the one that a value names."""
-        if not option:
-            return step
-        value = self._one_of("name of the value that is chosen", (_FIXED, *self._values))
+        known = (_FIXED, *self._values) if option else (_FIXED,)
+        value = self._one_of("name of the value that is chosen", known)
         if value == _FIXED:
-            return msgspec.structs.replace(step, option=option)
+            return msgspec.structs.replace(step, option=option or None)
         return msgspec.structs.replace(step, value=value)
 
     def _one_of(self, what: str, known: Sequence[str]) -> str:
