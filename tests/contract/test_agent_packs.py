@@ -342,6 +342,7 @@ def recorded(computer, version, **changes):
     file.write_text(json.dumps(a_pack(version, **changes)))
 
 
+SIGN_IN = "https://sign-in.example"
 MINE = {"locators": [{"css": "#mine"}]}
 TO_RECORD = {"locators": [], "recorded": False}
 
@@ -365,15 +366,17 @@ def test_what_a_newer_pack_does_not_know_is_taken_from_the_recording(computer, s
     recorded(
         computer, 4, elements={"export": MINE, "buyer": MINE, "password": MINE}, masked=["buyer"],
         workflows={"export_inventory": {"steps": [step]}},
-        your_turn=[{"kind": "sign_in", "any_of": ["password"]}],
+        your_turn=[{"kind": "sign_in", "any_of": ["password"]}], sign_in_origins=[SIGN_IN],
     )  # fmt: skip
-    server.packs = [signed(a_pack(5, elements={"export": TO_RECORD}), SIGNER)]
+    newer = a_pack(5, elements={"export": TO_RECORD}, sign_in_origins=[SIGN_IN])
+    server.packs = [signed(newer, SIGNER)]
     assert computer.fetch() == 5
     pack = computer.start().in_use(*OF)
     assert (pack.version, unrecorded(pack, "export_inventory")) == (5, [])
     [done] = pack.workflows["export_inventory"].steps
     assert (done.then.visible, pack.elements["export"].locators[0].css) == ("export", "#mine")
     assert (pack.masked, pack.your_turn[0].any_of) == (("buyer",), ("password",))
+    assert pack.sign_in_origins == (SIGN_IN,)
     assert "used of your recording: export_inventory" in computer.start().about_recording(*OF)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
+import sys
 import time
 from email.utils import formatdate
 from pathlib import Path
@@ -13,6 +16,9 @@ from tests.contract.agent_commands import Person
 from tests.contract.agent_fake_server import KEY, FakeServer, Fault, pricing_csv
 from tests.contract.agent_process import Agents
 from tests.contract.agent_runs import drop
+
+from cardsync_agent.commands import checks
+from cardsync_agent.shops.settings_file import settings_of as settings_of_text
 
 # What systemd's command answers is written by the tests: 0, or the words of its refusal.
 SYSTEMCTL = """#!/bin/sh
@@ -234,6 +240,49 @@ def test_doctor_says_what_to_mend(
     assert says in line
     assert KEY not in said.out + said.err
     assert "csk_wrong" not in said.out + said.err
+
+
+def browser_looks(tmp_path: Path, **status: str | None) -> dict[str, list[str]]:
+    """What `doctor` says of a shop with a browser, by the name of the line."""
+    text = (
+        "[shop.cards]\nserver = 'http://127.0.0.1:9'\nkey = 'csk_a'\nfolder = '.'\n"
+        "adapter = 'browser'\nbrowser = { marketplace = 'tcgplayer' }\n"
+    )
+    [shop] = settings_of_text(text, tmp_path / "agent.toml").shops
+    shop.home.mkdir(exist_ok=True)
+    if status:
+        (shop.home / "status.json").write_text(json.dumps(status))
+    lines: dict[str, list[str]] = {}
+    for one in checks.of_shop(shop):
+        lines.setdefault(one.name, []).append(f"{one.word}: {one.text}")
+    return lines
+
+
+def test_doctor_names_all_that_nobody_has_shown_the_agent(tmp_path: Path) -> None:
+    workflows, *others = browser_looks(tmp_path)["pack"]
+    assert workflows.startswith("look: export_inventory, stage_prices")
+    turns = [("look", "sign_in"), ("note", "second_factor"), ("note", "captcha")]
+    for line, (word, kind) in zip(others, turns, strict=False):
+        assert line.startswith(f"{word}: the page of the {kind.replace('_', ' ')} is not known")
+        assert f"--your-turn {kind}`" in line
+    [masks] = others[len(turns) :]
+    assert masks.startswith("look: buyer_names, buyer_addresses: run")
+
+
+def test_doctor_says_from_when_it_knows_of_the_session(tmp_path: Path) -> None:
+    assert browser_looks(tmp_path)["session"] == ["note: not known before the first run"]
+    [begun] = browser_looks(tmp_path, state="working")["session"]
+    assert begun == "note: not known before the first sync has ended"
+    [known] = browser_looks(tmp_path, last_end_at="2026-11-21T08:00:00Z")["session"]
+    assert re.match(r"ok: no sign-in is asked for, as of 2026-11-2\d \d\d:\d\d:\d\d$", known)
+
+
+def test_doctor_looks_for_the_part_that_drives_the_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    [told] = browser_looks(tmp_path)["browser"]
+    assert told.startswith("look: the agent's part for it is missing: install")
 
 
 # service

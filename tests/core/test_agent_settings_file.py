@@ -46,6 +46,14 @@ path = "/opt/chrome"
 interval = 60
 """
 
+IN_ONE_PROFILE = """
+[shop.{0}]
+server = "https://cards.example/"
+folder = "{0}"
+adapter = "browser"
+browser = {{ marketplace = "simulated", profile = "/srv/profile" }}
+"""
+
 
 def test_a_whole_file() -> None:
     settings = settings_of(WHOLE, PATH)
@@ -81,6 +89,7 @@ def test_a_whole_file() -> None:
         ("[shop.cards]\nserver = 'cards'\nfolder = 'x'\n", "server of shop 'cards' of"),
         (f"[shop.' ']\n{SHOP}", "a shop's name has 1 to 60"),
         (f"[shop.a]\n{SHOP}[shop.b]\n{SHOP}", "need a folder each"),
+        ("".join(IN_ONE_PROFILE.format(name) for name in "ab"), "need a profile each"),
     ],
 )
 def test_a_mistake_is_one_sentence(text: str, words: str) -> None:

@@ -22,7 +22,8 @@ from packs_builder import LOCALE, MARKET, ORIGIN, a_pack, a_step, of_step, signe
 
 SIGNER, STRANGER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 KEYS = [signed_release.read_key(public_key_of(SIGNER))]
-WANTED = Wanted(MARKET, LOCALE, frozenset({ORIGIN}))
+SIGN_IN = "https://sign-in.example"
+WANTED = Wanted(MARKET, LOCALE, frozenset({ORIGIN}), frozenset({SIGN_IN}))
 
 
 def test_server_and_agent_sign_in_the_same_domain():
@@ -33,6 +34,11 @@ def test_what_a_pinned_key_signed_is_the_pack():
     pack = trusted(signed(a_pack(7), SIGNER), KEYS, WANTED)
     assert (pack.marketplace, pack.locale, pack.version) == (MARKET, LOCALE, 7)
     assert pack.elements["export"].locators[0].name == "Exporter – tout"
+
+
+def test_a_pack_may_wait_where_the_agents_own_pack_waits():
+    pack = trusted(signed(a_pack(sign_in_origins=[SIGN_IN, ORIGIN]), SIGNER), KEYS, WANTED)
+    assert pack.sign_in_origins == (SIGN_IN, ORIGIN)
 
 
 def test_one_of_several_pinned_keys_is_enough():
@@ -95,6 +101,16 @@ REFUSED = {
         signed(a_pack(origins=[ORIGIN, "https://evil.example"]), SIGNER),
         KEYS,
         "it leads to https://evil.example, which is not allowed here",
+    ),
+    "a foreign sign-in": (
+        signed(a_pack(sign_in_origins=["https://evil.example"]), SIGNER),
+        KEYS,
+        "it leads to https://evil.example, which is not allowed here",
+    ),
+    "work at a sign-in's site": (
+        signed(a_pack(origins=[ORIGIN, SIGN_IN]), SIGNER),
+        KEYS,
+        f"it leads to {SIGN_IN}, which is not allowed here",
     ),
     "a path to another host": (
         signed(of_step(a_step("goto", path="//evil.example/x")), SIGNER),

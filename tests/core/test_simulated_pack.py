@@ -88,6 +88,10 @@ def test_every_step_that_imports_publishes_or_adds_says_so():
     }  # fmt: skip
 
 
+def test_its_names_are_those_of_the_adapter():
+    assert list(pack.misnamed(PACK)) == []
+
+
 def test_there_is_a_workflow_for_all():
     assert set(pack.WORKFLOWS) - set(PACK.workflows) == set()
     used = {name for flow in PACK.workflows.values() for step in flow.steps

@@ -156,6 +156,26 @@ def test_a_step_that_changes_something_waits_for_a_person(
     assert (len(shop.heals()), shop.states()) == (1, ["confirmed"])
 
 
+def test_a_confirmed_repair_that_shows_another_text_is_confirmed_anew(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.runner.site.pages["/"] = html(MOVED.format(PRESSED))
+    its = pressing(shop, changes=True)
+    for now in ("Export 20 rows as CSV", "Export 3 rows to the shop"):
+        moved = MOVED.format(PRESSED).replace("Export as CSV", now)
+        shop.runner.site.pages["/"] = html(moved)
+        with pytest.raises(ElementLost, match="add `--confirm 1`"):
+            shop.run(its)
+        assert (shop.states(), shop.runner.changes) == (["proposed"], [])
+        shop.command()
+        assert f'shows "{now}"' in capsys.readouterr().out
+        assert shop.command("--confirm", "1") == 0
+        shop.runner.site.pages["/"] = html(moved.replace("20", "21"))
+        shop.run(its)
+        assert shop.runner.changes == ["press_export"]
+        shop.runner.changes.clear()
+
+
 def test_what_a_person_called_wrong_is_never_used_again(shop: Shop) -> None:
     shop.runner.site.pages["/"] = html(MOVED.format(PRESSED))
     for changes in (True, False):

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 import pytest
 from tests.marketplace.server import Server, started
-from tests.system.agent_pages import CSV, Site, a_file, a_pack, click, goto, html, step
+from tests.system.agent_pages import CSV, Site, a_file, a_pack, click, goto, html, redirect, step
 from tests.system.browser_shops import PACKS, sign_in_at
 from tests.system.workflow_runner import QUICK, Runner, a_browser, chromium
 
@@ -136,8 +136,10 @@ TYPED = (
     "const t = document.querySelector('#t'); t.value = 'secret title';"
     " t.dispatchEvent(new Event('change', {bubbles: true}))"
 )
+CHOSEN = TYPED.replace("#t", "#m").replace("secret title", "Pokemon")
 ACTS = (
     ("document.querySelector('a').click()", "y"),
+    (CHOSEN, "y"),
     (TYPED, "y"),
     ("document.querySelector('#help').click()", "n"),
     ("document.querySelector('form button').click()", ""),
@@ -159,6 +161,8 @@ def a_person(acts: Any, page: Callable[[], Any]) -> tuple[Callable[[str], str], 
 
     def ask(question: str) -> str:
         asked.append(question)
+        if question.startswith("name of the value that is chosen: fixed, month, date"):
+            return "month" if question in asked[:-1] else "moon"
         if question != QUESTION:
             return ""
         answer = answers.pop(0)
@@ -174,6 +178,7 @@ def test_a_workflow_is_recorded_and_can_be_performed(site: Site, tmp_path: Path)
         "/": html("<h1>Home</h1><a href=/orders/1234>Orders</a>"),
         "/orders/1234": html(
             "<h1>Orders</h1><label>Title <input id=t></label><button id=help>?</button>"
+            "<select id=m aria-label=Month><option>Magic<option>Pokemon</select>"
             "<form action=/found><button>Find</button></form>"
         ),
         "/found": html(
@@ -194,13 +199,14 @@ def test_a_workflow_is_recorded_and_can_be_performed(site: Site, tmp_path: Path)
                 ask.append(a_person(ACTS, browser.page)[0])
 
         recorder = Recorder(
-            browser, site.origin, "export_inventory", lambda question: ask[0](question), write
+            browser, site.origin, "sales_report", lambda question: ask[0](question), write
         )
         recorded = recorder.record("/")
-        made = added(None, "tests", site.origin, "export_inventory", recorded)
+        made = added(None, "tests", site.origin, "sales_report", recorded)
         browser.release()
         assert [(one.name, type(one).__name__) for one in recorded.steps] == [
-            ("open", "Goto"), ("click_orders_link", "Click"), ("fill_title", "Fill"),
+            ("open", "Goto"), ("click_orders_link", "Click"), ("choose_month", "Choose"),
+            ("fill_title", "Fill"),
             ("click_find_button", "Click"), ("download_get_button", "Download"),
             ("click_publish_button", "Click"), ("click_back_link", "Click"),
         ]  # fmt: skip
@@ -216,8 +222,10 @@ def test_a_workflow_is_recorded_and_can_be_performed(site: Site, tmp_path: Path)
         assert made.elements["get_button"].looks.tag == "button"
         assert "secret title" not in msgspec.json.encode(made).decode() + "".join(said)
         runner = Runner(browser, site, tmp_path)
-        outcome = runner.run(made, {"title": "Pikachu"})
-        assert outcome.file("inventory").read_bytes() == CSV
+        outcome = runner.run(made, {"month": "Pokemon", "date_from": "Pikachu"})
+        assert outcome.file("sales_report").read_bytes() == CSV
+        assert "the agent has no moon here" in said
+        assert list(pack.misnamed(made)) == []
     finally:
         browser.quit()
 
@@ -347,6 +355,21 @@ def test_a_page_that_is_the_persons_turn_is_recorded(market: Server, tmp_path: P
         assert (turn.kind, len(turn.any_of)) == ("sign_in", 1)
         [name] = turn.any_of
         assert made.elements[name].locators[0] == pack.Locator(label="Password")
+    finally:
+        browser.quit()
+
+
+def test_a_sign_in_at_another_site_is_recorded_by_its_site(
+    market: Server, site: Site, tmp_path: Path
+) -> None:
+    site.pages["/"] = redirect(f"{market.address}/sign-in")
+    browser = a_browser(tmp_path / "browser")
+    try:
+        person = Person([(pointed("h1"), "n"), (pointed("#password"), "y")], browser.page)
+        recorder = Recorder(browser, site.origin, "", person.ask, person.write)
+        recorded = recorder.record_turn("/", "sign_in")
+        made = added(a_pack(site.origin, {}, [goto("/")]), "tests", site.origin, None, recorded)
+        assert (made.sign_in_origins, made.your_turn) == ((market.address,), ())
     finally:
         browser.quit()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -16,6 +17,10 @@ from tests.system.processes import PROGRAM, Server, a_folder, processes_of, told
 
 from builders import read_csv
 from cardsync.processes.demo.order_texts import ORDERS
+from cardsync_agent.commands.checks import key_trouble
+from cardsync_agent.shops.settings_file import key_of as key_of_shop
+from cardsync_agent.shops.settings_file import read_settings
+from cardsync_agent.workflow.pack_folder import packs_of_program
 
 
 @pytest.fixture(scope="module")
@@ -137,18 +142,32 @@ def sign_in(place: Server, story: str) -> None:
             assert http.get(path).status_code == 200, path
 
 
+def the_agent_can_work(place: Server, story: str) -> None:
+    """The settings of the browser's shop lead to this server and to the marketplace beside it."""
+    told = re.search(r"cardsync-agent run --config (.+)$", story, re.MULTILINE)
+    assert told, story
+    [shop] = read_settings(Path(told[1])).shops
+    assert (shop.server, shop.adapter) == (place.url, "browser")
+    assert shop.browser is not None
+    assert shop.browser.marketplace == "simulated"
+    [origin] = json.loads((packs_of_program() / "simulated" / "pack.json").read_text())["origins"]
+    assert origin in story
+    assert httpx.get(f"{origin}/_state").json()["imports"] == []
+    assert key_trouble(shop.server, key_of_shop(shop)) is None
+
+
 @pytest.mark.slow
 @pytest.mark.soak
 def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     ground: tuple[Server, str, float],
 ) -> None:
+    """Only here does a demo run on, and beside it the marketplace of `--marketplace`."""
     place, story, first_seconds = ground
     output = place.folder / "second.log"
     with output.open("wb") as out:
         process = subprocess.Popen(
-            [*PROGRAM, "demo", "--data-dir", str(place.data_dir)], env=place.env, stdout=out,
-            stderr=out,
-            stdin=subprocess.DEVNULL, start_new_session=True,
+            [*PROGRAM, "demo", "--marketplace", "--data-dir", str(place.data_dir)], env=place.env,
+            stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     try:
         serving = "Serving until Ctrl-C."
@@ -172,6 +191,7 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(
             assert sum(prices) == Decimal(order["product_amt"]), order
         assert "rows read" not in output.read_text()  # the cycle is not run again
         sign_in(place, output.read_text())
+        the_agent_can_work(place, output.read_text())
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0, output.read_text()
     finally:

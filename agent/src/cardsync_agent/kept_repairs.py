@@ -71,14 +71,14 @@ class KeptRepairs:
         return [one.found for one in self._of(workflow, step, lost) if one.state == "wrong"]
 
     def note(self, repair: KeptRepair) -> KeptRepair:
-        """Keep a repair, or its new state. A wrong one stays wrong, and a confirmed one is not
-        proposed again.
+        """Keep a repair, or its new state. A wrong one stays wrong. A confirmed one waits for the
+        person again where it shows something else now.
         """
         with self._changing() as kept:
             for one in kept:
                 if _same(one, repair):
                     if one.state != "wrong" and (one.state, repair.state) != ("confirmed", "used"):
-                        one.state = repair.state
+                        one.state, one.shows = repair.state, repair.shows
                     one.correction_id, one.confirmed = repair.correction_id, repair.confirmed
                     return one
             repair.number = max((one.number for one in kept), default=0) + 1

@@ -42,6 +42,8 @@ def read_draft(path: Path) -> Draft:
         # What is checked is what is signed.
         content = canonical(document)
         pack = pack_form.read(content)
+        for problem in pack_form.misnamed(pack):
+            raise pack_form.BadPack(problem)
     except (ValueError, RecursionError) as trouble:
         raise errors.CommandError(f"{path} is not valid JSON: {trouble}") from None
     except pack_form.BadPack as problem:

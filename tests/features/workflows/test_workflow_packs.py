@@ -129,6 +129,26 @@ async def test_a_version_is_higher_than_all_before_it(operator, seller, version)
     await operator.published(a_pack(version, locale="de"))
 
 
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (a_step(file="stock", then={"file": "stock"}), "does not download inventory"),
+        (a_step("goto", path="/{month}", then={"url": "/"}), "there is no value month"),
+        (a_step("upload", element="export", file="prices"), "fetch: there is no file prices"),
+    ],
+)
+async def test_a_pack_with_names_that_the_agent_does_not_know_is_not_published(
+    operator, step, reason
+):
+    steps = [a_step(name="export"), step] if step["verb"] != "download" else [step]
+    document = a_pack(workflows={"export_inventory": {"steps": steps}})
+    assert f"workflows.export_inventory{'.' if 'fetch' in reason else ': '}{reason}" in (
+        await operator.refused(document)
+    )
+    # One that was kept before is read all the same.
+    pack.read(json.dumps(document).encode())
+
+
 async def test_a_killed_version_is_not_published(operator):
     await operator.kill(7)
     assert "is killed" in await operator.refused(a_pack(7))

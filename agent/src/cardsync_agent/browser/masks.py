@@ -1,5 +1,5 @@
-"""Covers personal data on a page for the time of a picture: the pack's masked elements, fields for
-secrets, frames, and all that looks like an e-mail address.
+"""Covers a page for the time of a picture: the pack's masked elements, fields, frames, what looks
+like an e-mail address, and every text outside of controls, since any may name a buyer.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from cardsync_agent.workflow.pack import Pack
 if TYPE_CHECKING:
     from playwright.sync_api import ElementHandle, Page
 
+# Their texts say what a page is. A box to check, and what opens a part of a list, may name a buyer.
+CONTROLS = (
+    "button, label:not(:has([type=checkbox], [type=radio])), nav a, thead th, input[type=submit],"
+    " input[type=button], [role=button], [role=tab], [role=menuitem]"
+)
 # The covers lie in the top layer, above dialogs of the page.
 _COVER = r"""
-(masked) => {
+([masked, controls]) => {
+  const fields = 'input:not([type=submit], [type=button], [type=file]), select, textarea';
   const mail = /[^\s@<>"',;:()]+@[^\s@<>"',;:()]+/;
   const boxes = [];
   const add = (rects) => { for (const r of rects) if (r.width && r.height) boxes.push(r); };
@@ -25,9 +31,7 @@ _COVER = r"""
       if (el.shadowRoot) visit(el.shadowRoot);
       const tag = el.localName;
       if (tag === 'iframe' || tag === 'frame' || tag === 'embed' || tag === 'object'
-          || (tag === 'input' && el.type === 'password')
-          || ('value' in el && mail.test(String(el.value)))
-          || mail.test(el.getAttribute('placeholder') || '')) {
+          || el.matches(fields) || ('value' in el && mail.test(String(el.value)))) {
         add([el.getBoundingClientRect()]);
         continue;
       }
@@ -36,7 +40,7 @@ _COVER = r"""
           && text.length < 300) {
         add(el.getClientRects());  // also an address that is split over several elements
       } else for (const node of el.childNodes) {
-        if (node.nodeType === 3 && mail.test(node.data)) {
+        if (node.nodeType === 3 && (mail.test(node.data) || !el.closest(controls))) {
           const range = document.createRange();
           range.selectNodeContents(node);
           add(range.getClientRects());
@@ -65,28 +69,11 @@ _COVER = r"""
   return boxes.length;
 }
 """
-# Finds the texts of rows and items, without titles and without what a person presses.
-_DATA = r"""
-() => {
-  const rows = 'td, dd, li, article, p, [role=cell], [role=gridcell], [role=listitem]';
-  const plain = 'button, label, th, h1, h2, h3, h4, legend, summary, nav, header, [role=button],'
-    + '[role=tab], [role=menuitem]';
-  return [...document.querySelectorAll('*')].filter((el) => el.closest(rows) && !el.closest(plain)
-    && [...el.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
-}
-"""
 _UNCOVER = "() => document.querySelectorAll('[data-cardsync-covers]').forEach((el) => el.remove())"
 
 
 def masked_elements(page: Page, pack: Pack) -> list[ElementHandle]:
-    """Return everything on the page that the pack's masked elements find and, as the page may have
-    a new design, all data of rows and items.
-    """
-    return [*named_elements(page, pack), *(_all_data(page) if pack.masked else ())]
-
-
-def named_elements(page: Page, pack: Pack) -> list[ElementHandle]:
-    """Return what the pack's masked elements find alone: what they show is personal for sure."""
+    """Return what the pack's masked elements find: it is personal, also within a control."""
     return [
         handle
         for name in pack.masked
@@ -95,15 +82,10 @@ def named_elements(page: Page, pack: Pack) -> list[ElementHandle]:
     ]
 
 
-def _all_data(page: Page) -> list[ElementHandle]:
-    handles = page.evaluate_handle(_DATA).get_properties().values()
-    return [element for handle in handles if (element := handle.as_element()) is not None]
-
-
 @contextmanager
 def covered(page: Page, masked: Sequence[ElementHandle]) -> Iterator[int]:
     """Cover it all; gives the number of covers."""
     try:
-        yield int(page.evaluate(_COVER, list(masked)))
+        yield int(page.evaluate(_COVER, [list(masked), CONTROLS]))
     finally:
         page.evaluate(_UNCOVER)

@@ -1,6 +1,6 @@
 """Takes the part of a page in which a lost element is likely, as HTML for the server's ranker:
-without scripts, styles and what is in fields, and with personal data taken out of texts and
-attributes.
+without scripts, styles and what is in fields. Outside of controls only usual words stay: all else
+may be personal.
 """
 
 from __future__ import annotations
@@ -9,34 +9,46 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cardsync_agent.browser.masks import masked_elements, named_elements
+from cardsync_agent.browser.masks import CONTROLS, masked_elements
 from cardsync_agent.repairs import MOST_SNIPPET_BYTES
 from cardsync_agent.workflow.pack import Element, Pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+# The words of sellers' pages; a text that has only these, and those of the lost element, names
+# nobody.
+_USUAL = """
+accept accepted account actions add all and apply as at back by cancel cards confirm continue csv
+dashboard days delete details discard download edit export feedback file files filter find for from
+get go help history home import imports in inventory last list look lookup manage menu more my new
+next of on only open options order orders pages payment payments payouts previous price prices
+pricing print publish pull quantity rating ratings read refund refunds rejected remove report
+reports results review rows sales save search see seller send settings sheet shipment shipments
+shipping show staged status stock summary text the this to total update upload uploads view with you
+your
+"""
 # It reads the page and changes nothing in it.
 _TAKE = r"""
-([masked, named, words, most]) => {
+([masked, words, usual, controls, most]) => {
   const left = new Set(['script', 'style', 'noscript', 'template', 'link', 'meta', 'iframe',
     'object', 'embed', 'svg', 'canvas', 'video', 'audio', 'head']);
   const empty = new Set(['input', 'img', 'br', 'hr', 'wbr', 'area', 'col', 'source', 'track']);
   const hide = new Set(masked);
-  // What is around personal data, or in the same row, may name the person in an attribute.
+  // What is around personal data may name the person in an attribute.
   const near = new Set();
   for (const el of masked) {
     for (let at = el; at && !near.has(at); at = at.parentElement) near.add(at);
   }
-  const rows = 'td, dd, li, article, [role=cell], [role=gridcell], [role=listitem]';
-  const plain = 'button, label, th, summary, [role=button], [role=tab], [role=menuitem]';
-  const isPersonal = (el) => near.has(el)
-    || masked.length > 0 && el.closest(rows) !== null && el.closest(plain) === null;
+  const common = new Set([...words, ...usual.split(/\s+/)]);
+  const isUsual = (text) => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [])
+    .every((word) => common.has(word));
+  const mayShow = (el, text) => el.closest(controls) !== null || isUsual(text);
   const form = new Set(['class', 'id', 'type', 'role', 'name', 'for', 'data-testid', 'method',
     'disabled', 'aria-haspopup', 'aria-expanded', 'aria-controls']);
   // A person who is named in one place is named in no other.
   const known = new Set();
-  for (const el of named) {
+  for (const el of masked) {
     for (const text of [el.innerText, el.value, ...(el.innerText || '').split('\n')]) {
       const words = String(text || '').replace(/\s+/g, ' ').trim();
       if (words.length < 4) continue;
@@ -55,9 +67,9 @@ _TAKE = r"""
     for (const {name, value} of el.attributes) {
       if (name === 'style' || name === 'srcset' || name.startsWith('on') || name === 'hidden'
           || (name === 'src' && value.startsWith('data:'))
-          || (name === 'value' && !(el.localName === 'input' && pressed.has(el.type)))) continue;
-      const kept = isPersonal(el) && !form.has(name) ? '…' : clean(value, 300);
-      out += ` ${name}="${kept}"`;
+          || (name === 'value' && !(el.localName === 'input' && pressed.has(el.type)))
+          || (!form.has(name) && (near.has(el) || !mayShow(el, value)))) continue;
+      out += ` ${name}="${clean(value, 300)}"`;
     }
     const quiet = getComputedStyle(el);
     // What is in a closed menu can be had by opening it.
@@ -75,8 +87,10 @@ _TAKE = r"""
       if (hide.has(el)) out += '…';
       else if (el.localName !== 'textarea' && !el.isContentEditable) {
         for (const node of el.childNodes) {
-          if (node.nodeType === 3) out += clean(node.data.replace(/\s+/g, ' '));
-          else if (node.nodeType === 1 && !left.has(node.localName)) out += markup(node);
+          if (node.nodeType === 3) {
+            out += mayShow(el, node.data) ? clean(node.data.replace(/\s+/g, ' ')) : '…';
+          }
+          if (node.nodeType === 1 && !left.has(node.localName)) out += markup(node);
         }
       }
       out += `</${el.localName}>`;
@@ -121,9 +135,8 @@ def snippet(
     page: Page, pack: Pack, name: str, element: Element, most_bytes: int = MOST_SNIPPET_BYTES
 ) -> str:
     """Return at most `most_bytes` of HTML."""
-    masked, named = masked_elements(page, pack), named_elements(page, pack)
-    arguments = [masked, named, words_of(name, element), most_bytes - 100]
-    return str(page.evaluate(_TAKE, arguments))
+    masked, words = masked_elements(page, pack), words_of(name, element)
+    return str(page.evaluate(_TAKE, [masked, words, _USUAL, CONTROLS, most_bytes - 100]))
 
 
 def words_of(name: str, element: Element) -> list[str]:

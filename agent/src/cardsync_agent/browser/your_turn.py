@@ -58,7 +58,8 @@ class Turns:
     def now(self, page: Page) -> YourTurn | None:
         """Return the turn that the page is, if any."""
         if not is_allowed(page.url, self._pack.origins):
-            return None
+            signs_in = is_allowed(page.url, self._pack.sign_in_origins)
+            return YourTurn("sign_in", shown(page.url), _TO_DO["sign_in"]) if signs_in else None
         for turn in self._pack.your_turn:
             if turn.url is not None and fits(turn.url, page.url):
                 return YourTurn(turn.kind, shown(page.url), _TO_DO[turn.kind])

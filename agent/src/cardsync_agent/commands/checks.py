@@ -11,6 +11,7 @@ import sys
 import tempfile
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -163,6 +164,9 @@ def _marketplace(shop: Shop) -> list[Look]:
 
 
 def _browser(given: Path | None) -> Look:
+    if find_spec("playwright") is None:
+        text = "the agent's part for it is missing: install `cardsync-agent[browser]`"
+        return look("browser", text)
     if given is not None and not given.exists():
         return look("browser", f"{given} is not there: correct `path` in the settings")
     found = find_browser(os.environ) if given is None else None
@@ -180,7 +184,10 @@ def _session(shop: Shop) -> Look:
         return note("session", "not known before the first run")
     if status.your_turn:
         return look("session", f"your turn: {status.your_turn}")
-    return ok("session", "no sign-in is asked for")
+    if status.last_end_at is None:
+        return note("session", "not known before the first sync has ended")
+    when = clock.for_people(clock.read_rfc3339(status.last_end_at))
+    return ok("session", f"no sign-in is asked for, as of {when}")
 
 
 def _folder(folder: Path) -> Look:

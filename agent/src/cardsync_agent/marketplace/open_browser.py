@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -25,8 +26,8 @@ from cardsync_agent.shops.settings_file import BrowserChoice, Shop
 from cardsync_agent.signed_release import read_key
 from cardsync_agent.usage import UsageProblem
 from cardsync_agent.workflow.pack import Pack, unrecorded
-from cardsync_agent.workflow.pack import YourTurn as Turn
 from cardsync_agent.workflow.pack_folder import NoPack, PackFolder, packs_of_program
+from cardsync_agent.workflow.recordings import is_known
 
 HEADLESS = "CARDSYNC_AGENT_HEADLESS"
 PINNED = "CARDSYNC_AGENT_RELEASE_PUBLIC_KEY"
@@ -64,10 +65,10 @@ def sign_in(shop: Shop, say: Reporter) -> None:
         with browser_errors():
             page.goto(f"{pack.origins[0]}{pack.home}", wait_until="domcontentloaded")
         turns = Turns(pack, pace, told, clock.sleep)
-        if not any(_is_known(pack, one) for one in pack.your_turn):
-            input("Sign in in the window that has opened, then press Enter here: ")
-        elif (turn := turns.now(page)) is not None:
+        if (turn := turns.now(page)) is not None:
             turns.wait(page, turn)
+        elif not any(is_known(pack, one) for one in pack.your_turn):
+            input("Sign in in the window that has opened, then press Enter here: ")
     except (NoPack, Trouble) as trouble:
         raise UsageProblem(f"the marketplace cannot be opened: {trouble}") from trouble
     finally:
@@ -89,16 +90,31 @@ def looks(shop: Shop) -> list[Look]:
     else:
         text = f"version {pack.version} for {pack.marketplace}, {pack.locale}"
         first = Look("ok", "pack", text)
-    return [first, Look("note", "recording", mine)] if mine else [first]
+    recording = [Look("note", "recording", mine)] if mine else []
+    return [first, *_not_shown(pack, shop.folder), *recording]
+
+
+def _not_shown(pack: Pack, folder: Path) -> Iterator[Look]:
+    """Yield the person's turns and the masks that the agent does not know yet. A second factor and
+    a CAPTCHA cannot be shown before they come, so these need not be mended.
+    """
+    command = f"cardsync-agent record --marketplace {pack.marketplace} --folder {folder}"
+    for turn in pack.your_turn:
+        if is_known(pack, turn) or (turn.kind == "sign_in" and pack.sign_in_origins):
+            continue
+        word = "look" if turn.kind == "sign_in" else "note"
+        name = turn.kind.replace("_", " ")
+        text = f"the page of the {name} is not known: run `{command} --your-turn {turn.kind}`"
+        yield Look(word, "pack", f"{text} while it is there")
+    if masks := [name for name in pack.masked if not pack.elements[name].locators]:
+        text = (
+            f"{', '.join(masks)}: run `{command} --workflow order_list`, click with Alt and Shift"
+        )
+        yield Look("look", "pack", f"{text} what names a buyer, and give it this name")
 
 
 def marketplaces() -> list[str]:
     return sorted(path.parent.name for path in packs_of_program().glob("*/pack.json"))
-
-
-def _is_known(pack: Pack, turn: Turn) -> bool:
-    """Return whether the agent can see by itself that it is the person's turn."""
-    return turn.url is not None or any(pack.elements[name].locators for name in turn.any_of)
 
 
 def pinned_keys(configured: Sequence[str]) -> list[Ed25519PublicKey]:

@@ -182,11 +182,17 @@ def _place(text: str, base: Path) -> Path:
 
 
 def _check_apart(shops: tuple[Shop, ...], path: Path) -> None:
-    """Two shops in one folder would take each other's files."""
+    """Two shops in one folder would take each other's files, and in one profile of the browser
+    work in each other's account.
+    """
     taken: dict[Path, str] = {}
     for shop in shops:
-        if (other := taken.setdefault(shop.folder, shop.name)) != shop.name:
-            raise UsageProblem(
-                f"{path}: the shops {other!r} and {shop.name!r} need a folder each,"
-                f" not both {shop.folder}"
-            )
+        places = {"folder": shop.folder}
+        if shop.browser is not None and shop.adapter == "browser":
+            places["profile"] = shop.browser.profile
+        for what, place in places.items():
+            if (other := taken.setdefault(place, shop.name)) != shop.name:
+                raise UsageProblem(
+                    f"{path}: the shops {other!r} and {shop.name!r} need a {what} each,"
+                    f" not both {place}"
+                )

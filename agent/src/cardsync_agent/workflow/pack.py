@@ -22,14 +22,26 @@ FORMAT: Final = 1
 MOST_BYTES: Final = 500_000
 MOST_VERSION: Final = 1_000_000
 Version = Annotated[int, msgspec.Meta(ge=1, le=MOST_VERSION)]
-# The workflows that the adapter asks for; a pack may leave some out. An import is staged and read
-# back, then published or discarded. With `quick_add` new stock goes in by the marketplace's form,
-# else by the import. An `export_inventory` that takes the value `product_line` is done for each.
-WORKFLOWS: Final = (
-    "export_inventory", "stage_prices", "publish_prices", "discard_prices",
-    "order_list", "pull_sheet", "shipping", "refunds",
-    "feedback", "sales_report", "account", "quick_add", "read_prices",
-)  # fmt: skip
+_DAYS = ("date_from", "date_to")
+# The workflows that the adapter asks for, each with the file that it must bring and the values that
+# it is given; a pack may leave some out. An import is staged and read back, then published or
+# discarded. With `quick_add` new stock goes in by the marketplace's form, else by the import. An
+# `export_inventory` that takes the value `product_line` is done for each.
+WORKFLOWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "export_inventory": ("inventory", ("product_line",)),
+    "stage_prices": ("import_report", ("rows_sent",)),
+    "publish_prices": ("", ("rows_sent",)),
+    "discard_prices": ("", ("rows_sent",)),
+    "order_list": ("order_list", _DAYS),
+    "pull_sheet": ("pull_sheet", _DAYS),
+    "shipping": ("shipping", _DAYS),
+    "refunds": ("refunds", _DAYS),
+    "feedback": ("feedback", _DAYS),
+    "sales_report": ("sales_report", ("month", *_DAYS)),
+    "account": ("account", ()),
+    "quick_add": ("", ("card_id", "condition", "quantity", "price")),
+    "read_prices": ("card_prices", ("ids",)),
+}
 
 
 class Locator(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -196,7 +208,7 @@ class FileForm(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 class Pack(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """`masked` names elements with personal data, which are covered in every picture.
-    `product_lines` are as the marketplace names them.
+    `product_lines` are as the marketplace names them. On `sign_in_origins` the agent only waits.
     """
 
     format: Literal[1]
@@ -211,6 +223,7 @@ class Pack(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     files: dict[Name, FileForm] = {}
     product_lines: tuple[Text, ...] = ()
     home: Path = "/"
+    sign_in_origins: Annotated[tuple[Origin, ...], msgspec.Meta(max_length=10)] = ()
 
 
 class BadPack(Exception):
@@ -247,6 +260,25 @@ def values_of(workflow: Workflow) -> set[str]:
         if isinstance(step, Goto):
             named |= set(re.findall(r"\{([a-z][a-z0-9_]*)\}", step.path))
     return named - {""}
+
+
+def misnamed(pack: Pack) -> Iterator[str]:
+    """Yield which values and files the adapter does not know: without this a step fails at work.
+    A pack that has such names can be read all the same, since another agent may know them.
+    """
+    staged = pack.workflows.get("stage_prices")
+    places = {step.name for step in staged.steps} if staged else set[str]()
+    for title, workflow in pack.workflows.items():
+        file, values = WORKFLOWS[title]
+        given = {*values, *(places if title in ("publish_prices", "discard_prices") else ())}
+        for name in sorted(values_of(workflow) - given):
+            yield f"workflows.{title}: there is no value {name}"
+        brought = [step.file for step in workflow.steps if isinstance(step, Download)]
+        if file and file not in brought:
+            yield f"workflows.{title}: does not download {file}"
+        for step in workflow.steps:
+            if isinstance(step, Upload) and (title, step.file) != ("stage_prices", "prices"):
+                yield f"workflows.{title}.{step.name}: there is no file {step.file}"
 
 
 def _unsafe(workflows: Mapping[str, Workflow]) -> Iterator[str]:

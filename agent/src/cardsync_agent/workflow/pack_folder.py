@@ -193,11 +193,13 @@ class PackFolder:
             return None
 
     def _believed(self, content: bytes, marketplace: str, locale: str) -> Pack:
-        allowed = frozenset(self._origins.get(marketplace, ()))
+        allowed, waits = set(self._origins.get(marketplace, ())), set[str]()
         for own in (self._shipped_pack, self._recorded_pack):
-            pack = own(marketplace, locale)
-            allowed |= frozenset(pack.origins if pack else ())
-        return trusted(content, self._keys, Wanted(marketplace, locale, allowed))
+            if pack := own(marketplace, locale):
+                allowed |= set(pack.origins)
+                waits |= set(pack.sign_in_origins)
+        wanted = Wanted(marketplace, locale, frozenset(allowed), frozenset(waits))
+        return trusted(content, self._keys, wanted)
 
     def _refuse(self, what: str, marketplace: str, locale: str, reason: Exception) -> None:
         self._say.standing(

@@ -175,7 +175,8 @@ class _Run:
         if self._watch is None or self._watch.page is not page:
             self.end()
             browser = self.tools.browser.browser()
-            self._watch = TabWatch(browser, page, self.tools.pack.origins)
+            known = (*self.tools.pack.origins, *self.tools.pack.sign_in_origins)
+            self._watch = TabWatch(browser, page, known)
         page.set_default_timeout(_ACTION_MS)
         if not is_allowed(page.url, self.tools.pack.origins):
             self.watch.leave()  # where the person went with our tab is their business
@@ -264,6 +265,8 @@ class _Run:
         if target is None:
             return False
         self._rest()
+        if not is_allowed(self.page.url, self.tools.pack.origins):
+            self._look_around()  # a sign-in has come meanwhile
         seen = fields.look(target.on)
         self._refuse_foreign(seen)
         fields.refuse_frame(seen, step.element)

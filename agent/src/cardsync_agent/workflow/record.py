@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import msgspec
 
 from cardsync_agent import clock
 from cardsync_agent.browser.csv_download import CsvDownload
-from cardsync_agent.browser.origins import is_allowed
+from cardsync_agent.browser.origins import is_allowed, origin_of
 from cardsync_agent.browser.start_browser import SellersBrowser
 from cardsync_agent.browser.trouble import browser_errors
 from cardsync_agent.workflow import pack
@@ -94,10 +94,8 @@ _NEW = r"""
 """
 _LET_THROUGH = "(passing) => { if (window.__cardsync) window.__cardsync.passing = passing; }"
 QUESTION = "keep it? [y]es, [n]o, yes and it [c]hanges something, yes and [e]nd: "
-# The adapter takes each file under this name.
-_FILES = {"stage_prices": "import_report", "export_inventory": "inventory",
-          "read_prices": "card_prices"}  # fmt: skip
-_CHECKED = "rows_sent"
+# An option that is chosen each time.
+_FIXED = "fixed"
 _HOW = (
     "click through the workflow once; each step is confirmed here. With Alt, click a number that"
     " must be the one that was sent, like the rows accepted; with Alt and Shift, what names a buyer"
@@ -123,7 +121,10 @@ class Recorder:
         write: Callable[[str], None],
     ) -> None:
         self._browser, self._origin, self._ask, self._write = browser, origin, ask, write
-        self._file = _FILES.get(workflow, workflow)
+        file, self._values = pack.WORKFLOWS.get(workflow, ("", ()))
+        self._file = file or workflow
+        # The person's turn may be at any site.
+        self._elsewhere = False
         self._events: list[_Event] = []
         self._recorded = Recorded()
 
@@ -142,11 +143,12 @@ class Recorder:
         return self._recorded
 
     def record_turn(self, start: str, kind: pack.TurnKind) -> Recorded:
-        """Record a page that is the person's turn, by what is only there."""
+        """Record a page that is the person's turn, by what is only there, or by its other site."""
+        self._elsewhere = True
         with browser_errors():
             page = self._open(start)
             self._write(f"go to the page of the {kind.replace('_', ' ')}, and click with Alt what")
-            self._write("only that page has, like the field to be filled")
+            self._write("only that page has, like the field to be filled; of another site anything")
             while not page.is_closed():
                 event = self._events.pop(0) if self._events else None
                 if event and event.kind in ("point", "mask") and self._turn(page, event, kind):
@@ -158,6 +160,12 @@ class Recorder:
         handle = self._handle(page, event)
         if handle is None:
             return False
+        if (site := origin_of(page.url)) != origin_of(self._origin):
+            question = f"only wait, and do nothing, wherever it is {site}? [y]es, [n]o: "
+            if self._ask(question)[:1] == "n":
+                return False
+            self._recorded.sign_in_origins.append(site)
+            return True
         element = propose(page, handle)
         name = self._name(element)
         for locator in element.locators:
@@ -187,7 +195,8 @@ class Recorder:
 
     def _on_event(self, source: Any, event: dict[str, Any]) -> None:
         frame = source["frame"]
-        if frame == frame.page.main_frame and is_allowed(frame.url, [self._origin]):
+        is_here = self._elsewhere or is_allowed(frame.url, [self._origin])
+        if frame == frame.page.main_frame and is_here:
             self._events.append(_Event(event["kind"], int(event["at"]), str(event["option"])))
 
     def _first_step(self, page: Page, start: str) -> None:
@@ -205,6 +214,9 @@ class Recorder:
             return False
         if event.kind == "point":
             return self._figure(page, handle)
+        if event.kind == "fill" and not self._values:
+            self._write("nothing is known that could be written here")
+            return False
         element = propose(page, handle)
         name = self._name(element)
         before, address = page.evaluate(_LANDMARKS), page.url
@@ -242,8 +254,11 @@ class Recorder:
         if figure_of(text, "en") is None:
             self._write(f"that shows no single number: {' '.join(text.split())[:60]}")
             return False
+        if not self._values:
+            self._write("nothing is sent here that it could be")
+            return False
         element = propose(page, handle, shows_data=True)
-        value = self._named("name of the number that it must be", _CHECKED)
+        value = self._one_of("name of the number that it must be", self._values)
         name = self._name(element, self._named("name of what shows it", "rows_accepted"))
         then = pack.Condition(url=_pattern(page.url), figure=name, equals=value)
         step = pack.Expect(name=f"read_{name}"[:60], then=then)
@@ -298,19 +313,36 @@ class Recorder:
     ) -> pack.Step:
         step_name = f"{event.kind}_{name}"[:60]
         if columns is not None:
-            file = self._named("name of the file", self._file)
+            file = self._file
             then = pack.Condition(file=file, header=tuple(columns[:20]))
             return pack.Download(name=f"download_{name}"[:60], element=name, file=file, then=then)
         if event.kind == "fill":
-            value = self._named("name of the value that is written", name)
+            value = self._one_of("name of the value that is written", self._values)
             return pack.Fill(name=step_name, element=name, value=value, then=then)
         if event.kind == "upload":
-            file = self._named("name of the file", "prices")
-            return pack.Upload(name=step_name, element=name, file=file, then=then)
+            return pack.Upload(name=step_name, element=name, file="prices", then=then)
         if event.kind == "choose":
-            option = event.option or None
-            return pack.Choose(name=step_name, element=name, option=option, then=then)
+            return self._choice(pack.Choose(name=step_name, element=name, then=then), event.option)
         return pack.Click(name=step_name, element=name, then=then)
+
+    def _choice(self, step: pack.Choose, option: str) -> pack.Choose:
+        """Let a select take the option of now each time, or the one that a value names."""
+        known = (_FIXED, *self._values) if option else (_FIXED,)
+        value = self._one_of("name of the value that is chosen", known)
+        if value == _FIXED:
+            return msgspec.structs.replace(step, option=option or None)
+        return msgspec.structs.replace(step, value=value)
+
+    def _one_of(self, what: str, known: Sequence[str]) -> str:
+        """Return the known name that the person chooses; usual is the first that has no step."""
+        used = {getattr(step, "value", None) for step in self._recorded.steps}
+        usual = next((name for name in known if name not in used), known[0])
+        while len(known) > 1:
+            name = self._named(f"{what}: {', '.join(known)}", usual)
+            if name in known:
+                return name
+            self._write(f"the agent has no {name} here")
+        return known[0]
 
     def _named(self, what: str, usual: str) -> str:
         answer = self._ask(f"{what} [{usual}]: ").strip() or usual

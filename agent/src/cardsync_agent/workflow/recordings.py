@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,13 +14,14 @@ from cardsync_agent.workflow import pack
 @dataclass
 class Recorded:
     """The parts that a person confirmed: elements, the steps of a workflow, the names of elements with
-    personal data, and a page that is the person's turn.
+    personal data, and a page or another site that is the person's turn.
     """
 
     elements: dict[str, pack.Element] = field(default_factory=dict)
     steps: list[pack.Step] = field(default_factory=list)
     masked: list[str] = field(default_factory=list)
     turn: pack.YourTurn | None = None
+    sign_in_origins: list[str] = field(default_factory=list)
 
 
 class OtherMarketplace(Exception):
@@ -60,7 +61,8 @@ def added(
         elements=elements,
         workflows=workflows,
         your_turn=turns,
-        masked=tuple(dict.fromkeys([*before.masked, *masked])),
+        masked=_both(before.masked, masked),
+        sign_in_origins=_both(before.sign_in_origins, new.sign_in_origins),
     )
     return pack.read(msgspec.json.encode(made))
 
@@ -88,24 +90,29 @@ def completed(newer: pack.Pack, recorded: pack.Pack) -> pack.Pack:
         steps = tuple(_renamed(step, names) for step in workflow.steps)
         repeat = names.get(workflow.repeat or "", workflow.repeat)
         workflows[name] = msgspec.structs.replace(workflow, steps=steps, repeat=repeat)
-    known = {turn.kind for turn in newer.your_turn if _is_known(newer, turn)}
+    known = {turn.kind for turn in newer.your_turn if is_known(newer, turn)}
     turns = [turn for turn in newer.your_turn if turn.kind in known]
     turns += [
         msgspec.structs.replace(turn, any_of=tuple(names.get(name, name) for name in turn.any_of))
         for turn in recorded.your_turn
         if turn.kind not in known
     ]
-    masked = [*newer.masked, *(names.get(name, name) for name in recorded.masked)]
     return msgspec.structs.replace(
         newer,
         elements=elements,
         workflows=workflows,
         your_turn=tuple(turns),
-        masked=tuple(dict.fromkeys(masked)),
+        masked=_both(newer.masked, (names.get(name, name) for name in recorded.masked)),
+        sign_in_origins=_both(newer.sign_in_origins, recorded.sign_in_origins),
     )
 
 
-def _is_known(of: pack.Pack, turn: pack.YourTurn) -> bool:
+def _both(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*some, *more]))
+
+
+def is_known(of: pack.Pack, turn: pack.YourTurn) -> bool:
+    """Return whether the agent can see by itself that it is the person's turn."""
     return turn.url is not None or any(of.elements[name].locators for name in turn.any_of)
 
 

@@ -31,12 +31,14 @@ VERBS: Final = frozenset(
 @dataclass(frozen=True)
 class Wanted:
     """The marketplace and the locale that the agent works with, and the origins that its
-    configuration allows there: a pack cannot send the browser elsewhere.
+    configuration allows there: a pack cannot send the browser elsewhere. On `sign_in_origins` it
+    may only let the agent wait.
     """
 
     marketplace: str
     locale: str
     origins: frozenset[str]
+    sign_in_origins: frozenset[str] = frozenset()
 
 
 def trusted(content: bytes, keys: Sequence[Ed25519PublicKey], wanted: Wanted) -> Pack:
@@ -62,9 +64,10 @@ def _check(pack: Pack, wanted: Wanted) -> None:
         raise Untrusted(f"it is for {pack.marketplace}, not for {wanted.marketplace}")
     if pack.locale != wanted.locale:
         raise Untrusted(f"it is for pages in {pack.locale}, not in {wanted.locale}")
-    foreign = sorted(set(pack.origins) - wanted.origins)
+    foreign = set(pack.origins) - wanted.origins
+    foreign |= set(pack.sign_in_origins) - wanted.origins - wanted.sign_in_origins
     if foreign:
-        raise Untrusted(f"it leads to {', '.join(foreign)}, which is not allowed here")
+        raise Untrusted(f"it leads to {', '.join(sorted(foreign))}, which is not allowed here")
 
 
 def _parts(content: bytes) -> tuple[dict[str, Any], str]:

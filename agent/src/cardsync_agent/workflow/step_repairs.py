@@ -4,6 +4,7 @@ publishes or deletes takes only a repair that a person has confirmed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -57,7 +58,8 @@ class StepRepairs:
         lost = description(element)
         for one in self._kept.usable(workflow, step.name, lost, changes=step.changes):
             on = _look(page, one.found, step, opens=True)
-            if on is not None:
+            # The person confirmed what it showed then: another text may be another button.
+            if on is not None and (not step.changes or _is_alike(_shows(on), one.shows)):
                 return Repaired(Target(on, f'repair {one.number} "{one.found}"'), one)
         return None
 
@@ -142,6 +144,14 @@ def _is_same(page: Page, on: On, selector: str) -> bool:
     if other is None:
         return False
     return bool(on.evaluate("(el, other) => el === other", other.element_handle()))
+
+
+def _is_alike(shows: str, confirmed: str) -> bool:
+    """Return whether two texts differ in numbers at most, as "Publish 20 rows" does each time, or
+    in how the page writes them.
+    """
+    now, then = (re.sub(r"\d+", "0", "".join(text.split())) for text in (shows, confirmed))
+    return now.casefold() == then.casefold()
 
 
 def _shows(on: On | None) -> str:
