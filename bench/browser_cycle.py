@@ -39,7 +39,7 @@ EXPORTS = (
 # The pages that the workflows of a cycle open.
 PAGES = (
     "/pricing", "/pricing/import", "/pricing/staged", "/orders", "/orders", "/orders", "/refunds",
-    "/feedback", "/payments", "/payments", "/account", "/pricing/lookup",
+    "/feedback", "/payments", "/payments", "/account", "/pricing/lookup", "/pricing",
 )  # fmt: skip
 
 
@@ -126,9 +126,10 @@ def by_http(made: Ground, market: Server, folder: Path) -> float:
         number = answer.url.path.rsplit("/", 1)[1]
         http.get(f"/pricing/imports/{number}/report.csv")
         http.post(f"/pricing/imports/{number}/publish")
+        assert http.get("/pricing/export.csv").status_code == 200  # all prices are read back
+        imported = perf_counter() - begun
         [one] = http.get("/_state").json()["imports"]
         assert one["published"], one
-        imported = perf_counter() - begun
     return downloads + took + imported
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 import io
 import os
 import re
+from datetime import timedelta
 from decimal import Decimal
+from email.utils import format_datetime
 from pathlib import Path
 from random import Random
 
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 
 from cardsync.repairs.lost_element import wanted
 from cardsync.repairs.propose_selector import Lost, Proposal, propose
+from cardsync_agent import clock
 from cardsync_agent.browser.csv_download import no_csv
 from cardsync_agent.browser.desktop_notification import notify
 from cardsync_agent.browser.find_browser import VARIABLE, Found, find
@@ -31,6 +34,7 @@ from cardsync_agent.browser.origins import (
 )
 from cardsync_agent.browser.page_snippet import words_of
 from cardsync_agent.browser.start_browser import SellersBrowser
+from cardsync_agent.browser.tab_watch import seconds_of
 from cardsync_agent.browser.trouble import NoBrowser
 from cardsync_agent.browser.your_turn import YourTurn
 from cardsync_agent.client import PersonsTurn
@@ -250,6 +254,17 @@ def test_the_pace_is_a_persons_and_can_be_set() -> None:
     assert HumanPace().rest_least > 0.3
     seeded = [HumanPace(chance=Random(7)).rest() for _ in range(2)]
     assert seeded[0] == seeded[1]
+
+
+def test_the_marketplaces_wait_is_a_number_or_a_date() -> None:
+    later = format_datetime(clock.now() + timedelta(hours=2), usegmt=True)
+    assert 7_000 < (seconds_of(later) or 0) <= 7_200
+    assert (seconds_of("7"), seconds_of("Sat, 21 Nov 2020 08:00:00 GMT")) == (7, 0)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1", "1.5", "Sat, 21 Nov 2020 08:00:00 -0000", "²"])
+def test_another_text_is_no_wait(text: str) -> None:
+    assert seconds_of(text) is None
 
 
 def test_a_notification_gives_its_texts_to_the_systems_program(

@@ -62,6 +62,13 @@ def test_the_canary_is_what_changes_least() -> None:
     assert largest_moves(a_file(*rows), listed, 2) == [40, 39]
 
 
+def test_what_does_not_change_is_no_canary() -> None:
+    rows = [(id, "5.00", 0) for id in range(1, 31)]
+    listed = {id: Listed("5.00" if id <= 27 else "5.10", 1) for id, _, _ in rows}
+    [canary, _] = plan(a_file(*rows), listed, None, canary=True).files
+    assert [row.id for row in rows_of(canary)[1]] == [28, 29, 30]
+
+
 def test_where_no_change_can_be_measured_any_twenty_go_first() -> None:
     rows = [(id, "5.00", 0) for id in range(1, 31)]
     [canary, _] = plan(
@@ -115,6 +122,14 @@ def test_with_a_form_new_stock_goes_in_one_card_at_a_time() -> None:
     assert (len(rows_of(without.files[0])[1]), without.added) == (5, [])
 
 
+def test_a_quantity_that_is_not_shown_proves_nothing() -> None:
+    before = listed_of(b"TCGplayer Id,TCG Marketplace Price\r\n1,1.00\r\n")
+    assert before == {1: Listed("1.00", None)}
+    assert was_published(a_file((1, "1.00", 2)), before, shop(c1="1.00")) is None
+    assert was_published(a_file((1, "1.00", 2)), shop(c1="1.00"), before) is None
+    assert was_published(a_file((1, "1.00", 3)), before, shop(c1="1.00")) is None
+
+
 NAMED = (
     b"TCGplayer Id,Set Name,Product Name,Number,Condition,Add to Quantity,TCG Marketplace Price\r\n"
 )
@@ -135,6 +150,9 @@ def test_exports_of_one_product_line_each_are_put_together() -> None:
     assert in_one([header]) == header
     with pytest.raises(Damaged, match="other columns"):
         in_one([header, other])
+    for cut in ([header + b"1", header + b"3,4\r\n"], [header, header + b"3"], [header + b"1"]):
+        with pytest.raises(Damaged, match="middle of a line"):
+            in_one(cut)
 
 
 def test_other_prices_than_those_sent_are_found() -> None:
@@ -160,7 +178,6 @@ WHOLE = (
     [
         (WHOLE, None),
         (WHOLE.rstrip(b"\r\n"), None),
-        (WHOLE + b'"2","B","Near', "middle of a line"),
         (WHOLE.split(b"\r\n")[0] + b"\r\n", "no row"),
         (WHOLE.replace(b"Condition", b"State"), "lacks the column Condition"),
         (b"<html>", "lacks the column"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from design_pairs import ELEMENTS, the_pack
 
@@ -90,6 +91,15 @@ def test_every_step_that_imports_publishes_or_adds_says_so():
 
 def test_its_names_are_those_of_the_adapter():
     assert list(pack.misnamed(PACK)) == []
+
+
+@pytest.mark.parametrize("name", ["stage_prices", "publish_prices", "discard_prices", "quick_add"])
+def test_a_pack_in_which_such_a_step_does_not_say_so_is_not_used(name):
+    told = msgspec.to_builtins(PACK)
+    for step in told["workflows"][name]["steps"]:
+        step.pop("changes", None)
+    with pytest.raises(pack.BadPack, match=f"{name}: no click is marked"):
+        pack.read(msgspec.json.encode(told))
 
 
 def test_there_is_a_workflow_for_all():

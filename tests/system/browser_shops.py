@@ -87,8 +87,11 @@ class BrowserShop:
         answer: dict[str, Any] = httpx.get(f"{self.market.address}/_state").json()
         return answer
 
-    def control(self, **told: Any) -> None:
-        httpx.post(f"{self.market.address}/_control", json=told).raise_for_status()
+    def control(self, **told: Any) -> dict[str, Any]:
+        """Set a fault or a switch of the marketplace; return those that hold."""
+        answer = httpx.post(f"{self.market.address}/_control", json=told).raise_for_status()
+        holding: dict[str, Any] = answer.json()
+        return holding
 
     def published(self) -> list[dict[str, Any]]:
         return [one for one in self.state()["imports"] if one["status"] == "published"]

@@ -4,6 +4,7 @@ post-conditions, hostile pages, the person's turn, files, errors of the marketpl
 
 from __future__ import annotations
 
+import io
 import re
 import zlib
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.system.agent_pages import (
     CSV,
@@ -42,7 +44,13 @@ from cardsync_agent.browser.trouble import (
     YourTurnMissed,
 )
 from cardsync_agent.browser.your_turn import Turns
+from cardsync_agent.events import Reporter
+from cardsync_agent.job import StepFailed
+from cardsync_agent.marketplace.browser_workflows import BrowserWorkflows
+from cardsync_agent.marketplace.browser_workflows import Site as Place
+from cardsync_agent.pace import Stop
 from cardsync_agent.workflow.pack import Pack
+from cardsync_agent.workflow.pack_folder import PackFolder
 from cardsync_agent.workflow.perform import Tools, perform
 
 pytestmark = pytest.mark.skipif(chromium is None, reason="there is no browser")
@@ -394,6 +402,33 @@ def test_the_marketplaces_wait_is_kept_up_to_a_limit(runner: Runner) -> None:
     with pytest.raises(Busy) as busy:
         runner.run(runner.pack({}, goto("/")))
     assert (busy.value.retry_after, busy.value.may_try_again) == (600, True)
+
+
+@pytest.mark.soak
+def test_the_next_workflow_keeps_the_wait_that_the_last_one_met(
+    runner: Runner, tmp_path: Path
+) -> None:
+    of_tests = tmp_path / "packs" / "tests"
+    of_tests.mkdir(parents=True)
+    its = runner.pack({}, goto("/"))
+    (of_tests / "pack.json").write_bytes(msgspec.json.encode(its))
+    say = Reporter(io.StringIO(), json_events=True)
+    packs = PackFolder(tmp_path, [], say, of_program=tmp_path / "packs")
+    where = Place("tests", "en", runner.browser)
+    pace = replace(QUICK, busy_most=0.5)
+    flows = BrowserWorkflows(tmp_path, tmp_path, where, packs, say, pace, Stop())
+    answers = [Answer(b"", 429, {"Retry-After": "1"}), html("<p>")]
+    runner.site.pages["/"] = lambda: answers.pop(0)
+    with pytest.raises(StepFailed, match="asks to wait 1 s"):
+        flows.perform("export_inventory", tries=1)
+    began = clock.monotonic()
+    flows.perform("export_inventory", tries=1)
+    assert clock.monotonic() - began >= 0.8
+    runner.site.pages["/"] = Answer(b"", 429, {"Retry-After": "3000"})
+    for _ in range(2):
+        with pytest.raises(StepFailed, match="asks to wait"):
+            flows.perform("export_inventory")
+    assert runner.site.asked.count("GET /") == 3
 
 
 @pytest.mark.soak

@@ -21,6 +21,7 @@ from tests.system.browser_shops import BrowserShop, browser_shop, browsers_of
 from tests.system.processes import Server, until
 
 import soak
+from cardsync_agent.marketplace.browser_import import READ_BACK
 
 # So many cards that more than a canary's worth of prices change.
 MANY = 200
@@ -98,6 +99,33 @@ def test_the_smallest_changes_go_first_and_a_wrong_price_stops_the_rest(a_shop) 
     assert max(moves[0]) <= min(moves[2]) + 0.005
     # The pack has proved itself: no canary in the next file.
     assert (shop.folder / ".cardsync-agent" / "imports" / "canary.txt").read_text()
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize("approved", [False, True])
+def test_in_the_end_every_price_is_compared(a_shop, approved: bool) -> None:
+    shop = a_shop(rows=MANY)
+    shop.price_above_market(300)
+    if approved:
+        shop.set_account("sync_mode = 'read_only'")
+        shop.once()
+        shop.set_account("upload_approved = true")
+    wrong: list[dict[str, Any]] = []
+
+    def spoil() -> None:
+        """Change a price that was found right, once the rest is published."""
+        [canary] = shop.published()
+        wrong.append(canary["lines"][0])
+        shop.control(fault="wrong_price", id=wrong[0]["id"], by=100)
+
+    events = events_of(shop, *([] if approved else ["--request"]), on_published=spoil)
+    sent, texts = wrong[0]["price"] / 100, " ".join(one["text"] for one in events)
+    assert f"shows ${sent + 1:.2f} for card {wrong[0]['id']}, and ${sent:.2f} was sent" in texts
+    [_, rest] = shop.published()
+    assert len(rest["lines"]) > READ_BACK
+    assert (shop.folder / ".cardsync-agent" / "imports" / "canary.txt").read_text() == ""
+    assert wrong[0]["id"] not in known_to_server(shop)
 
 
 @pytest.mark.soak
@@ -187,6 +215,23 @@ def test_of_an_approved_file_that_is_refused_in_part_the_rest_is_known_at_once(a
     )
 
 
+def put_up(shop: BrowserShop) -> int:
+    """List two more copies of a card; return its id at the marketplace."""
+    cards = shop.seller.sql(
+        "SELECT set_name, product_name, number, marketplace_id FROM card WHERE NOT gone AND"
+        " seller_id = %(seller)s AND condition_label = 'Near Mint' ORDER BY quantity DESC, id"
+    )
+    entry = {
+        "name": cards[0]["product_name"], "set": cards[0]["set_name"],
+        "number": cards[0]["number"], "condition": "NM", "quantity": 2, "price": "9.75",
+    }  # fmt: skip
+    with shop.seller.http() as http:
+        made = http.post("/api/quick_add", json={"entries": [entry]}).json()["entries"]
+        http.post("/api/quick_add/publish", json={"ids": [made[0]["id"]]}).raise_for_status()
+    id: int = cards[0]["marketplace_id"]
+    return id
+
+
 @soak.night
 @pytest.mark.soak
 def test_new_stock_goes_in_by_the_form_once_and_exports_come_line_by_line(a_shop) -> None:
@@ -201,23 +246,14 @@ def test_new_stock_goes_in_by_the_form_once_and_exports_come_line_by_line(a_shop
     told["workflows"]["export_inventory"]["steps"].insert(1, choose)
     pack.write_text(json.dumps(told))
     shop.until_done()
-    cards = shop.seller.sql(
-        "SELECT product_line, set_name, product_name, number, condition_label, marketplace_id FROM card"
-        " WHERE seller_id = %(seller)s AND NOT gone ORDER BY quantity DESC, id"
+    lines = shop.seller.sql(
+        "SELECT DISTINCT product_line FROM card WHERE seller_id = %(seller)s AND NOT gone"
     )
-    assert len({one["product_line"] for one in cards}) == len(told["product_lines"])
-    card = next(one for one in cards if one["condition_label"] == "Near Mint")
-    entry = {
-        "name": card["product_name"], "set": card["set_name"], "number": card["number"],
-        "condition": "NM", "quantity": 2, "price": "9.75",
-    }  # fmt: skip
-    with shop.seller.http() as http:
-        made = http.post("/api/quick_add", json={"entries": [entry]}).json()["entries"]
-        http.post("/api/quick_add/publish", json={"ids": [made[0]["id"]]}).raise_for_status()
+    assert len(lines) == len(told["product_lines"])
+    id = put_up(shop)
     for _ in range(2):
         shop.once()
-    listed = {"id": card["marketplace_id"], "quantity": 2, "price": "9.7500"}
-    assert shop.state()["listed"] == [listed]
+    assert shop.state()["listed"] == [{"id": id, "quantity": 2, "price": "9.7500"}]
 
 
 def signing_in(shop, process) -> list[dict[str, Any]]:
@@ -229,6 +265,38 @@ def signing_in(shop, process) -> list[dict[str, Any]]:
             threading.Thread(target=shop.sign_in_elsewhere).start()
     process.wait(60)
     return events
+
+
+@soak.night
+@pytest.mark.soak
+def test_an_approved_upload_waits_for_the_sign_in_and_is_heard_of(a_shop) -> None:
+    """Also after a sync in the same process, whose end must not end the upload."""
+    shop = a_shop()
+    shop.set_account("sync_mode = 'read_only'")
+    assert shop.steps(shop.once())["download_price_updates"][0] == "success"
+    with shop.seller.http() as http:
+        http.post("/api/v1/sync/request", json={"kind": "orders"}).raise_for_status()
+    process = subprocess.Popen(
+        shop.command(), env=shop.env(CARDSYNC_AGENT_PACE_INTERVAL="0.5"), stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            event = json.loads(line)
+            assert "could not be done" not in event["text"]
+            if event["event"] == "cycle_finished":
+                shop.control(fault="expired_session", path="/pricing")
+                shop.set_account("upload_approved = true")
+            elif event.get("kind") == "sign_in":
+                until(lambda: "Your turn" in shop.seller.get("/api/today").text, "Today says so")
+                shop.sign_in_elsewhere()
+            elif event["event"] == "approved_upload":
+                break
+    finally:
+        process.terminate()
+        process.wait(60)
+    assert len(shop.published()) == 1
 
 
 @soak.night
@@ -252,8 +320,18 @@ def test_the_person_signs_in_while_the_agent_waits(a_shop) -> None:
 @pytest.mark.parametrize("what", ["agent", "browser"])
 def test_a_kill_while_prices_are_published_publishes_them_once(a_shop, what: str) -> None:
     shop = a_shop()
-    # The marketplace takes its time: the kill comes while nobody knows whether it will be done.
     shop.control(fault="latency", seconds=3, path=PUBLISH)
+    kill_while_publishing(shop, what)
+    shop.until_done()
+    sent = lines_of(shop)
+    assert len(sent) == len(set(sent)), "a price was published twice"
+    assert len(sent) > 0
+
+
+def kill_while_publishing(shop: BrowserShop, what: str) -> None:
+    """Kill the agent or its browser while the marketplace takes its time: nobody knows then whether
+    it will do what it was asked for.
+    """
     process = subprocess.Popen(
         shop.command("--once", "--request"), env=shop.env(), stdout=subprocess.PIPE, text=True
     )
@@ -270,10 +348,21 @@ def test_a_kill_while_prices_are_published_publishes_them_once(a_shop, what: str
         signing_in(shop, process)
     # Whether the click came through or not: the marketplace has ended what it began.
     time.sleep(4)
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize("what", ["agent", "browser"])
+def test_a_kill_while_stock_is_added_adds_it_once(a_shop, what: str) -> None:
+    shop = a_shop()
     shop.until_done()
-    sent = lines_of(shop)
-    assert len(sent) == len(set(sent)), "a price was published twice"
-    assert len(sent) > 0
+    id = put_up(shop)
+    # The page comes at once, and what its form sends takes its time.
+    shop.control(fault="latency", seconds=3, path="/inventory/add", after=1)
+    kill_while_publishing(shop, what)
+    for _ in range(2):
+        shop.once()
+    assert [(one["id"], one["quantity"]) for one in shop.state()["listed"]] == [(id, 2)]
 
 
 @soak.night
@@ -324,6 +413,28 @@ def test_a_marketplace_with_a_bad_day_is_asked_again(a_shop, fault: str) -> None
         threading.Timer(3.0, shop.sign_in_elsewhere).start()
     ended = shop.once()
     assert shop.steps(ended)["import_prices"][0] == "success", ended.events
+    assert len(shop.published()) == 1
+
+
+@soak.night
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("fault", "path", "after"),
+    [
+        ("half_upload", "/pricing/import", 0),
+        ("hang_up", "/pricing/import", 0),
+        ("hang_up", "/pricing/import", 1),
+        ("hang_up", PUBLISH, 0),
+    ],
+)
+def test_a_network_that_is_cut_in_an_import_loses_and_doubles_nothing(
+    a_shop, fault: str, path: str, after: int
+) -> None:
+    shop = a_shop()
+    shop.control(fault=fault, path=path, after=after)
+    shop.once()
+    assert shop.control()["faults"] == []
+    shop.until_done()
     assert len(shop.published()) == 1
 
 

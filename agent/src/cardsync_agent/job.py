@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cardsync_agent import clock
 from cardsync_agent.client import Client, Decision, Heartbeat, TryAgain
 from cardsync_agent.events import Reporter
-from cardsync_agent.pace import Pace, Stop, persist
+from cardsync_agent.pace import Pace, Stop, now_and_then, persist
 from cardsync_agent.state import Cycle, Store
 
 if TYPE_CHECKING:
@@ -133,24 +133,15 @@ class Job:
         """Return a function to call between the parts of long work: it keeps presence and lock
         fresh and, until the server has the upload, notices a cancel.
         """
-        last = clock.monotonic()
 
-        def between() -> None:
-            nonlocal last
-            self.stop.check()
-            if clock.monotonic() - last < self.pace.interval:
-                return
-            last = clock.monotonic()
-            try:
-                self.beat()
-                if not self.cycle.handed_over and self.cycle.task is None:
-                    self._check_wanted()
-                    # Unlike the status, a poll of the lock's holder refreshes the lock.
-                    self._poll_wanted()
-            except TryAgain:  # the upload itself shows whether the network is there
-                return
+        def look() -> None:
+            self.beat()
+            if not self.cycle.handed_over and self.cycle.task is None:
+                self._check_wanted()
+                # Unlike the status, a poll of the lock's holder refreshes the lock.
+                self._poll_wanted()
 
-        return between
+        return now_and_then(self.pace, self.stop, look)
 
 
 def worked_off(

@@ -80,7 +80,7 @@ from cardsync_agent.events import Reporter
 from cardsync_agent.job import Job, StepFailed
 from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.one_step import run_step, send_pictures
-from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist, spread
+from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, now_and_then, persist, spread
 from cardsync_agent.prices import report_published, report_unfinished
 from cardsync_agent.repairs import Repairs
 from cardsync_agent.report import is_problem, line_of, report_of, trouble_of, verdict
@@ -235,6 +235,8 @@ class Agent:
         journal keeps.
         """
         if not (self._market.publishes and self._store.memory.cycle is not None):
+            # In place of what the last cycle has left, which would judge that cycle.
+            self._market.keep_alive(now_and_then(self._pace, self._stop, self._beat))
             self._approved.honour(heartbeat.upload_approved)
 
     def _is_approved(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from random import Random, SystemRandom
 from types import FrameType
@@ -124,3 +125,22 @@ def persist(
             on_retry(trouble, delay)
             stop.sleep(delay)
             attempt += 1
+
+
+def now_and_then(pace: Pace, stop: Stop, look: Callable[[], object]) -> Callable[[], None]:
+    """Return a function to call between the parts of long work: it stops the work at a signal, and
+    looks at the server once an interval.
+    """
+    last = clock.monotonic()
+
+    def between() -> None:
+        nonlocal last
+        stop.check()
+        if clock.monotonic() - last < pace.interval:
+            return
+        last = clock.monotonic()
+        # The work itself shows whether the network is there.
+        with suppress(TryAgain):
+            look()
+
+    return between

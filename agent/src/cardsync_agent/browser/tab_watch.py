@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
+from cardsync_agent import clock
 from cardsync_agent.browser.navigation_guard import NavigationGuard
 from cardsync_agent.browser.origins import is_allowed, origin_of, shown
 from cardsync_agent.browser.trouble import Busy, ForeignOrigin, MarketplaceDown
@@ -149,9 +151,8 @@ class TabWatch:
             self._foreign = request.url
 
     def _on_response(self, response: Response) -> None:
-        answer = _Answer(
-            response.status, _seconds(response.headers.get("retry-after")), response.url
-        )
+        retry_after = seconds_of(response.headers.get("retry-after", ""))
+        answer = _Answer(response.status, retry_after, response.url)
         if self._is_document(response.request):
             self._document = answer
         elif (
@@ -186,6 +187,12 @@ def _judge(answer: _Answer) -> None:
         )
 
 
-def _seconds(text: str | None) -> float | None:
-    """Read Retry-After; its form with a date is left to the usual wait."""
-    return float(text) if text and text.strip().isdigit() else None
+def seconds_of(text: str) -> float | None:
+    """Read Retry-After, which is a number of seconds or a date; None where it is neither."""
+    if text.isascii() and text.strip().isdigit():
+        return float(text)
+    try:
+        left = parsedate_to_datetime(text) - clock.now()
+    except (TypeError, ValueError):
+        return None
+    return max(left.total_seconds(), 0.0)

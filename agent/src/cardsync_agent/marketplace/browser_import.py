@@ -1,6 +1,7 @@
 """Imports a price file through the seller's browser. It is staged, the marketplace's own report is
 compared with what was sent, and only what agrees is published; then the marketplace's prices are
-read back. The first files of a pack begin with a canary of the smallest changes.
+read back: some of each batch, and in the end all. The first files of a pack begin with a canary of
+the smallest changes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cardsync_agent.marketplace.import_journal import Batch, Import, ImportJourn
 from cardsync_agent.marketplace.price_batches import Listed, Plan
 from cardsync_agent.workflow.pack import Pack
 
+# So many cards are looked up at once, where the marketplace can do that.
 READ_BACK = 50
 # The export may lack so many cards of a price file, or a tenth of them.
 MOST_GONE = 20
@@ -223,20 +225,25 @@ class BrowserImport:
             self._workflows.perform("discard_prices", values, tries=1)
 
     def _read_back(self, begun: Import, batch: Batch) -> None:
-        """Raises StepFailed, and stops the import, where the marketplace shows another price than
-        was sent.
+        """Compare prices of a batch, and after the last one all that were sent. Raises StepFailed,
+        and stops the import, where the marketplace shows another price.
         """
-        content = self._journal.path(batch).read_bytes()
-        most = batch.rows if batch.is_canary else READ_BACK
-        ids = batches.largest_moves(content, batch.before, most)
+        is_last = batch is begun.batches[-1]
+        sent = begun.batches if is_last else [batch]
+        files = [(self._journal.path(one).read_bytes(), one.before) for one in sent]
+        most = None if is_last else READ_BACK
+        ids = [id for file, was in files for id in batches.largest_moves(file, was, most)]
         if ids:
             shown = self._shown_of(ids)
-            wrong = batches.differing(content, shown)
+            wrong = [one for file, _ in files for one in batches.differing(file, shown)]
             missing = [id for id in ids if id not in shown]
-            if wrong or missing:
+            # The last copies of a card may have sold since the first batch.
+            if wrong or len(missing) > (len(ids) // 10 if is_last else 0):
                 # The next file begins with a canary again.
                 self._journal.note_tried(None)
                 begun.stopped = _difference(wrong, missing)
+                for one in sent:  # none of it is reported as published
+                    one.state = "unread"
                 self._journal.save(begun)
                 raise StepFailed(begun.stopped)
         batch.state = "published"
@@ -245,7 +252,8 @@ class BrowserImport:
             self._journal.note_tried(begun.pack)
 
     def _shown_of(self, ids: list[int]) -> dict[int, Listed]:
-        if self._workflows.has("read_prices"):
+        """Look up a few cards; of many, and without a way to look them up, export all."""
+        if len(ids) <= READ_BACK and self._workflows.has("read_prices"):
             values = {"ids": ",".join(map(str, ids))}
             return _listed(self._workflows.perform("read_prices", values).file("card_prices"))
         self._export.forget()

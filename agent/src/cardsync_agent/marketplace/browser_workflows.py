@@ -31,7 +31,7 @@ from cardsync_agent.workflow.perform import Outcome, Tools, perform
 from cardsync_agent.workflow.step_repairs import StepRepairs
 
 _TRIES = 3
-# A longer rest that the marketplace asks for ends the step.
+# A longer rest that the marketplace asks for ends the step, and those that come too soon.
 _LONGEST_WAIT = 900.0
 _SLICE = 5.0
 
@@ -60,6 +60,8 @@ class BrowserWorkflows:
     stop: Stop
     repairs: Repairs | None = None
     between: Callable[[], None] = lambda: None
+    # The marketplace has asked to be left alone until then.
+    _not_before: float = 0.0
     _turn: YourTurn | None = None
     _used: bool = False
     _pictures: list[Shot] = field(default_factory=list)
@@ -101,24 +103,27 @@ class BrowserWorkflows:
         tries: int = _TRIES,
         note_change: Callable[[str], None] = lambda step: None,
     ) -> Outcome:
-        """Perform a workflow; one that only reads is tried again. Raises Unfinished, and StepFailed
-        where the pack does not know it yet.
+        """Perform a workflow, after the wait that the marketplace has asked for; one that only reads
+        is tried again. Raises Unfinished, and StepFailed where the pack does not know it yet, or
+        where the wait is long.
         """
         if problem := self.lacks(name):
             raise StepFailed(problem)
         self._used = True
         tools = replace(self._tools(self.pack()), note_change=note_change)
         for attempt in range(1, tries + 1):
+            self._wait_as_asked()
             self._clear_downloads()
             try:
                 outcome = perform(tools, name, values, files)
             except Trouble as trouble:
                 self.note_turn(None)
-                wait = trouble.retry_after if isinstance(trouble, Busy) else 2.0 * attempt
-                last = trouble.changed or not trouble.may_try_again or attempt == tries
-                if last or wait > _LONGEST_WAIT:
+                if isinstance(trouble, Busy):
+                    self._not_before = clock.monotonic() + trouble.retry_after
+                if trouble.changed or not trouble.may_try_again or attempt == tries:
                     raise Unfinished(trouble) from trouble
-                self._pause(wait)
+                if not isinstance(trouble, Busy):
+                    self._pause(2.0 * attempt)
                 continue
             self._pictures += [Shot(one.content, one.page_url) for one in outcome.pictures]
             return outcome
@@ -151,6 +156,14 @@ class BrowserWorkflows:
         return Tools(
             self.site.browser, pack, self._downloads, self.pace, turns, self._pause, repairs
         )
+
+    def _wait_as_asked(self) -> None:
+        """Raises StepFailed where the marketplace wants to be left alone for longer."""
+        left = self._not_before - clock.monotonic()
+        if left > _LONGEST_WAIT:
+            raise StepFailed(f"the marketplace asks to wait {clock.span(left)} more")
+        if left > 0:
+            self._pause(left)
 
     def _pause(self, seconds: float) -> None:
         ends = clock.monotonic() + seconds

@@ -20,15 +20,17 @@ def export_problem(content: bytes) -> str | None:
     missing = [name for name in NEEDED_COLUMNS if column(name) not in names]
     if missing:
         return f"it lacks the column {missing[0]}"
-    if content and not content.endswith((b"\n", b"\r")) and _is_cut(lines):
-        return "it stops in the middle of a line"
     if not any(isinstance(record, Record) for record in records(lines)):
         return "it has no row"
     return None
 
 
 def in_one(exports: Sequence[bytes]) -> bytes:
-    """Return one file of several. Raises Damaged where one has other columns than the first."""
+    """Return one file of several. Raises Damaged where one stops in the middle of a line, or has
+    other columns than the first.
+    """
+    if any(map(_is_cut, exports)):
+        raise Damaged("stops in the middle of a line")
     first, *others = exports
     whole = first
     for other in others:
@@ -58,7 +60,10 @@ def _quoted_as(name: str, ours: str | None) -> str:
     return f'"{ours}"' if name.strip().startswith('"') else ours
 
 
-def _is_cut(lines: list[str]) -> bool:
-    """Return whether the last line has fewer columns than the header."""
+def _is_cut(content: bytes) -> bool:
+    """Return whether the last line has no end, and fewer columns than the header."""
+    if content.endswith((b"\n", b"\r")):
+        return False
+    lines = lines_of(content)
     last = [line for line in lines if line.strip()][-1:]
     return len(header_of(last)) < len(header_of(lines[:1]))

@@ -27,10 +27,12 @@ _NAMES = ("Set Name", "Product Name", "Number", "Condition")
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A card as the marketplace shows it; a price of None is no price."""
+    """A card as the marketplace shows it; a price of None is no price, and a quantity of None is
+    not shown.
+    """
 
     price: str | None
-    quantity: int
+    quantity: int | None
 
     @property
     def amount(self) -> Decimal | None:
@@ -90,7 +92,7 @@ def listed_of(content: bytes) -> dict[int, Listed]:
             continue
         if (id := read_whole(record.get(column(_ID)))) is not None:
             price = read_amount(record.get(column(_PRICE)))
-            quantity = read_whole(record.get(column(_QUANTITY))) or 0
+            quantity = read_whole(record.get(column(_QUANTITY)))
             found[id] = Listed(price if price and Decimal(price) else None, quantity)
     return found
 
@@ -163,7 +165,8 @@ def _smallest(rows: Sequence[Row], shop: Mapping[int, Listed]) -> list[Row]:
         (abs(row.price - card.amount), row)
         for row, _, card in _with_cards(rows, shop)
         if row.price is not None and card.amount is not None and not row.adds
-    ]
+        and row.price != card.amount
+    ]  # fmt: skip
     measured.sort(key=lambda pair: pair[0])
     return [row for _, row in measured[:CANARY]]
 
@@ -190,8 +193,8 @@ def refused_of(report: bytes) -> dict[int, str]:
     return found
 
 
-def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int) -> list[int]:
-    """Return the cards of a file whose prices move furthest."""
+def largest_moves(content: bytes, shop: Mapping[int, Listed], most: int | None) -> list[int]:
+    """Return the cards of a file whose prices move furthest; with None all that have a price."""
     moves = [
         (abs(row.price - (card.amount or Decimal(0))), id)
         for row, id, card in _with_cards(rows_of(content)[1], shop)
@@ -244,7 +247,8 @@ def _is_change(row: Row, was: Listed) -> bool:
 def _has_come(row: Row, was: Listed, now: Listed) -> bool | None:
     if row.adds:
         # That the quantity is as before proves nothing: copies may have sold since.
-        return True if now.quantity == was.quantity + row.adds else None
+        expected = None if was.quantity is None else was.quantity + row.adds
+        return True if expected is not None and now.quantity == expected else None
     came, left = now.amount == row.price, now.amount == was.amount
     return came if came != left else None
 

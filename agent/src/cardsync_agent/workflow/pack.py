@@ -283,16 +283,16 @@ def misnamed(pack: Pack) -> Iterator[str]:
 
 def _unsafe(workflows: Mapping[str, Workflow]) -> Iterator[str]:
     """Yield why an import would go without its checks: the marketplace's count of accepted rows is
-    compared before and while it is published, and what publishes or discards is marked so.
+    compared before and while it is published, and what publishes, adds or discards is marked so.
     """
-    for name in ("stage_prices", "publish_prices", "discard_prices"):
+    for name in ("stage_prices", "publish_prices", "discard_prices", "quick_add"):
         steps = workflows[name].steps if name in workflows else ()
         if not steps:
             continue
         if not any(isinstance(step, Click) and step.changes for step in steps):
             yield f"workflows.{name}: no click is marked as one that changes something"
         counts = any(step.then.equals == "rows_sent" for step in steps)
-        if name != "discard_prices" and not counts:
+        if name in ("stage_prices", "publish_prices") and not counts:
             yield f"workflows.{name}: no figure is compared with rows_sent"
         if name == "stage_prices" and not any(
             isinstance(step, Download) and step.file == "import_report" for step in steps

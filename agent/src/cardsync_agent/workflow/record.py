@@ -93,7 +93,10 @@ _NEW = r"""
 }
 """
 _LET_THROUGH = "(passing) => { if (window.__cardsync) window.__cardsync.passing = passing; }"
-QUESTION = "keep it? [y]es, [n]o, yes and it [c]hanges something, yes and [e]nd: "
+QUESTION = (
+    "keep it? [y]es, [n]o, yes and it [c]hanges something, yes and [e]nd, [ce] it changes something"
+    " and ends: "
+)
 # An option that is chosen each time.
 _FIXED = "fixed"
 _HOW = (
@@ -230,13 +233,13 @@ class Recorder:
             then = pack.Condition(visible=name)
         step = self._made(event, name, then, columns)
         self._show(step, element, elements)
-        answer = self._ask(QUESTION).strip().lower()[:1]
-        if answer == "n":
+        answer = self._ask(QUESTION).strip().lower()
+        if answer.startswith("n"):
             return False
-        if answer == "c":
+        if answer.startswith("c"):
             step = msgspec.structs.replace(step, changes=True)
         self._keep(step, {name: element, **elements})
-        return answer == "e"
+        return answer == "ce" or answer.startswith("e")
 
     def _mask(self, page: Page, handle: ElementHandle) -> None:
         element, count = propose_alike(page, handle)
