@@ -862,7 +862,7 @@ def test_a_picture_is_large_beside_its_row_and_fetched_only_then(
         row.locator(".pic").hover()
         zoom.locator("img").wait_for()
         assert re.search("/img/.*/medium$", zoom.locator("img").get_attribute("src") or "")
-        name, picture = row.locator(".who").first.bounding_box(), zoom.bounding_box()
+        name, picture = row.locator("a.who").bounding_box(), zoom.bounding_box()
         assert name is not None
         assert picture is not None
         assert picture["x"] >= name["x"] + name["width"]
@@ -871,7 +871,7 @@ def test_a_picture_is_large_beside_its_row_and_fetched_only_then(
         zoom.wait_for(state="hidden")
         page.keyboard.press("j")
         zoom.locator("img").wait_for()
-        page.keyboard.press("Escape")
+        page.keyboard.press("/")
         zoom.wait_for(state="hidden")
 
 
@@ -882,13 +882,12 @@ def test_rows_that_are_late_and_a_form_without_a_network_say_so(
     with a_window(browser, shop, away, viewport={"width": 1_440, "height": 900}) as page:
         page.goto("/cards?sort=price")
         page.wait_for_load_state("networkidle")
-        held: list[Any] = []
-        page.route("**/cards/more?*", lambda route: held.append(route))
+        late: list[Any] = []
+        page.route("**/cards/more?*", lambda route: late.append(route))
         table = page.locator(".table.tall")
         table.evaluate("e => { e.scrollTop = 151 * 40; }")
         page.locator("table.late").wait_for()
-        page.unroute("**/cards/more?*")
-        held[-1].continue_()
+        page.unroute("**/cards/more?*")  # What was held goes on.
         page.locator("tbody[data-page='4']").wait_for()
         page.locator("table.late").wait_for(state="detached")
         page.goto("/lists")

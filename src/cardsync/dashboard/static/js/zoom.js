@@ -32,7 +32,7 @@ function rest(thumb) {
 
 const THUMB = '.pic:is(img[src$="/small"], a[href^="/cards/"] svg)';
 document.addEventListener("pointerover", event => {
-  if (event.pointerType === "mouse") rest(event.target.closest(`[data-rows] ${THUMB}`));
+  if (event.pointerType === "mouse") rest(event.target.closest?.(`[data-rows] ${THUMB}`));
 });
 document.addEventListener("focusin", event => {
   const link = event.target.closest?.("[data-rows] a:focus-visible");
