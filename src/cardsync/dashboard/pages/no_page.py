@@ -4,9 +4,10 @@ else gets what the whole service answers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from litestar import route
+from litestar.enums import HttpMethod
 from litestar.exceptions import NotFoundException
 
 from cardsync import errors
@@ -17,8 +18,6 @@ from cardsync.web.error_responses import wants_html
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
-
-_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
 def admitting_browsers(app: ASGIApp) -> ASGIApp:
@@ -33,6 +32,6 @@ def admitting_browsers(app: ASGIApp) -> ASGIApp:
     return admitted
 
 
-@route("/{address:path}", http_method=_METHODS, opt=BY_FORM, status_code=200)
+@route("/{address:path}", http_method=list(HttpMethod), opt=BY_FORM, status_code=200)
 async def no_page(address: str) -> None:
     raise errors.NotFound("there is no page at this address")
