@@ -851,6 +851,7 @@ def test_two_people_on_one_price(browser: Browser, shop: Shop) -> None:
 def test_a_picture_is_large_beside_its_row_and_fetched_only_then(
     browser: Browser, shop: Shop
 ) -> None:
+    """It alone finds what a mouse and keys bring up beside a row, and at what cost."""
     with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
@@ -878,6 +879,7 @@ def test_a_picture_is_large_beside_its_row_and_fetched_only_then(
 def test_rows_that_are_late_and_a_form_without_a_network_say_so(
     browser: Browser, shop: Shop
 ) -> None:
+    """It alone has a slow network, and none."""
     away = (*EXPECTED, "net::ERR_INTERNET_DISCONNECTED")
     with a_window(browser, shop, away, viewport={"width": 1_440, "height": 900}) as page:
         page.goto("/cards?sort=price")
@@ -911,7 +913,7 @@ DROPPED = """text => {
 
 
 def test_a_file_that_is_dropped_on_the_page_is_sent(browser: Browser, server: Server) -> None:
-    """A shop of its own: the file says what it has in stock."""
+    """It alone drops a file. Its shop is its own, since the file says what that has in stock."""
     email = f"dropped-{time.monotonic_ns()}@example.invalid"
     ran = server.run("admin", "seller", "create", "--name", "Drop", "--email", email, "--json")
     made = json.loads(ran.out)
