@@ -341,6 +341,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             dashboard.pages,
             dashboard.first_run,
             dashboard.files,
+            dashboard.elsewhere,
             pictures.router,
             plan_pages.router,
             oauth.router,

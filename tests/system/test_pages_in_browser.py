@@ -7,17 +7,20 @@ the keyboard alone and without JavaScript.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.system.processes import Server
+from tests.system.processes import Seller, Server, until
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
+from builders import a_csv, a_row
 from pages import built
 
 if TYPE_CHECKING:
@@ -189,8 +192,9 @@ MORE = {
     "/orders?refund=true": 200,
     "/activity?action=nothing": 200,
     "/cards/999999": 404,
-    # The page of failures of the whole service: an error within wears the same.
     "/nothing/is/here": 404,
+    # The page of failures of the whole service: an error within wears the same.
+    "/cards/nothing/is/here": 404,
     "/orders?date_from=yesterday": 422,
 }
 
@@ -814,14 +818,112 @@ def test_two_people_on_one_row(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop) as mine, a_window(browser, shop, conflict) as other:
         for page in (mine, other):
             page.goto("/pricing/reviews")
-        row = mine.locator("tr[data-swipes]").first.get_by_role("rowheader").inner_text()
-        mine.locator("tr[data-swipes]").first.get_by_role("button", name="Dismiss").click()
+        first = mine.locator("tr[data-swipes]").first
+        row = first.locator("input[name=take]").get_attribute("value")
+        assert other.locator(f"input[name=take][value='{row}']").count() == 1
+        first.get_by_role("button", name="Dismiss").click()
         mine.locator("#notices .toast").wait_for()
         other.locator("tr[data-swipes]").first.get_by_role("button", name="Approve").click()
         other.locator("#notices .notice, #notices .toast").wait_for()
-        assert row not in other.locator("tr[data-swipes]").all_inner_texts()
+        assert other.locator(f"input[name=take][value='{row}']").count() == 0
         shown = other.locator("#notices").inner_text()
         assert "was dismissed" in shown, shown
+
+
+def test_two_people_on_one_price(browser: Browser, shop: Shop) -> None:
+    """The later one sees who pinned the price, keeps what was typed, and may save it then."""
+    conflict = (*EXPECTED, "the server responded with a status of 409")
+    with a_window(browser, shop) as mine, a_window(browser, shop, conflict) as other:
+        for page in (mine, other):
+            page.goto("/cards?search=game:magic")
+        for page, price in ((mine, "61.00"), (other, "62.00")):
+            cell = page.locator("[data-rows] td.price[data-edit]").first
+            cell.dblclick()
+            page.keyboard.type(price)
+            page.keyboard.press("Enter")
+            page.locator("#notices :is(.toast, .notice)").wait_for()
+        assert "now pinned at $61.00, by" in other.locator("#notices").inner_text()
+        assert other.locator("input.in-place").input_value() == "62.00"
+        other.keyboard.press("Enter")
+        other.locator("#notices .toast", has_text="Price pinned.").wait_for()
+
+
+def test_a_picture_is_large_beside_its_row_and_fetched_only_then(
+    browser: Browser, shop: Shop
+) -> None:
+    """It alone finds what a mouse and keys bring up beside a row, and at what cost."""
+    with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto("/cards?search=game:magic")
+        page.wait_for_load_state("networkidle")
+        zoom = page.locator(".zoom")
+        assert not [url for url in asked if url.endswith("/medium")]
+        row = page.locator("[data-rows] tr").nth(2)
+        row.locator(".pic").hover()
+        zoom.locator("img").wait_for()
+        assert re.search("/img/.*/medium$", zoom.locator("img").get_attribute("src") or "")
+        name, picture = row.locator("a.who").bounding_box(), zoom.bounding_box()
+        assert name is not None
+        assert picture is not None
+        assert picture["x"] >= name["x"] + name["width"]
+        look(page, "a picture beside its row")
+        page.mouse.move(700, 20)
+        zoom.wait_for(state="hidden")
+        page.keyboard.press("j")
+        zoom.locator("img").wait_for()
+        page.keyboard.press("/")
+        zoom.wait_for(state="hidden")
+
+
+def test_rows_that_are_late_and_a_form_without_a_network_say_so(
+    browser: Browser, shop: Shop
+) -> None:
+    """It alone has a slow network, and none."""
+    away = (*EXPECTED, "net::ERR_INTERNET_DISCONNECTED")
+    with a_window(browser, shop, away, viewport={"width": 1_440, "height": 900}) as page:
+        page.goto("/cards?sort=price")
+        page.wait_for_load_state("networkidle")
+        late: list[Any] = []
+        page.route("**/cards/more?*", lambda route: late.append(route))
+        table = page.locator(".table.tall")
+        table.evaluate("e => { e.scrollTop = 151 * 40; }")
+        page.locator("table.late").wait_for()
+        page.unroute("**/cards/more?*")  # What was held goes on.
+        page.locator("tbody[data-page='4']").wait_for()
+        page.locator("table.late").wait_for(state="detached")
+        page.goto("/lists")
+        page.get_by_label("New list").fill("Away")
+        page.context.set_offline(True)
+        page.get_by_role("button", name="Create list").click()
+        page.locator("#notices .notice.bad", has_text="You're offline.").wait_for()
+        assert page.get_by_label("New list").input_value() == "Away"
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Create list").click()
+        page.wait_for_url(re.compile(r"/lists"))
+        page.locator("#notices :is(.toast, .notice.good)").first.wait_for()
+
+
+DROPPED = """text => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], "export.csv", { type: "text/csv" }));
+  const init = { dataTransfer: transfer, bubbles: true, cancelable: true };
+  for (const kind of ["dragover", "drop"]) document.body.dispatchEvent(new DragEvent(kind, init));
+}"""
+
+
+def test_a_file_that_is_dropped_on_the_page_is_sent(browser: Browser, server: Server) -> None:
+    """It alone drops a file. Its shop is its own, since the file says what that has in stock."""
+    email = f"dropped-{time.monotonic_ns()}@example.invalid"
+    ran = server.run("admin", "seller", "create", "--name", "Drop", "--email", email, "--json")
+    made = json.loads(ran.out)
+    seller = Seller(server, made["seller_id"], made["api_key"])
+    with a_window(browser, Shop(seller, "Drop", email, made["password"], 0, 0)) as page:
+        page.goto("/set-up/prices")
+        page.locator("form[data-drop]").get_by_text("Drop it anywhere on this page").wait_for()
+        page.evaluate(DROPPED, a_csv(a_row(1, name="Dropped Lotus")).decode())
+        page.locator("#report").wait_for()
+        until(lambda: page.request.get("/api/cards").json()["total"] == 1, "the card in the file")
 
 
 def test_a_refusal_keeps_what_was_typed(browser: Browser, shop: Shop) -> None:

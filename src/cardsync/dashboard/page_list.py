@@ -33,6 +33,7 @@ from cardsync.dashboard.pages import (
     find,
     lists,
     network,
+    no_page,
     notice_pages,
     offer_desk,
     offer_list,
@@ -101,6 +102,7 @@ pages = Router(
         selected_cards.pin_selected,
         selected_cards.unpin_selected,
         selected_cards.publish_selected,
+        selected_cards.label_selected,
         selected_cards.export_selected,
         selected_cards.export_cards,
         *today.ROUTES,
@@ -180,5 +182,14 @@ visitors = Router(
     exception_handlers={errors.Problem: public_buylist.refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,
+)
+# All addresses that no other route has.
+elsewhere = Router(
+    path="/",
+    route_handlers=[no_page.no_page],
+    middleware=[no_page.admitting_browsers],
+    exception_handlers={errors.Problem: refused},
+    include_in_schema=False,
+    request_max_body_size=limits.SIGN_IN_BYTES,
 )
 files = static_file

@@ -24,8 +24,13 @@ from cardsync.orders.pull_sessions import order_number, take_out
 from cardsync.orders.pull_shown import OrderMarks
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
 
-# Undoing a dismissal takes the order back (`activity/undo_kinds.py`).
+# The marks that can be undone (`activity/undo_kinds.py`): each with its column and its words.
 DISMISSED: Final = "order.dismissed"
+SHIPPED: Final = "order.marked_shipped"
+_UNDONE: Final = {
+    DISMISSED: ("pull_dismissed_at", "set aside"),
+    SHIPPED: ("shipped_marked_at", "marked shipped"),
+}
 
 
 async def dismiss(
@@ -37,7 +42,7 @@ async def dismiss(
         order_id,
         "pull_dismissed_at",
         now,
-        "order.dismissed",
+        DISMISSED,
         "set aside",
         now,
     )
@@ -60,14 +65,15 @@ async def undismiss(
     )
 
 
-async def undo_dismissal(
+async def undo_mark(
     session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
 ) -> None:
-    """Take an order back that was set aside. Raises ChangedSince where it was taken back already."""
+    """Remove an order's mark. Raises ChangedSince where it was removed already."""
     await one_at_a_time(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": undo["order"]}
-    if not await _set(session, named, "pull_dismissed_at", None):
-        raise errors.ChangedSince(f"order {undo['number']} is no longer set aside")
+    column, reported = _UNDONE[undo["kind"]]
+    if not await _set(session, named, column, None):
+        raise errors.ChangedSince(f"order {undo['number']} is no longer {reported}")
 
 
 async def mark_shipped(
@@ -82,7 +88,7 @@ async def mark_shipped(
         order_id,
         "shipped_marked_at",
         now,
-        "order.marked_shipped",
+        SHIPPED,
         "marked shipped",
         now,
     )
@@ -123,8 +129,8 @@ async def _mark(
     number = await order_number(session, seller_id, order_id)
     named = {"seller": seller_id, "id": order_id}
     if await _set(session, named, column, value):
-        undo = {"kind": DISMISSED, "order": order_id, "number": number}
-        by = undo if action == DISMISSED else None
+        undo = {"kind": action, "order": order_id, "number": number}
+        by = undo if action in _UNDONE else None
         note(session, caller, action, f"order {number} {reported}", now, undo=by)
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
     row = await session.execute(

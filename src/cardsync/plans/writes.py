@@ -109,8 +109,14 @@ async def change_shown_settings(writer: Writer, shown: Mapping[str, str], body: 
     await write(writer, actions.settings_update(body), do)
 
 
-async def pin(writer: Writer, marketplace_id: int, body: Body) -> int:
-    do = partial(sale_sets.pin, writer.session, writer.caller, marketplace_id, body, writer.now)
+async def pin(
+    writer: Writer, marketplace_id: int, body: Body, shown_at: datetime | None = None
+) -> int:
+    """Pin a card; with `shown_at`, only if nobody has pinned it since then."""
+    session, caller, _, now, _ = writer
+    do = partial(sale_sets.pin, session, caller, marketplace_id, body, now)
+    if shown_at is not None:
+        do = partial(shown_changes.pin, session, caller, marketplace_id, shown_at, body, now)
     return await write(writer.confirmed_by(body), actions.pin_set(marketplace_id, body), do)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -127,6 +128,26 @@ async def test_a_price_is_pinned_and_unpinned(shop):
     assert (await browser.form(f"{path}/unpin")).status_code == 303
     assert "Rules do not change a pinned price" in (await browser.get(path)).text
     assert "price: " in (await browser.form(f"{path}/pin", price="0")).text.lower()
+
+
+async def test_of_two_who_pin_a_card_that_both_were_shown_the_later_is_told_and_may_do_it_then(
+    shop,
+):
+    browser = await signed_in(shop)
+    card = await the_card(browser)
+    path = f"/cards/{card['id']}"
+    shown = re.search(r'name="seen" value="([^"]+)"', (await browser.get(path)).text)[1]
+    sent = [browser.form(f"{path}/pin", price=price, seen=shown) for price in ("7.50", "8.00")]
+    answers = await asyncio.gather(*sent)
+    assert sorted(answer.status_code for answer in answers) == [303, 409]
+    [refused] = [answer.text for answer in answers if answer.status_code == 409]
+    name = (await browser.get("/api/session")).json()["member"]["name"]
+    kept = re.search(r"The price is now pinned at \$(\d\.\d\d), by (.*?);", refused)
+    assert kept[2] == name
+    assert f'pinned at <span class="money">${kept[1]}</span>' in (await browser.get(path)).text
+    shown = re.search(r'data-seen="([^"]+)"', refused)[1]
+    assert (await browser.form(f"{path}/pin", price="9.00", seen=shown)).status_code == 303
+    assert 'pinned at <span class="money">$9.00</span>' in (await browser.get(path)).text
 
 
 async def test_staff_sees_no_button_of_the_owner_and_is_refused(shop):

@@ -83,3 +83,27 @@ async def test_each_entry_leads_to_a_page(a_seller):
         for address in entries:
             answer = await browser.get(address, follow_redirects=True)
             assert answer.status_code == 200, address
+
+
+async def test_an_address_that_is_no_page_keeps_the_navigation_of_a_member_alone(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    by_browser = {"Accept": "text/html"}
+    for method, address in (("GET", "/nothing"), ("GET", "/nothing/is/here"), ("POST", "/nothing")):
+        page = await browser.http.request(method, address, headers=by_browser)
+        assert page.status_code == 404
+        assert 'id="nav"' in page.text
+        assert "There is no page at this address." in page.text
+    async with seller.service.client() as stranger:
+        plain = [
+            await stranger.get("/nothing", headers=by_browser),
+            # No route has the second part of this address.
+            await browser.get("/cards/nothing", headers=by_browser),
+        ]
+    for page in plain:
+        assert page.status_code == 404
+        assert 'id="nav"' not in page.text
+        assert 'href="/today">Go to Today' in page.text
+    for address in ("/nothing", "/api/nothing", "/api/v1/nothing"):
+        answer = await browser.get(address, headers={"Accept": "application/json"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

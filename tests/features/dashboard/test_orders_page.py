@@ -71,6 +71,19 @@ async def test_the_table_and_the_tabs_show_what_the_api_answers(shop, query):
         assert f"{answer['total']} order{'s' * (answer['total'] != 1)}" in page.text
 
 
+async def test_a_pull_under_way_stands_above_the_orders(shop):
+    await orders_of(shop)
+    browser = await signed_in(shop)
+    assert "Pull under way" not in (await browser.get("/orders")).text
+    opened = await browser.post("/api/pull_sessions", json={})
+    assert opened.status_code == 201, opened.text
+    pull = opened.json()
+    page = (await browser.get("/orders")).text
+    assert f"<b>Pull {pull['id']}</b>" in page
+    assert f"<span>0 of {pull['order_count']} orders</span>" in page
+    assert f'href="/pulls/{pull["id"]}">Continue the pull' in page
+
+
 async def test_links_keep_the_filters(shop):
     await orders_of(shop)
     browser = await signed_in(shop)

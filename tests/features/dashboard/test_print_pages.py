@@ -74,6 +74,37 @@ async def test_labels_have_name_place_and_code_and_show_names_as_text(shop):
     assert "No cards found" in none.text
 
 
+@pytest.mark.parametrize("scope", ["", "page", "all"])
+async def test_the_selected_cards_get_labels_on_the_sheet_that_is_chosen_then(shop, scope):
+    _, browser, ids = shop
+    assert 'formaction="/cards/labels"' in (await browser.get("/cards")).text
+    form = {"scope": scope, "card_ids": str(ids[2]), "search": "bolt", "game": "magic"}
+    form["page_ids"] = f"{ids[2]},{ids[3]}"
+    sent = await browser.form("/cards/labels", **form)
+    assert (sent.status_code, sent.headers["location"].partition("?")[0]) == (303, "/print")
+    page = (await browser.get(sent.headers["location"])).text
+    fields = dict(re.findall(r'<input [^>]*?name="(\w+)"[^>]*?value="([^"]*)"', page, re.DOTALL))
+    asked = {name: fields[name] for name in ("selected_ids", "search", "game", "status")
+             if name in fields}  # fmt: skip
+    labels = (await browser.get("/print/labels", params=asked | {"sheet": "herma-4360"})).text
+    names = re.findall(r"<strong><bdi>(\w+)", labels)
+    assert names == (["Bolt", "Elf"] if scope == "page" else ["Bolt"])
+    assert ("1 card selected." in page) == (scope == "")
+    nothing = await browser.form("/cards/labels", search="bolt")
+    assert (nothing.status_code, "Nothing is selected" in nothing.text) == (422, True)
+
+
+async def test_labels_of_many_cards_lead_to_those_that_follow(shop):
+    _, browser, _ = shop
+    query = {"per_page": "2", "start": "5"}
+    first = (await browser.get("/print/labels", params=query)).text
+    assert "1 more card is on" in first
+    [address] = re.findall(r'rel="next"\s+href="([^"]*)"', first)
+    last = (await browser.get(address.replace("&amp;", "&"))).text
+    assert last.count('class="label p1"') == 1
+    assert 'rel="next"' not in last
+
+
 async def test_boxes_and_a_test_page_are_printed(shop):
     _, browser, _ = shop
     boxes = {"kind": "boxes", "first": 3, "last": 5, "sheet": "herma-4360"}

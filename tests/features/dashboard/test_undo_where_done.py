@@ -8,8 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
+from builders import a_csv, a_row, an_order
+from cards_builder import a_place, card_ids
 
+SHIPPED = re.compile(
+    r'action="(/orders/\d+/mark_shipped)".*?name="back"\s+value="([^"]*)"', re.DOTALL
+)
 BACK = re.compile(r'action="/activity/(\d+)/undo".*?name="back" value="([^"]*)"', re.DOTALL)
 
 
@@ -52,6 +56,42 @@ async def test_what_a_form_did_is_undone_from_the_page_it_leads_to(shop):
     after = (await browser.get(undone.headers["location"])).text
     assert "Change undone." in after
     assert not BACK.search(after)
+
+
+async def test_an_order_is_shipped_in_its_row_and_taken_back_there(shop):
+    seller, browser = shop
+    await seller.orders(
+        [an_order("A-1", status="Ready to Ship"), an_order("A-2", status="Shipped")]
+    )
+    order = (await seller.stored_order("A-1"))["id"]
+    address = "/orders?search=A-"
+    rows = (await browser.get(address)).text
+    [(action, back)] = SHIPPED.findall(rows)
+    assert (action, back) == (f"/orders/{order}/mark_shipped", address)
+    done = await browser.form(action, back=back)
+    to = urlsplit(done.headers["location"])
+    assert (done.status_code, to.path, parse_qs(to.query)["search"]) == (303, "/orders", ["A-"])
+    shown = (await browser.get(done.headers["location"])).text
+    assert "marked shipped" in shown
+    assert not SHIPPED.search(shown)
+    [(entry, back)] = BACK.findall(shown)
+    assert (await browser.form(f"/activity/{entry}/undo", back=back)).status_code == 303
+    assert (await seller.stored_order("A-1"))["shipped_marked_at"] is None
+    assert SHIPPED.search((await browser.get(address)).text)
+
+
+async def test_a_card_is_moved_on_its_shelf_and_back(shop):
+    seller, browser = shop
+    [card] = (await card_ids(seller)).values()
+    await a_place(seller, card, 3, 4, 1)
+    form = {"card_id": str(card), "from_slot": "4", "quantity": "1", "box": "5", "slot": "6"}
+    moved = await browser.form("/shelves/3/move", **form)
+    assert moved.status_code == 303, moved.text
+    assert (await card_of(browser))["location_code"] == "5-6"
+    [(entry, back)] = BACK.findall((await browser.get(moved.headers["location"])).text)
+    assert back == "/shelves/3"
+    assert (await browser.form(f"/activity/{entry}/undo", back=back)).status_code == 303
+    assert (await card_of(browser))["location_code"] == "3-4"
 
 
 async def test_a_number_of_somebody_else_is_no_undo(shop, a_seller):

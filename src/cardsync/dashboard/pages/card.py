@@ -16,6 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.activity.entry_words import summary_words
+from cardsync.activity.feed import names_in
 from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.chosen_match import settle_match
 from cardsync.cards.matches import MatchBody, read_match
@@ -295,7 +297,12 @@ async def pin_card(
     number = await _marketplace_id(database, caller, settings, card_id)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         writer = writer_of(session, caller, settings, form)
-        await writes.pin(writer, number, {"price": form["price"]})
+        shown_at = clock.read_moment(form["seen"])
+        try:
+            await writes.pin(writer, number, {"price": form["price"]}, shown_at)
+        except errors.ChangedSince as e:
+            names = await names_in(session, caller, [str(e)])
+            raise errors.ChangedSince(summary_words(str(e), names)) from e
     return _after(form, card_id, message("pinned"))
 
 

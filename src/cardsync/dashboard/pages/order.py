@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import post_form
+from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
-from cardsync.dashboard.shell import PageRequest, see, show
+from cardsync.dashboard.shell import PageRequest, back_to, see, show
 from cardsync.database.session import Database
 from cardsync.lots import profit
 from cardsync.orders import pull_marks
@@ -69,9 +69,11 @@ async def order_page(
 
 @post_form("/orders/{order_id:int}/{mark:str}")
 async def mark_order(
-    caller: Caller, session: AsyncSession, order_id: int, mark: str
+    caller: Caller, form: Form, session: AsyncSession, order_id: int, mark: str
 ) -> Response[str]:
+    """Set or remove a mark, and return to where the form was: the orders, or the order's page."""
     if mark not in MARKS:
         raise errors.NotFound(f"an order cannot take the mark {mark!r}")
     await MARKS[mark](session, caller, order_id, clock.now())
-    return see(f"/orders/{order_id}", done=message(f"order_{mark}"))
+    done = message(f"order_{mark}")
+    return back_to(form["back"], done) if form["back"] else see(f"/orders/{order_id}", done=done)

@@ -16,6 +16,7 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.dashboard.shell import PageRequest, games_of, show, url
 from cardsync.orders.order_filter import OrderFilter, read_filter
+from cardsync.orders.pullable import to_ship
 from cardsync.orders.queries import find_orders
 from cardsync.orders.shown import order_body
 from cardsync.web.request import reading
@@ -38,9 +39,15 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         total_pages=-(-found.total // wanted.per_page),
         status_counts=found.status_counts,
         everything=sum(found.status_counts.values()),
+        under_way=next((one for one in found.sessions if one.status == "open"), None),
         wanted=wanted,
         games=games_of(caller),
         address=partial(address_of, wanted),
+        to_ship={
+            order.id
+            for order in found.orders
+            if to_ship(order.status, order.refund_amt) and order.shipped_marked_at is None
+        },
         filtered=bool(_filters(wanted) or wanted.statuses),
     )
 

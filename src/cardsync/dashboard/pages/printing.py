@@ -15,12 +15,12 @@ from litestar.response import Template
 from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.cards.card_filter import read_filter, read_page
+from cardsync.cards.card_filter import CardPage, ids_of, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.dashboard.form_handlers import Form
 from cardsync.dashboard.pages.selected_cards import number_of
-from cardsync.dashboard.shell import HEADERS, PageRequest, show
+from cardsync.dashboard.shell import HEADERS, PageRequest, show, url
 from cardsync.database.session import Database
 from cardsync.orders import pull_reads, returned_copies
 from cardsync.orders.one_order import read_order
@@ -91,13 +91,17 @@ def code_of(address: str) -> str:
 
 @get("/print", opt=BY_FORM)
 async def print_page(request: PageRequest, caller: Caller) -> Template:
-    given = request.query_params.dict()
+    given = {name: texts[-1] for name, texts in request.query_params.dict().items()}
+    # The parts of a selection that have no field; they come from the table of cards.
+    kept = {name: given[name] for name in ("selected_ids", "game", "status") if name in given}
     return show(
         request,
         caller,
         "print.html",
         sheets=[(sheet.key, f"{sheet.name} ({sheet.labels})") for sheet in SHEETS.values()],
-        search=(given.get("search") or [""])[-1],
+        search=given.get("search", ""),
+        kept=kept,
+        chosen=len(ids_of(kept.get("selected_ids"))),
     )
 
 
@@ -112,11 +116,11 @@ async def labels_page(request: PageRequest, caller: Caller, settings: Settings) 
     given = request.query_params.dict()
     wanted = wanted_of(given)
     origin = settings.origin_for(request.headers.get("host"))
-    more = 0
+    page, more = read_page({"per_page": [str(limits.CARDS_PER_PAGE_MOST)], **given}), 0
     if wanted.kind == "cards":
-        cards, total = await _cards(request, caller, settings)
+        cards, total = await _cards(request, caller, settings, page)
         labels = [_card_label(card, origin, pictured="pictures" in given) for card in cards]
-        more = total - len(labels)
+        more = total - page.offset - len(labels)
     elif wanted.kind == "boxes":
         labels = _box_labels(given, origin)
     else:
@@ -130,6 +134,7 @@ async def labels_page(request: PageRequest, caller: Caller, settings: Settings) 
         wanted=wanted,
         count=len(labels),
         more=more,
+        following=url("/print/labels", **given | {"page": page.page + 1, "start": ""}),
     )
 
 
@@ -137,16 +142,11 @@ async def _cards(
     request: PageRequest,
     caller: Caller,
     settings: Settings,
+    page: CardPage,
 ) -> tuple[list[CardBody], int]:
-    given = request.query_params.dict()
+    wanted = read_filter(request.query_params.dict())
     async with reading(request) as reads:
-        answer = await search_cards(
-            reads,
-            caller,
-            read_filter(given),
-            read_page(given),
-            settings.read_seconds,
-        )
+        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
     if answer.problems:
         raise errors.InvalidQuery(f"search: {answer.problems[0][0]}")
     return [card_body(row) for row in answer.found.cards], answer.found.total

@@ -1,5 +1,5 @@
 """The form over the table of cards: it puts the chosen rows, the page's, or all that match on a
-list, on shelves or in a CSV.
+list, on shelves, on labels or in a CSV.
 """
 
 from __future__ import annotations
@@ -137,15 +137,23 @@ def _back(form: Form, notice: str, *, more: bool = False) -> Response[str]:
     return see("/cards", done=together(notice, message("again")) if more else notice, **kept)
 
 
+def _query_of(selection: Selection) -> dict[str, Any]:
+    """Return a selection as the query of an address."""
+    if selection.card_ids is None:
+        return selection.given
+    return {"selected_ids": ",".join(map(str, selection.card_ids)), "status": "all"}
+
+
+@post_form("/cards/labels", opt={})
+async def label_selected(form: Form) -> Response[str]:
+    """Send the browser to the page that prints labels, for a selection."""
+    return see("/print", **_query_of(selected(form)))
+
+
 @post_form("/cards/export.csv", opt={})
 async def export_selected(form: Form) -> Response[str]:
     """Send the browser to the file of a selection."""
-    selection = selected(form)
-    if selection.card_ids is not None:
-        ids = ",".join(map(str, selection.card_ids))
-        return see("/cards/export.csv", selected_ids=ids, status="all")
-    notice: dict[str, Any] = selection.given
-    return see("/cards/export.csv", **notice)
+    return see("/cards/export.csv", **_query_of(selected(form)))
 
 
 @get("/cards/export.csv", opt=BY_FORM)

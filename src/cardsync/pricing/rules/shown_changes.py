@@ -1,4 +1,4 @@
-"""Changes rules or settings only if they are still as the page showed them, so that nobody
+"""Changes rules, settings or a pin only if they are still as the page showed them, so that nobody
 overwrites another's work unseen. Otherwise it returns what is there now.
 """
 
@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
+from cardsync.money import usd
 from cardsync.pricing.inputs import rule_json
 from cardsync.pricing.inputs.rule_rows import all_rows, one_row, rule_of
 from cardsync.pricing.models import PricingRule
@@ -95,6 +97,34 @@ async def change_settings(
     if any(current[name] != text for name, text in shown.items() if name in body):
         raise ChangedMeanwhile(current)
     await sale_sets.change_settings(session, caller, body, now)
+
+
+_PINNED_SINCE: Final = """
+    SELECT price, decided_by FROM price_decision
+     WHERE seller_id = :seller AND kind = 'pin' AND marketplace_id = :card AND since > :shown_at
+"""
+
+
+async def pin(
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_id: int,
+    shown_at: datetime,
+    body: Mapping[str, Any],
+    now: datetime,
+) -> int:
+    """Pin a card that nobody has pinned since it was shown. Raises ChangedSince, and what
+    `sale_sets.pin` raises.
+    """
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    named = {"seller": caller.seller_id, "card": marketplace_id, "shown_at": shown_at}
+    if row := (await session.execute(text(_PINNED_SINCE), named)).first():
+        price, by = usd(row.price), row.decided_by or "somebody"
+        raise errors.ChangedSince(
+            f"the price is now pinned at ${price}, by {by}; unpin it, or save yours once more"
+        )
+    return await sale_sets.pin(session, caller, marketplace_id, body, now)
 
 
 def settings_texts(values: Mapping[str, Any]) -> dict[str, str]:

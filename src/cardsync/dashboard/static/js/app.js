@@ -134,6 +134,8 @@ function openPalette(words = "") {
 }
 // No index holds the words of orders, so they are asked for last.
 const PARTS = [["cards", "names"], ["orders"]];
+// Each key breaks off what the one before asked for.
+const REST_MS = 50;
 let asked = new AbortController();
 let timer = 0;
 function filter() {
@@ -145,7 +147,7 @@ function filter() {
   clearTimeout(timer);
   asked.abort();
   asked = new AbortController();
-  if (words) timer = setTimeout(ask, 150, words, asked.signal);
+  if (words) timer = setTimeout(ask, REST_MS, words, asked.signal);
 }
 // What the server finds stands behind what the page knows, each part as it arrives; the mark stays
 // where it is.
@@ -229,13 +231,17 @@ document.addEventListener("keydown", event => {
     dialog?.close();
     return;
   }
-  if (typing(event.target) || find("dialog[open], :popover-open")) return;
   const key = event.key;
+  // The key that leads to the search is no text of it.
+  if (key === "/" && event.target.matches?.("[data-search]") && !event.target.value)
+    event.preventDefault();
+  if (typing(event.target) || find("dialog[open], :popover-open")) return;
   if (waiting === "g") {
     waiting = "";
     const link = find(`nav a[data-key="${CSS.escape(key)}"]`);
     if (link) {
       event.preventDefault();
+      sessionStorage.setItem("by-keys", "g");
       location.href = link.href;
     }
     return;

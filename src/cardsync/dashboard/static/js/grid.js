@@ -24,6 +24,15 @@ document.addEventListener(
   true,
 );
 
+// Who comes to all cards types a name at once; but keys that led here go on to a row, who comes
+// back goes on as before, and a finger would open a keyboard.
+const byKeys = sessionStorage.getItem("by-keys");
+sessionStorage.removeItem("by-keys");
+const [came] = performance.getEntriesByType("navigation");
+const comes = came?.type === "navigate" && !byKeys && !location.search;
+if (comes && document.activeElement === document.body && matchMedia("(hover: hover)").matches)
+  find("#search")?.focus({ preventScroll: true });
+
 function close() {
   const drawer = find("#peek:not([hidden])");
   if (!drawer) return false;
@@ -101,6 +110,7 @@ async function save(cell, field) {
     csrf_token: find("meta[name=csrf-token]").content,
     [cell.dataset.name]: field.value.replace("$", "").trim(),
     from: cell.dataset.value,
+    seen: cell.closest("[data-seen]").dataset.seen,
     back: more + (more.includes("?") ? "&" : "?") + query,
   };
   const form = new URLSearchParams(fields);
@@ -109,7 +119,13 @@ async function save(cell, field) {
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (find("form[data-confirms]", found)) return confirm(cell.dataset.edit, fields);
   const fresh = find("tbody tr", found);
-  if (!answer.ok || !fresh) return refuse(field, find("[data-refusal]", found)?.textContent.trim());
+  if (!answer.ok || !fresh) {
+    const refusal = find("[data-refusal]", found);
+    // Who has read what somebody else did meanwhile may save once more.
+    if (refusal && answer.status === 409) row.dataset.seen = refusal.dataset.seen;
+    return refuse(field, refusal?.textContent.trim());
+  }
+  fresh.dataset.seen = fresh.parentElement.dataset.seen;
   const box = find("input[name=card_ids]", row);
   find("input[name=card_ids]", fresh).checked = box.checked;
   for (const name of ["aria-current", "aria-rowindex"])

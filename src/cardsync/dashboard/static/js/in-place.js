@@ -23,10 +23,12 @@ async function send(form, button) {
   const busy = [form, button?.closest("tr")].filter(Boolean);
   for (const one of busy) one.setAttribute("aria-busy", "true");
   const options = { method: "POST", body, headers: { Accept: "text/html" } };
+  // A server on this computer answers without a network, too.
+  const offline = !navigator.onLine;
   const answer = await fetch(action, options).catch(() => null);
   for (const one of busy) one.removeAttribute("aria-busy");
-  // The request may have arrived although its answer did not.
-  if (!answer) notice(find("#notices").dataset.textLost);
+  // Of a network that was there, the request may have arrived although its answer did not.
+  if (!answer) notice(find("#notices").dataset[offline ? "textOffline" : "textLost"]);
   else await show(answer, form);
 }
 

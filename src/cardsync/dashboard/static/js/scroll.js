@@ -4,6 +4,7 @@ const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const PAGES_KEPT = 6;
 const RESTS_AFTER_MS = 300;
+const LATE_AFTER_MS = 200;
 
 let grid = null;
 const NOTHING = { stop: new AbortController() };
@@ -158,7 +159,10 @@ async function fill() {
     if (!page) return;
     leapt ||= inSight;
     const mine = (asked = { page, stop: new AbortController() });
+    const late = inSight && setTimeout(() => grid?.table.classList.add("late"), LATE_AFTER_MS);
     const came = await bring(page, mine.stop.signal).catch(() => false);
+    clearTimeout(late);
+    grid?.table.classList.remove("late");
     if (mine !== asked) return;
     asked = NOTHING;
     if (!came) return;

@@ -1,0 +1,37 @@
+"""Answers an address that is no page: the browser of a member keeps the navigation, and anybody
+else gets what the whole service answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litestar import route
+from litestar.enums import HttpMethod
+from litestar.exceptions import NotFoundException
+
+from cardsync import errors
+from cardsync.access.admission import BY_FORM, admitting, session_token
+from cardsync.access.caller import header
+from cardsync.dashboard.frame import framing
+from cardsync.web.error_responses import wants_html
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+
+def admitting_browsers(app: ASGIApp) -> ASGIApp:
+    """Middleware that admits a member's browser and finds nothing for all others."""
+    framed = admitting(framing(app))
+
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        if not session_token(scope) or not wants_html(header(scope, b"accept")):
+            raise NotFoundException
+        await framed(scope, receive, send)
+
+    return admitted
+
+
+@route("/{address:path}", http_method=list(HttpMethod), opt=BY_FORM, status_code=200)
+async def no_page(address: str) -> None:
+    raise errors.NotFound("there is no page at this address")
