@@ -97,9 +97,10 @@ async def find_customers(
     session: AsyncSession, caller: Caller, typed: str, before: int | None
 ) -> Customers:
     """Return the customers with these letters in their name or contact, newest first."""
-    if typed.strip():
+    letters = typed.strip().replace("\0", "\ufffd")
+    if letters:
         caller.must_see_buyers()
-    like = "%" + re.sub(r"([\\%_])", r"\\\1", typed.strip()) + "%"
+    like = "%" + re.sub(r"([\\%_])", r"\\\1", letters) + "%"
     query = select(BuyingCustomer).where(
         BuyingCustomer.seller_id == caller.seller_id,
         or_(BuyingCustomer.name.ilike(like), BuyingCustomer.contact.ilike(like)),
