@@ -41,24 +41,12 @@ from cardsync.processes import embedded
 from cardsync.secret import seal
 from cardsync.settings import Settings
 from one_run import one_at_a_time
+from waiting import until
 
 T = TypeVar("T")
 PROGRAM = [sys.executable, "-m", "cardsync"]
 START_SECONDS = 180
 UPLOADED = ("done", "failed", "cancelled", "awaiting_review", "discarded")
-
-
-def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: float = 120) -> T:
-    """The first true value of `condition`."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(
-                f"after {seconds:.0f} s still waiting for"
-                f" {what if isinstance(what, str) else what()}"
-            )
-        time.sleep(0.05)
-    return value
 
 
 def free_port() -> int:
