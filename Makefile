@@ -32,9 +32,8 @@ check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in a minut
 
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m soak
-	@SOAK_SECONDS=$$((($${SOAK_SECONDS:-0} + 4) / 5)) SOAK_NIGHT=$$((($${SOAK_NIGHT:-0} + 4) / 5)) \
-	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "hypothesis and not soak" --hypothesis-profile soak tests/core
+	@SOAK=1 "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal --timeout 0 -m "soak or deeper" \
+	  --hypothesis-profile soak
 
 # A part ends after NIGHT seconds, the other runs all the same; a line repeats each red test.
 nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on each kind of stock server and a cluster, mutants
@@ -46,10 +45,12 @@ nightly: .venv/.dev .venv/.front-dev ## The soak, all features and contracts on 
 	$(MAKE) mutants || red=1; \
 	exit $$red
 
-# STORIES=1 takes one story of each capability.
+# STORIES=1 takes one story of each capability. Without it also what waits for the night runs, with short counts.
+test-on: WHAT ?= pg15
 test-on: .venv/.dev .venv/.front-dev ## All features and contracts on WHAT=pg15, pg18, pgbouncer or s3
-	@.ci/stock $(or $(WHAT),pg15) "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile \
-	  -m "$(if $(STORIES),story and )not soak" tests/features tests/contract
+	@.ci/stock $(WHAT) "$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --timeout 0 \
+	  $(if $(STORIES),-m "story and not soak",$(if $(filter pg15 pg18,$(WHAT)),tests/kills/test_kills.py)) \
+	  tests/features tests/contract
 
 # A sample of the changes: COUNT of them, drawn by the day; it ends after NIGHT seconds.
 mutants: .venv/.dev .venv/.mutmut ## Change money, access and locks one place at a time: do tests notice?

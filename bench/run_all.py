@@ -23,6 +23,7 @@ import browser_cycle
 import buylist
 import cancel
 import catalog
+import command_line
 import costs
 import crowd
 import discovery
@@ -91,6 +92,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "slow_bodies": (slow_bodies.measure, {"rounds": 3}),
     "rate_limits": (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     "cancel": (cancel.measure, {"rounds": 5}),
+    "command_line": (command_line.measure, {"rounds": 9}),
     "orders": (orders.measure, {"rounds": 5}),
     "heal": (heal.measure, {"rounds": 200}),
     "skip_wait": (skip_wait.measure, {"rounds": 300}),

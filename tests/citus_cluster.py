@@ -200,7 +200,10 @@ def run(command: list[str]) -> int:
         return 0
     folder = Path(tempfile.mkdtemp(prefix="cardsync-cluster-"))
     try:
-        environment = os.environ | {"CARDSYNC_TEST_CITUS_URL": start(folder)}
+        environment = os.environ | {
+            "CARDSYNC_TEST_CITUS_URL": start(folder),
+            "CARDSYNC_TEST_BESIDE": ".venv/bin/python tests/citus_cluster.py run",
+        }
         return subprocess.run(command, env=environment, check=False).returncode
     finally:
         stop(folder)

@@ -49,6 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if folder in PROCESSES or (folder in ("features", "contract") and seen[test] > CASES):
             item.add_marker(pytest.mark.slow)
+        if folder == "core" and getattr(item.obj, "is_hypothesis_test", False):  # type: ignore[attr-defined]
+            item.add_marker(pytest.mark.deeper)
         if seen[test] > _daily(item, folder, room):
             item.add_marker(pytest.mark.soak)
 

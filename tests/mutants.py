@@ -25,6 +25,7 @@ EXCUSES: Final = re.compile(r"<!-- survivors -->\n(.*?)<!-- end of survivors -->
 EXCUSE: Final = re.compile(r"^\| `([^`]+)` \| `(.+)` \| .+ \|$", re.MULTILINE)
 LEAST: Final = 0.85
 SURVIVED, NO_TESTS = 0, 33
+AGAIN: Final = "PYTHONPATH=.venv/mutmut .venv/bin/python .venv/mutmut/bin/mutmut run"
 # Where mutmut makes all mutants and asks which test calls which function, before a sample of them.
 FIRST: Final = "cardsync.money.x_to_units__mutmut_1"
 
@@ -100,7 +101,7 @@ def main() -> None:
     )
     for mutant in red:
         function, line = change(mutant)
-        print(f"survived: | `{function}` | `{line}` | …, again: mutmut run {mutant!r}")
+        print(f"survived: | `{function}` | `{line}` | …, again: {AGAIN} {mutant!r}")
     sys.exit(bool(red) or share < LEAST)
 
 

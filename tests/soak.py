@@ -12,11 +12,17 @@ import os
 import random
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 SECONDS = int(os.environ.get("SOAK_SECONDS") or 0)
 NIGHT = int(os.environ.get("SOAK_NIGHT") or 0)
+# `make soak` says so, and what comes after it: a stock server or a cluster beside the tests.
+DEEP = bool(SECONDS or NIGHT or os.environ.get("SOAK"))
+BESIDE = os.environ.get("CARDSYNC_TEST_BESIDE", "")
+# The processes of a run inherit its day, also across midnight.
+DAY = int(os.environ.setdefault("CARDSYNC_TEST_DAY", str(datetime.now(UTC).toordinal())))
 # A slice takes this many cases of a test with parameters.
 CASES = 4
 
@@ -25,16 +31,30 @@ CASES = 4
 night = pytest.mark.skipif(SECONDS > 0, reason="it takes a machine of its own: the night")
 
 
+# Of `make test`, and of the soak with more examples.
+deeper = pytest.mark.deeper
+
+
 def count(name: str, whole: int, part: int) -> int:
-    """The repetitions of a test: `whole`, in a slice `part`, unless the variable `name` says
-    another number.
+    """The repetitions of a test: `whole`, in a slice and beside a stock server `part`, unless the
+    variable `name` says another number.
     """
-    return int(os.environ.get(name) or (part if SECONDS else whole))
+    return int(os.environ.get(name) or (part if SECONDS or BESIDE else whole))
 
 
 def examples(day: int, night: int) -> int:
-    """Return the examples of a property in `make test`, or those of `make nightly`."""
-    return night if NIGHT else day
+    """Return the examples of a property in `make test`, or those of the soak and the night."""
+    return night if DEEP else day
+
+
+def parts(count: int) -> list[Any]:
+    """Return the parts of a long test: `make test` runs one of them, the next one each day, and the
+    soak all others.
+    """
+    others = pytest.mark.soak
+    return [
+        part if part == DAY % count else pytest.param(part, marks=others) for part in range(count)
+    ]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,12 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("SOAK_SEED", datetime.now(UTC).strftime("%Y%m%d"))
         if config.option.hypothesis_seed is None:
             config.option.hypothesis_seed = os.environ["SOAK_SEED"]
-        config.pluginmanager.register(_Seeded(os.environ["SOAK_SEED"]), "soak-seeded")
+        seeded = _Seeded(os.environ["SOAK_SEED"], config.getoption("--hypothesis-profile"))
+        config.pluginmanager.register(seeded, "soak-seeded")
 
 
 class _Seeded:
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, profile: str | None) -> None:
         self._seed = seed
+        self._profile = f" --hypothesis-profile {profile}" if profile else ""
         self._until = time.monotonic() + (SECONDS or NIGHT)
         length = f"SOAK_SECONDS={SECONDS}" if SECONDS else f"SOAK_NIGHT={NIGHT}"
         self._variables = f"{length} SOAK_SEED={seed}"
@@ -86,9 +108,9 @@ class _Seeded:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         left = len(terminalreporter.stats.get("skipped", []))
         terminalreporter.write_line(f"{self.pytest_report_header()}; {left} tests were not begun")
-        stock = ".ci/stock " if os.environ.get("CARDSYNC_TEST_DATABASE_URL") else ""
+        python = f"{BESIDE} .venv/bin/python".strip()
         stats = terminalreporter.stats
         for report in [*stats.get("failed", []), *stats.get("error", [])]:
             terminalreporter.write_line(
-                f"again: {self._variables} {stock}.venv/bin/python -m pytest {report.nodeid!r}"
+                f"again: {self._variables} {python} -m pytest{self._profile} {report.nodeid!r}"
             )

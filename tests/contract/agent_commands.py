@@ -11,25 +11,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from tests.contract.agent_process import FAST, Agents
 
-T = TypeVar("T")
+from waiting import until
+
 AGENT = [sys.executable, "-m", "cardsync_agent"]
 SECONDS = 60
-
-
-def until(condition: Callable[[], T], what: Callable[[], object]) -> T:
-    ends = time.monotonic() + SECONDS
-    while not (value := condition()):
-        assert time.monotonic() < ends, what()
-        time.sleep(0.02)
-    return value
 
 
 @dataclass(frozen=True)

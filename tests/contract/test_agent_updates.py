@@ -27,6 +27,7 @@ from cardsync.releases import offer as server_side
 from cardsync.releases.signing import canonical, public_key_of, sign
 from cardsync_agent import __version__, signed_release
 from cardsync_agent.loop import PLATFORM
+from waiting import until
 
 SIGNER, STRANGER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 PINNED = ("--release-public-key", public_key_of(SIGNER))
@@ -454,13 +455,6 @@ def loop(
         agent.close()
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    ends = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < ends, what
-        time.sleep(0.01)
-
-
 @pytest.mark.slow
 def test_a_long_download_leaves_room_for_heartbeats_and_survives_kill_9(
     loop: Callable[..., Running], server: ReleaseServer, folder: Path
@@ -469,7 +463,7 @@ def test_a_long_download_leaves_room_for_heartbeats_and_survives_kill_9(
     server.content, server.offer = content, an_offer(content)
     # A slice of no length: whatever came at once, then the next heartbeat.
     agent = loop(UPDATE_SLICE="0", INTERVAL="0.2")
-    until(lambda: any(path.stat().st_size for path in staged(folder)), "nothing was fetched")
+    until(lambda: any(path.stat().st_size for path in staged(folder)), "a file", pause=0.01)
     agent.process.kill()
     agent.process.wait(60)
     [part] = staged(folder)
@@ -489,7 +483,7 @@ def test_a_killed_version_goes_on_with_heartbeats_alone_until_it_is_let_go(
 ) -> None:
     server.force_update, server.due = True, True
     agent = loop()
-    until(lambda: len(server.heartbeats) > 3, "no heartbeats")
+    until(lambda: len(server.heartbeats) > 3, "heartbeats")
     assert not [call for call in server.calls if "sync/" in call]
     server.force_update = False
     agent.wait_for("sync done")
@@ -505,7 +499,7 @@ def test_a_refused_update_is_told_once_and_not_fetched_with_every_heartbeat(
     agent = loop(INTERVAL="0.02")
     agent.wait_for("is refused")
     told = len(server.heartbeats)
-    until(lambda: len(server.heartbeats) > told + 5, "no heartbeats")
+    until(lambda: len(server.heartbeats) > told + 5, "heartbeats")
     assert len(server.ranges) == 1
     # Offered anew, it is looked at anew.
     server.content = CONTENT

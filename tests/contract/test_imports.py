@@ -2,8 +2,10 @@
 a command nothing that it does not use, as imports take longer than most commands.
 """
 
+import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -13,60 +15,73 @@ from cardsync.cli import admin, program
 FOREIGN = {"webauthn", "litestar", "granian", "jinja2", "segno", "alembic"}
 FRAMES = {"polars", "numpy"}
 DATABASE = {"psycopg", "sqlalchemy", "procrastinate", "pydantic", "structlog"}
+SETTINGS = "Settings(database_url='postgresql:///')"
+EXPORTING = f"""
+from cardsync.settings import Settings
+from cardsync.telemetry.exporting import exporting
+exporting({SETTINGS}, 'web').__enter__()
+"""
+WEB = f"from cardsync.asgi import create_app{EXPORTING}create_app({SETTINGS})"
+# The supervisor loads more than a worker may.
+WORKER = ("import cardsync.processes.worker", f"import cardsync.processes.supervisor{EXPORTING}")
 
 
-def loaded(code):
-    told = subprocess.run(
-        [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(told.stdout.splitlines()[-1].split())
+@cache
+def loaded(*steps):
+    """Run the steps in a process of their own, and return the modules that are there after each."""
+    lines = ["import json, sys", "told = []"]
+    for step in steps:
+        lines += [step, "told.append([*sys.modules])"]
+    code = "\n".join([*lines, "print(); print(json.dumps(told))"])
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return [set(modules) for modules in json.loads(ran.stdout.splitlines()[-1])]
+
+
+def too_much(names, steps, unwanted):
+    """Return the unwanted modules, by the name of the step after which they are there first."""
+    found, seen = {}, set()
+    for name, modules in zip(names, loaded(*steps), strict=True):
+        if new := (modules & unwanted) - seen:
+            found[name] = new
+        seen |= modules
+    return found
 
 
 def test_a_worker_loads_no_library_of_web_processes():
-    assert not FOREIGN & loaded("import cardsync.processes.worker")
+    [modules, _] = loaded(*WORKER)
+    assert not FOREIGN & modules
 
 
 def test_a_web_process_without_assistants_loads_nothing_of_theirs():
     """The protocol's library would cost it 20 MB, and a second of its start."""
-    modules = loaded(
-        "from cardsync.asgi import create_app; from cardsync.settings import Settings;"
-        " create_app(Settings(database_url='postgresql:///'))"
-    )
+    [modules] = loaded(WEB)
     assert not {"mcp", "mcp_types", "starlette.routing", "pydantic_monty"} & modules
-
-
-def telemetry_of(code):
-    return {name for name in loaded(code) if name.partition(".")[0] == "opentelemetry"}
 
 
 def test_without_a_receiver_no_process_loads_opentelemetry():
     """It would cost each of them 15 MB, and a quarter of a second of its start. Litestar looks for
     its own plugin, and finds the names of some attributes on the way.
     """
-    settings = "Settings(database_url='postgresql:///')"
-    exporting = (
-        "from cardsync.telemetry.exporting import exporting; from cardsync.settings import Settings;"
-        f" exporting({settings}, 'web').__enter__()"
-    )
-    processes = "import cardsync.processes.supervisor, cardsync.processes.worker"
-    assert telemetry_of(f"{processes}; {exporting}") == set()
-    web = telemetry_of(f"from cardsync.asgi import create_app; {exporting}; create_app({settings})")
-    assert all(name.startswith("opentelemetry.semconv") for name in web - {"opentelemetry"})
+    [_, modules], [web] = loaded(*WORKER), loaded(WEB)
+    assert not [name for name in modules if name.partition(".")[0] == "opentelemetry"]
+    parts = {name for name in web if name.startswith("opentelemetry.")}
+    assert all(name.startswith("opentelemetry.semconv") for name in parts)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["admin", "--help"], ["serve", "--help"]])
-def test_help_loads_the_command_line_alone(words):
-    modules = loaded(f"from cardsync.cli import program; program({words}, standalone_mode=False)")
-    assert not (FOREIGN | FRAMES | DATABASE) & modules
+def test_help_loads_the_command_line_alone():
+    words = (["--help"], ["admin", "--help"], ["serve", "--help"])
+    steps = [
+        f"from cardsync.cli import program; program({one}, standalone_mode=False)" for one in words
+    ]
+    assert too_much(map(" ".join, words), steps, FOREIGN | FRAMES | DATABASE) == {}
 
 
-@pytest.mark.parametrize("group", admin.elsewhere)
-def test_an_admin_command_loads_no_frames_and_nothing_of_web_processes(group):
-    modules = loaded(f"from cardsync.cli import admin; admin.get_command(None, {group!r})")
-    assert not (FOREIGN | FRAMES) & modules
+def test_an_admin_command_loads_no_frames_and_nothing_of_web_processes():
+    steps = [
+        f"from cardsync.cli import admin; admin.get_command(None, {group!r})"
+        for group in admin.elsewhere
+    ]
+    assert too_much(admin.elsewhere, steps, FOREIGN | FRAMES) == {}
 
 
 @pytest.mark.parametrize("group", [program, admin], ids=["program", "admin"])

@@ -10,10 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from builders import a_csv, a_row
+from callers import CALLERS, MORE_FOR_OWNERS
 from cardsync import errors
 from cardsync.cli import program
-from credentials import KEY_OR_SESSION, READS
-from roles import AGENTS, MORE_FOR_OWNERS, OPERATORS, OWNERS
 
 FILE = Path(__file__).parents[2] / "openapi.json"
 DOCUMENT = json.loads(FILE.read_text())
@@ -22,70 +21,29 @@ OPERATIONS = {
     for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
 }
-# Callers of these have no credentials yet.
-STRANGERS = {
-    ("POST", "/api/session"),
-    ("POST", "/api/session/passkey"),
-    ("POST", "/api/session/passkey/options"),
-    ("POST", "/api/invitations/{token}"),
-}
+
+
+def who_and_by(name: tuple[str, str]) -> tuple[str, str]:
+    return CALLERS[" ".join(name)]
+
+
 BEHIND_A_KEY = {
-    name: operation
-    for name, operation in OPERATIONS.items()
-    if name[1].startswith(("/api/", "/analytics/")) and name not in STRANGERS
-}
-# The agent's routes take keys, all others take sessions too, and these take sessions alone.
-SESSION_ONLY = {
-    ("GET", "/api/session"),
-    ("DELETE", "/api/session"),
-    ("PATCH", "/api/account"),
-    *(
-        name
-        for name in OPERATIONS
-        if name[1].startswith(
-            (
-                "/api/shelves",
-                "/api/counts",
-                "/api/operator",
-                "/api/pull_links",
-                "/api/contributions",
-                "/api/recommendations/shown",
-                "/api/members",
-                "/api/keys",
-                "/api/sessions",
-                "/api/notices",
-                "/api/webhooks",
-                "/api/assistants",
-                "/api/export/every",
-                "/api/account/deletion",
-                "/api/passkeys",
-            )
-        )
-    ),
-    *(
-        name
-        for name in OPERATIONS
-        if name[1].startswith("/api/v1/agent/plans/")
-        and name[1].endswith(("/permissions", "/confirm", "/decline"))
-    ),
-    ("GET", "/api/quick_add/pending"),
-    ("GET", "/api/v1/sync/screenshots/{screenshot_id}"),
-    ("POST", "/api/quick_add/{entry_id}/settle"),
+    name: operation for name, operation in OPERATIONS.items() if who_and_by(name)[0] != "stranger"
 }
 
 
 def callers(name: tuple[str, str]) -> list[str]:
-    if name in SESSION_ONLY:
-        return ["session"]
-    route = " ".join(name)
-    if route in AGENTS:
+    """The agent's routes take keys, all others sessions, and most of them keys and tokens too."""
+    who, by = who_and_by(name)
+    if who == "agent":
         return ["api_key"]
-    return ["api_key", "session"] if route in KEY_OR_SESSION else ["api_key", "session", "token"]
+    few = {"session": ["session"], "key": ["api_key", "session"]}
+    return few.get(by, ["api_key", "session", "token"])
 
 
 def scopes(name: tuple[str, str]) -> list[str]:
     """The scope that a token needs on a route that takes tokens."""
-    return ["mcp:read"] if " ".join(name) in READS else ["mcp:write"]
+    return [f"mcp:{who_and_by(name)[1]}"]
 
 
 WITH_JSON_BODY = {
@@ -1162,13 +1120,14 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         expected[403] |= (
             {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
         )
-        expected[403] |= {"owner_required"} if " ".join(name) in OWNERS | MORE_FOR_OWNERS else set()
-        expected[403] |= {"operator_required"} if " ".join(name) in OPERATORS else set()
-        alone = " ".join(name) in AGENTS | KEY_OR_SESSION
-        expected[403] |= {"key_required"} if alone else set()
+        who, by = who_and_by(name)
+        for_owners = who == "owner" or " ".join(name) in MORE_FOR_OWNERS
+        expected[403] |= {"owner_required"} if for_owners else set()
+        expected[403] |= {"operator_required"} if who == "operator" else set()
+        expected[403] |= {"key_required"} if by == "key" else set()
         of_tokens = {"insufficient_scope", "paid_plan_required"}
         expected[403] |= of_tokens if "token" in callers(name) else set()
-        expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
+        expected[403] |= {"session_required"} if by == "session" else set()
     told = {
         int(status)
         for status in OPERATIONS[name]["responses"]

@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from builders import Seller, Service, a_csv, a_row
+from builders import Seller, Service, a_csv, a_row, poll
 from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.database.hot_reads import PolledQuery
@@ -66,9 +66,12 @@ async def heartbeat(agent: Seller) -> None:
     assert answer.status_code == 200
 
 
-async def poll(agent: Seller) -> None:
-    answer = await agent.get("/api/v1/sync/pending", params={"agent_id": f"agent-{agent.id}"})
-    assert answer.json() == {"action": "wait", "reason": "no_sync_needed", "sync_requested": False}
+async def nothing_due(agent: Seller) -> None:
+    assert await poll(agent, f"agent-{agent.id}") == {
+        "action": "wait",
+        "reason": "no_sync_needed",
+        "sync_requested": False,
+    }
 
 
 # Through a pooler nothing can be prepared: there these statements are sent whole.
@@ -78,7 +81,7 @@ prepared = pytest.mark.skipif(
 
 
 @prepared
-@pytest.mark.parametrize("request_of", [heartbeat, poll])
+@pytest.mark.parametrize("request_of", [heartbeat, nothing_due])
 async def test_each_request_of_a_steady_agent_is_one_select_in_one_round_trip(
     web, agents, request_of
 ):
@@ -232,7 +235,7 @@ async def test_what_they_leave_to_write_is_one_statement_for_all_of_them(web, ag
     await web.app.state.rate_limits.buckets.flush()
     for agent in agents:
         await heartbeat(agent)
-        await poll(agent)
+        await nothing_due(agent)
     async with counting(web.app.state.database) as seen:
         await web.app.state.last_seen.flush()
     async with counting(web.app.state.database) as limits:

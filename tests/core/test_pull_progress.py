@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+import soak
 from cardsync.pulling.progress import Mark, fold, undone_by
 
 
@@ -172,4 +173,6 @@ class Phones(RuleBasedStateMachine):
 
 
 TestPhones = Phones.TestCase
-TestPhones.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestPhones.settings = settings(
+    max_examples=soak.examples(15, 60), stateful_step_count=30, deadline=None
+)

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from search_trees import trees
 
+import soak
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.search.fields import QueryError, nearest
 from cardsync.search.folding import folded, search_columns, search_text, words
@@ -203,7 +204,7 @@ def test_is_gone_counts_outside_a_negation_only():
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=soak.examples(75, 300))
 @given(trees)
 def test_the_canonical_text_means_the_same(tree):
     assert parse(print_query(tree), canonical=True) == tree
@@ -239,7 +240,7 @@ PIECES = [*'aor-()":=<>!|. \\5', "is:", "price>", "v:no ", 'v:"Nó"', " symbol",
 
 
 @pytest.mark.slow
-@settings(max_examples=1_000)
+@settings(max_examples=soak.examples(250, 1_000))
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text())
 @example('v:"')
 @example("-")
@@ -286,7 +287,7 @@ def test_texts_are_folded_and_cut(text, plain, cut):
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=soak.examples(50, 200))
 @given(
     st.lists(
         st.text(max_size=12) | st.text(st.characters(max_codepoint=127), max_size=12),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 from tests.kills.room import Work, held
 from tests.system.processes import Seller, Server, until
 
 from builders import a_csv, a_row
-from cardsync.processes import embedded
 from cardsync.tables import metadata
 
 TABLES = [table.name for table in metadata.sorted_tables if "seller_id" in table.columns]
+COUNTS = " UNION ALL ".join(
+    f"SELECT '{table}' AS name, count(*) AS rows FROM {table} WHERE seller_id = %(seller)s"
+    for table in TABLES
+)
 CARDS = 50
 NOW_DUE = """
     WITH asked AS (
@@ -33,33 +33,23 @@ class Removal(Work):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self.seller, self.email, self.password = self.a_shop()
-        self.other, _, _ = self.a_shop()
+        self.other = server.seller()
+        file = a_csv(*(a_row(n) for n in range(1, CARDS + 1)))
+        for seller in (self.seller, self.other):
+            seller.upload(file)
+        for seller in (self.seller, self.other):
+            until(lambda seller=seller: self.is_settled(seller), "its offers")  # type: ignore[misc]
         self.before = self.lasting_rows_of(self.other)
         self.ask()
         assert self.rows_of(self.seller)["card"] == CARDS
 
-    def a_shop(self) -> tuple[Seller, str, str]:
-        email = f"removed-{time.monotonic_ns()}@example.invalid"
-        create = ["admin", "seller", "create", "--name", "A shop", "--email", email, "--json"]
-        made = json.loads(self.server.run(*create).out)
-        seller = Seller(self.server, made["seller_id"], made["api_key"])
-        file = a_csv(*(a_row(n) for n in range(1, CARDS + 1)))
-        assert seller.finished(seller.upload(file))["state"] == "done"
-        until(lambda: "network_offer" in self.rows_of(seller), "its offers are written")
-        return seller, email, made["password"]
+    def is_settled(self, seller: Seller) -> bool:
+        """Whether the upload is done, and what follows it."""
+        rows = self.rows_of(seller)
+        return "network_offer" in rows and "work_due" not in rows
 
     def rows_of(self, seller: Seller) -> dict[str, int]:
-        with (
-            embedded.running(self.server.data_dir) as database,
-            psycopg.connect(database.admin_url()) as admin,
-        ):
-            counts = {}
-            for table in TABLES:
-                query = f"SELECT count(*) FROM {table} WHERE seller_id = {seller.id}"
-                row = admin.execute(query).fetchone()  # type: ignore[call-overload]
-                counts[table] = row[0] if row else 0
-        return {table: count for table, count in counts.items() if count}
+        return {row["name"]: row["rows"] for row in seller.sql(COUNTS) if row["rows"]}
 
     def lasting_rows_of(self, seller: Seller) -> dict[str, int]:
         """The rows without those of work that waits, which ends by itself."""
@@ -68,10 +58,10 @@ class Removal(Work):
     def ask(self) -> None:
         with self.seller.http() as http:
             del http.headers["Authorization"]
-            credentials = {"email": self.email, "password": self.password}
+            credentials = {"email": self.seller.email, "password": self.seller.password}
             signed_in = http.post("/api/session", json=credentials).json()
             told = {"X-CSRF-Token": signed_in["csrf_token"]}
-            body = {"confirm": self.email}
+            body = {"confirm": self.seller.email}
             answer = http.post("/api/account/deletion", json=body, headers=told)
         assert answer.status_code == 200, answer.text
 

@@ -107,7 +107,6 @@ class Reprice(Work):
                 f"{count} runs, of {self.seller.sql(RUNS)}; the server says:\n"
                 f"{self.server.said()[-3000:]}"
             ),
-            60,
         )
 
     def taken(self) -> dict[str, Any]:

@@ -113,7 +113,6 @@ class Preparation(Work):
                 and self.seller.sql(STATE)[0]["lease_token"] is None
             ),
             lambda: f"{state}, not {self.rollback()}; it says:\n{self.server.said()[-3000:]}",
-            60,
         )
 
     def served(self) -> bytes:

@@ -44,6 +44,16 @@ def named(stream: type[Work]) -> str:
     return stream.__name__
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _undisturbed_by_day(room: Room, request: pytest.FixtureRequest) -> None:
+    """Let all streams be before the first is killed. In the soak each runs alone, when it is needed:
+    its seconds are measured.
+    """
+    mine = [item for item in request.session.items if item.path == request.path]
+    if not any(item.get_closest_marker("soak") for item in mine):
+        room.let_be({item.callspec.params["stream"] for item in mine})  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("stream", "moment"),
     [

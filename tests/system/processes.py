@@ -17,13 +17,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import httpx
 import psutil
@@ -34,28 +36,17 @@ from builders import uncap
 from cardsync.accounts import sellers
 from cardsync.database.migrate import migrate
 from cardsync.database.session import Database
+from cardsync.database.urls import APP_ROLE, libpq_url
 from cardsync.processes import embedded
 from cardsync.secret import seal
 from cardsync.settings import Settings
 from one_run import one_at_a_time
+from waiting import until
 
 T = TypeVar("T")
 PROGRAM = [sys.executable, "-m", "cardsync"]
 START_SECONDS = 180
 UPLOADED = ("done", "failed", "cancelled", "awaiting_review", "discarded")
-
-
-def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: float = 120) -> T:
-    """The first true value of `condition`."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(
-                f"after {seconds:.0f} s still waiting for"
-                f" {what if isinstance(what, str) else what()}"
-            )
-        time.sleep(0.05)
-    return value
 
 
 def free_port() -> int:
@@ -159,6 +150,8 @@ class Seller:
     server: Server
     id: int
     api_key: str
+    email: str = ""
+    password: str = ""
 
     def http(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.api_key}"}
@@ -204,6 +197,14 @@ class Seller:
         return self.server.sql(query, seller=self.id, **values)
 
 
+class Addresses(Protocol):
+    """The addresses of a database: as the application, and as the superuser."""
+
+    def url(self) -> str: ...
+
+    def admin_url(self) -> str: ...
+
+
 class Server:
     """`cardsync serve` in a process of its own."""
 
@@ -238,6 +239,9 @@ class Server:
         }
         self.env = clean | {f"CARDSYNC_{name}": value for name, value in given.items()}
         self.process: subprocess.Popen[bytes] | None = None
+        self._running: Addresses | None = None
+        self._behind: psycopg.Connection[dict[str, Any]] | None = None
+        self._one_at_a_time = threading.RLock()
 
     @property
     def webs(self) -> int:
@@ -254,6 +258,8 @@ class Server:
         kill(*processes_of(self.data_dir))
         if self.process is not None:
             self.process.wait(60)
+        if self._behind is not None:
+            self._behind.close()
 
     def launch(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
         """Another `cardsync` process with the same settings."""
@@ -342,45 +348,105 @@ class Server:
         made = json.loads(ran.out)
         return Seller(self, made["seller_id"], made["api_key"])
 
-    def seller(self, *, plan: str = "founder", sync_mode: str = "full", **settings: Any) -> Seller:
-        """The same without a process, for tests that need many."""
+    def seller(
+        self,
+        *,
+        name: str = "A Seller",
+        plan: str = "founder",
+        sync_mode: str = "full",
+        capped: bool = False,
+        **settings: Any,
+    ) -> Seller:
+        """The same without a process, for tests that need many; `capped` as in tests/builders.py."""
         email = f"seller-{time.monotonic_ns()}@example.invalid"
 
-        async def make(url: str) -> sellers.CreatedSeller:
-            mine = seal(Settings(data_dir=self.data_dir))
-            async with Database.open(url, pool=1, hot_pool=1, seal=lambda: mine) as database:
-                async with database.shared() as session:
-                    made = await sellers.create_seller(
-                        session,
-                        name="A Seller",
-                        email=email,
-                        plan=plan,
-                        lines=[],
-                        sync_mode=sync_mode,
-                    )
+        async def make(database: Database) -> sellers.CreatedSeller:
+            async with database.shared() as session:
+                made = await sellers.create_seller(
+                    session, name=name, email=email, plan=plan, lines=[], sync_mode=sync_mode
+                )
+            if not capped:
                 await uncap(database, made.seller_id)
-                if settings:
-                    pairs = [f"{key}={str(value).lower()}" for key, value in settings.items()]
-                    async with database.tenant(made.seller_id) as session:
-                        await sellers.change_seller(
-                            session, made.seller_id, sellers.read_settings(pairs)
-                        )
-                return made
+            if settings:
+                pairs = [f"{key}={str(value).lower()}" for key, value in settings.items()]
+                async with database.tenant(made.seller_id) as session:
+                    await sellers.change_seller(
+                        session, made.seller_id, sellers.read_settings(pairs)
+                    )
+            return made
 
-        with embedded.running(self.data_dir) as server:
-            made = asyncio.run(make(server.url()))
-        return Seller(self, made.seller_id, made.api_key)
+        made = self.in_database(make)
+        return Seller(self, made.seller_id, made.api_key, email, made.password)
+
+    def in_database(self, work: Callable[[Database], Awaitable[T]], *, owner: bool = False) -> T:
+        """Do it as the application, or as the owner of the tables."""
+
+        async def done(url: str) -> T:
+            mine = seal(Settings(data_dir=self.data_dir))
+            role = None if owner else APP_ROLE
+            async with Database.open(
+                url, pool=1, hot_pool=1, seal=lambda: mine, role=role
+            ) as database:
+                return await work(database)
+
+        # In a thread of its own: a browser's event loop may run in this one.
+        with self.its_database() as database, ThreadPoolExecutor(1) as thread:
+            url = database.admin_url() if owner else database.url()
+            return thread.submit(asyncio.run, done(url)).result()
+
+    @contextmanager
+    def its_database(self) -> Iterator[Addresses]:
+        """The database, started for the block if it is down. The way to it is kept: looking for its
+        processes takes longer than most questions, and tests that wait ask often.
+        """
+        if self._running is not None and self._is_connected():
+            yield self._running
+            return
+        with self._up() as self._running:
+            url = self._running.admin_url()
+            with self._one_at_a_time:
+                self._behind = psycopg.connect(url, row_factory=dict_row, autocommit=True)
+            yield self._running
+
+    def _up(self) -> AbstractContextManager[Addresses]:
+        return embedded.running(self.data_dir)
+
+    def _is_connected(self) -> bool:
+        with suppress(psycopg.OperationalError), self._one_at_a_time:
+            return self._behind is not None and bool(self._behind.execute("SELECT 1"))
+        return False
 
     def sql(self, query: str, **values: Any) -> list[dict[str, Any]]:
         """Rows as the superuser sees them, for looking behind the interface."""
-        with (
-            embedded.running(self.data_dir) as server,
-            psycopg.connect(
-                server.admin_url(), row_factory=dict_row, autocommit=True
-            ) as connection,
-        ):
-            found = connection.execute(query, values)
+        with self.its_database(), self._one_at_a_time:
+            assert self._behind is not None
+            found = self._behind.execute(query, values)
             return found.fetchall() if found.description else []
+
+
+@dataclass(frozen=True)
+class Given:
+    """A migrated database of somebody else's server."""
+
+    address: str
+
+    def url(self) -> str:
+        return self.address
+
+    def admin_url(self) -> str:
+        return libpq_url(self.address, role=None)
+
+
+class OnStock(Server):
+    """The same with a given database, which is no process of its own."""
+
+    def __init__(self, folder: Path, address: str, **settings: str) -> None:
+        self.given = Given(address)
+        where = {"DATABASE_URL": address, "MIGRATION_DATABASE_URL": address}
+        super().__init__(folder, folder / "data", **where, **settings)
+
+    def _up(self) -> AbstractContextManager[Addresses]:
+        return nullcontext(self.given)
 
 
 CARDS = """
@@ -448,14 +514,7 @@ def snapshot(seller: Seller) -> dict[str, Any]:
         ),
         "the lease",
     )
-    with (
-        embedded.running(seller.server.data_dir) as server,
-        psycopg.connect(server.admin_url(), row_factory=dict_row, autocommit=True) as connection,
-    ):
-        taken: dict[str, Any] = {
-            name: connection.execute(query, {"seller": seller.id}).fetchall()
-            for name, query in SNAPSHOT.items()
-        }
+    taken = {name: seller.sql(query) for name, query in SNAPSHOT.items()}
     return taken | {"export": seller.get("/api/v1/export/price-updates").content}
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -19,6 +17,9 @@ from tests.system.processes import Seller, Server
 from tests.system.processes import until as eventually
 
 from builders import a_csv, a_row, an_order
+from cardsync import clock
+from cardsync.database.session import Database
+from cardsync.operators import appoint
 from cardsync.processes.demo.demo_catalog import INVENTORY
 
 HOSTILE = "<b onclick='x'>A & \"B\"</b> \u202eright to left\u202c zero\u200bwidth " + "long" * 60
@@ -36,16 +37,15 @@ class Shop:
 
 
 def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
-    # Files share a server, and each has a shop of its own.
-    email = f"agatha-{time.monotonic_ns()}@example.invalid"
+    """A shop whose owner is an operator, too."""
     name = "Aunt Agatha's Extraordinary Card Emporium"
-    create = ["admin", "seller", "create", "--name", name, "--email", email, "--json"]
-    ran = server.run(*create)
-    assert ran.code == 0, ran.err
-    made = json.loads(ran.out)
-    appointed = server.run("admin", "operator", "add", email)
-    assert appointed.code == 0, appointed.err
-    seller = Seller(server, made["seller_id"], made["api_key"])
+    seller = server.seller(name=name, capped=True)
+
+    async def appoint_owner(database: Database) -> None:
+        async with database.shared() as session:
+            await appoint.add(session, seller.email, clock.now())
+
+    server.in_database(appoint_owner, owner=True)
     rows = _stock(hostile)
     for days in (9, 6, 3, 0):
         exported_at = (NOW - timedelta(days=days, minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -61,7 +61,7 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
         opened = _a_pull(http)
         ended = {"status": "success", "steps": [{"name": "inventory", "status": "success"}]}
         http.post("/api/v1/sync/log", json=ended)
-    return Shop(seller, name, email, made["password"], upload_id, opened["id"])
+    return Shop(seller, name, seller.email, seller.password, upload_id, opened["id"])
 
 
 def recommended(shop: Shop) -> None:

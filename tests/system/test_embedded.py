@@ -24,6 +24,7 @@ import pytest
 
 from cardsync.processes import embedded, embedded_host, postmaster
 from cardsync.processes.embedded import EmbeddedError, EmbeddedServer, running
+from waiting import until
 
 ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not ROOT, reason="only root runs the server as another account")
@@ -159,13 +160,6 @@ def is_stopped(data_dir: Path) -> bool:
     )
 
 
-def until(condition: Callable[[], object], seconds: float = 90) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "waited in vain"
-        time.sleep(0.01)
-
-
 def keep(url: str, number: int) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("INSERT INTO kept VALUES (%s)", [number])
@@ -217,7 +211,11 @@ def half_made(folder: Path, a_user) -> Path:
     for turn in range(10):
         postgres = folder / f"data{turn}" / "postgres"
         user = a_user(postgres.parent)
-        until(lambda at=postgres: list(at.glob("cluster-*/base")) or (at / "cluster").exists())
+        until(
+            lambda at=postgres: list(at.glob("cluster-*/base")) or (at / "cluster").exists(),
+            "it",
+            pause=0.01,
+        )
         user.signal(signal.SIGKILL)
         if not (postgres / "cluster").exists():
             return postgres.parent
@@ -461,7 +459,7 @@ def test_everything_killed_under_load_keeps_what_was_acknowledged(data: Path, a_
 
     thread = threading.Thread(target=load)
     thread.start()
-    until(lambda: len(acknowledged) > 100)
+    until(lambda: len(acknowledged) > 100, "enough", pause=0.01)
     user.signal(signal.SIGKILL)
     for process in processes_below(data):
         with suppress(psutil.Error):

@@ -20,6 +20,7 @@ import pytest
 from tests.system.processes import Seller, Server, until
 from tests.system.shop_with_pages import Shop, a_shop_with_pages, recommended
 
+import soak
 from builders import a_csv, a_row
 from pages import built
 
@@ -36,6 +37,8 @@ LOOKS = [
     pytest.param(360, "dark", marks=pytest.mark.soak),
     pytest.param(1440, "light", marks=pytest.mark.soak),
 ]
+# A window looks at one part of the pages.
+PARTS = 8
 # A refusal that the test asked for is told by its status; what a page still loads when it is left
 # is broken off.
 REFUSALS = [f"the server responded with a status of {status}" for status in (403, 404, 422)]
@@ -200,11 +203,11 @@ MORE = {
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.soak) for n in (1, 2, 3))])
+@pytest.mark.parametrize("part", soak.parts(PARTS))
 def test_every_page_and_refusal_can_be_read_and_fits(
     browser: Browser, shop: Shop, width: int, scheme: Any, part: int
 ) -> None:
-    """One window looks at a quarter of them: what it finds is reported page by page. It alone
+    """One window looks at an eighth of them: what it finds is reported page by page. It alone
     finds colors and sizes that nobody can read.
     """
     size: Any = {"width": width, "height": 800}
@@ -212,7 +215,7 @@ def test_every_page_and_refusal_can_be_read_and_fits(
         ids = ids_of(page, shop)
         paths = {one.address(ids): 200 for one in built("page", "development")} | MORE
         ugly = {}
-        for path, status in [*paths.items()][part::4]:
+        for path, status in [*paths.items()][part::PARTS]:
             answer = page.goto(path)
             assert answer is not None
             assert answer.status == status, path

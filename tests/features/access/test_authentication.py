@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from builders import a_csv, a_row
+from callers import STRANGERS
 from cardsync.access import keys
 from requests_of_routes import ROUTES
-from roles import STRANGERS
 
 NO_CREDENTIALS = 'Bearer realm="cardsync"'
 BAD_CREDENTIALS = 'Bearer realm="cardsync", error="invalid_token"'

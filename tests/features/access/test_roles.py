@@ -1,100 +1,12 @@
-"""The rights of each role: every route of openapi.json is asked for by staff and by an owner.
-
-The tables of `roles.py` say who may do what.
-"""
-
-import json
-
-import pytest
+"""Stories of what staff and sessions may do; `test_credentials.py` asks every route with each role."""
 
 from browsers import joined, signed_in
-from builders import a_csv, a_row
-from credentials import KEY_OR_SESSION
-from requests_of_routes import DOCUMENT, ROUTES, asked
-from roles import AGENTS, MORE_FOR_OWNERS, OPERATORS, OWNERS, STAFF, STRANGERS
-
-MEMBERS = STAFF | OWNERS
-
-
-def test_every_route_stands_in_exactly_one_table():
-    tables = [STRANGERS, AGENTS, STAFF, OWNERS, OPERATORS]
-    assert set().union(*tables) == ROUTES
-    assert sum(map(len, tables)) == len(ROUTES)
-
-
-async def refused_to(browser, wanted):
-    """The wanted routes that refuse the member with the code."""
-    found = {
-        route: await asked(browser.send, route)
-        for route in sorted(wanted - {"DELETE /api/session"})
-    }
-    assert not [route for route, (status, _) in found.items() if status >= 500]
-    return {route: code for route, (status, code) in found.items() if status == 403}
-
-
-async def writes(seller):
-    rows = await seller.service.sql(
-        seller.id,
-        "SELECT action FROM activity WHERE seller_id = :id AND actor LIKE 'member %' ORDER BY id",
-        id=seller.id,
-    )
-    return [row["action"] for row in rows]
-
-
-async def a_shop(a_seller):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, market="2.00")))
-    return seller
-
-
-@pytest.mark.slow
-async def test_staff_may_do_what_is_listed_and_nothing_else(a_seller):
-    seller = await a_shop(a_seller)
-    staff = await joined(seller, f"staff-{seller.email}")
-    before = await writes(seller)
-    assert await refused_to(staff, OWNERS) == dict.fromkeys(OWNERS, "owner_required")
-    assert await writes(seller) == before
-    assert await refused_to(staff, STAFF) == {}
-    assert (await staff.sign_out()).status_code == 200
-
-
-@pytest.mark.slow
-async def test_an_owner_may_do_everything_that_members_do(a_seller):
-    seller = await a_shop(a_seller)
-    owner = await signed_in(seller)
-    assert await refused_to(owner, MEMBERS) == {}
-    assert (await owner.sign_out()).status_code == 200
-
-
-async def test_the_installation_is_refused_to_everybody_but_operators(a_seller):
-    seller = await a_shop(a_seller)
-    for member in (await signed_in(seller), await joined(seller, f"staff-{seller.email}")):
-        assert await refused_to(member, OPERATORS) == dict.fromkeys(OPERATORS, "operator_required")
-
-
-async def test_what_agents_do_takes_a_key_whoever_is_signed_in(a_seller):
-    seller = await a_shop(a_seller)
-    for member in (await signed_in(seller), await joined(seller, f"staff-{seller.email}")):
-        assert await refused_to(member, AGENTS) == dict.fromkeys(AGENTS, "key_required")
-
-
-def test_the_interface_says_who_is_refused():
-    def codes(route):
-        method, path = route.split(" ")
-        return json.dumps(DOCUMENT["paths"][path][method.lower()]["responses"].get("403", {}))
-
-    assert {route for route in ROUTES if '"owner_required"' in codes(route)} == (
-        OWNERS | MORE_FOR_OWNERS
-    )
-    assert {route for route in ROUTES if '"operator_required"' in codes(route)} == OPERATORS
-    assert {
-        route for route in ROUTES if '"key_required"' in codes(route)
-    } == AGENTS | KEY_OR_SESSION
+from builders import a_csv, a_row, a_shop
 
 
 async def test_staff_can_not_set_prices_by_any_way(a_seller):
     """They could once: their sessions made rules, pins and sales and let them run."""
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, a_row(1, market="2.00"))
     staff = await joined(seller, f"staff-{seller.email}")
     before = (await seller.get("/api/pricing/rules")).json()
     target = (await seller.cards())[0]["target_price"]
@@ -126,7 +38,7 @@ async def test_staff_can_not_set_prices_by_any_way(a_seller):
 
 
 async def test_a_session_without_its_csrf_token_writes_nothing_of_the_agents_surface(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, a_row(1, market="2.00"))
     owner = await signed_in(seller)
     for path in ("request", "cancel", "skip_wait"):
         answer = await owner.http.post(f"/api/v1/sync/{path}", headers={"X-Idempotency-Key": "k"})

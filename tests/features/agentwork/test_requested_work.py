@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from browsers import joined, signed_in
+from builders import poll
 from cardsync import clock
 from tasks_builder import claim
 
@@ -104,14 +105,10 @@ async def test_an_owner_asks_with_a_session_and_staff_does_not(a_seller):
     ]
 
 
-async def poll(seller):
-    return (await seller.get("/api/v1/sync/pending")).json()
-
-
 async def history_is_there(seller):
-    await poll(seller)
+    await poll(seller, None)
     await seller.post("/api/v1/sync/log", json={"status": "success"})
-    assert (await poll(seller))["action"] == "wait"
+    assert (await poll(seller, None))["action"] == "wait"
 
 
 async def test_the_full_history_is_asked_for_with_a_sync(a_seller):
@@ -120,7 +117,7 @@ async def test_the_full_history_is_asked_for_with_a_sync(a_seller):
     for _ in range(2):
         answer = await seller.post("/api/v1/sync/request", json={"full_history": True})
         assert (answer.status_code, answer.json()) == (200, {"status": "requested"})
-    told = await poll(seller)
+    told = await poll(seller, None)
     assert (told["kind"], told["reason"], told["first_sync"]) == ("full", "manual_request", True)
     steps = [
         {"name": "fetch_orders", "status": "success"},
@@ -128,7 +125,7 @@ async def test_the_full_history_is_asked_for_with_a_sync(a_seller):
     ]
     await seller.post("/api/v1/sync/log", json={"status": "partial", "steps": steps})
     await seller.post("/api/v1/sync/request")
-    assert (await poll(seller))["first_sync"] is False
+    assert (await poll(seller, None))["first_sync"] is False
     assert await feed(seller, "account.changed") == [("key", "full_history_requested=true")]
 
 
@@ -139,7 +136,7 @@ async def test_a_request_that_waits_already_takes_the_history_along(a_seller):
         seller.post("/api/v1/sync/request", json={"kind": "full"}),
         seller.post("/api/v1/sync/request", json={"kind": "orders", "full_history": True}),
     )
-    told = await poll(seller)
+    told = await poll(seller, None)
     assert (told["kind"], told["first_sync"]) == ("full", True)
 
 
@@ -150,7 +147,7 @@ async def test_refused_in_the_cooldown_nothing_of_the_history_is_asked_for(a_sel
     answer = await seller.post("/api/v1/sync/request", json={"full_history": True})
     assert answer.status_code == 429
     clock.shift(timedelta(hours=7))
-    assert (await poll(seller))["first_sync"] is False
+    assert (await poll(seller, None))["first_sync"] is False
 
 
 async def test_a_history_of_another_type_is_refused(a_seller):

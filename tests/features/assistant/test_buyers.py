@@ -5,7 +5,7 @@ and none tells it by what it finds.
 import pytest
 
 from builders import a_csv, a_row
-from credentials import READS, WRITES
+from callers import READS, WRITES
 from oauth_builder import connected
 from orders_builder import an_item
 from requests_of_routes import answer_of

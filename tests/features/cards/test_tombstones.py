@@ -6,12 +6,13 @@ from decimal import Decimal
 
 import pytest
 
-from builders import HEADER, a_csv, a_row, read_csv
+from builders import HEADER, a_csv, a_row, a_shop, read_csv
 
 pytestmark = pytest.mark.slow
 
 POKEMON = [a_row(n, line="Pokemon") for n in (11, 12)]
 MAGIC = [a_row(n) for n in (1, 2, 3)]
+CARDS = [*MAGIC, *POKEMON]
 # As many as it takes for a file without them to be looked at.
 MANY = [a_row(n, line="Pokemon") for n in range(11, 31)]
 NAME_FIRST = ["Product Name", *(name for name in HEADER if name != "Product Name")]
@@ -34,21 +35,15 @@ async def confirm(seller, upload):
     return await seller.report(upload)
 
 
-async def a_shop(a_seller, **options):
-    seller = await a_seller(**options)
-    await seller.import_csv(a_csv(*MAGIC, *POKEMON))
-    return seller
-
-
 async def test_rows_that_a_file_no_longer_holds_are_gone(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0], *POKEMON))
     assert (report["applied"], report["gone"]) == (3, 2)
     assert await gone(seller) == [2, 3]
 
 
 async def test_a_gone_card_has_no_stock_no_target_and_no_export(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     assert len(read_csv((await seller.export()).content)) == 5
     await seller.import_csv(a_csv(MAGIC[0], *POKEMON))
     card = (await seller.cards())[1]
@@ -62,14 +57,14 @@ async def test_a_gone_card_has_no_stock_no_target_and_no_export(a_seller):
 
 @pytest.mark.soak
 async def test_lines_that_do_not_occur_in_the_file_stay_as_they_are(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0]))
     assert report["gone"] == 2
     assert await gone(seller) == [2, 3]
 
 
 async def test_of_a_file_that_names_its_line_only_that_line_loses_rows(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0], POKEMON[0]), **{"X-Product-Line": "pokemon"})
     assert (report["applied"], report["gone"]) == (2, 1)
     assert await gone(seller) == [12]
@@ -77,7 +72,7 @@ async def test_of_a_file_that_names_its_line_only_that_line_loses_rows(a_seller)
 
 @pytest.mark.soak
 async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_away(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0]), **{"X-Product-Line": "pokemon"})
     assert (report["applied"], report["gone"]) == (1, 0)
     assert await gone(seller) == []
@@ -103,7 +98,7 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_take
 @pytest.mark.soak
 async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_card(a_seller):
     """Which card it names cannot be told, and that card is in the file."""
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(
         a_csv(MAGIC[0], header=NAME_FIRST) + b'"Card 2","2","Magic"\r\n'
     )
@@ -147,7 +142,7 @@ UNTOLD = {
 @pytest.mark.first(1)
 @pytest.mark.parametrize("untold", UNTOLD.values(), ids=UNTOLD)
 async def test_a_row_whose_id_cannot_be_read_keeps_every_card(a_seller, untold):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0], MAGIC[1]) + untold)
     assert (report["applied"], report["rejected_count"], report["gone"], len(kept(report))) == (
         2,
@@ -169,7 +164,7 @@ BLANK = {
 @pytest.mark.soak
 @pytest.mark.parametrize("blank", BLANK.values(), ids=BLANK)
 async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0], MAGIC[1]) + blank)
     assert (report["gone"], report["noted_count"]) == (1, 0)
     assert await gone(seller) == [3]
@@ -177,7 +172,7 @@ async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
 
 @pytest.mark.soak
 async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     report = await seller.import_csv(a_csv(MAGIC[0]) + b'"2","Magic"\r\n')
     assert (report["gone"], report["noted_count"]) == (1, 0)
     assert await gone(seller) == [3]
@@ -185,7 +180,7 @@ async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a
 
 @pytest.mark.soak
 async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     await seller.import_key(
         await seller.put_object(a_csv(MAGIC[0], POKEMON[0])), product_line="pokemon"
     )
@@ -213,7 +208,7 @@ async def test_without_a_named_line_blank_cells_mean_the_accounts_first(a_seller
 @pytest.mark.first(1)
 @pytest.mark.parametrize("quantity", ["0", ""])
 async def test_a_row_that_is_sold_out_is_gone(a_seller, quantity):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     await seller.import_csv(a_csv(a_row(1, quantity=quantity), *MAGIC[1:]))
     assert await gone(seller) == [1]
     assert "1" not in [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)]
@@ -229,7 +224,7 @@ async def test_a_card_first_seen_sold_out_is_kept_and_not_priced(a_seller):
 @pytest.mark.first(1)
 @pytest.mark.parametrize("away", ["absent", "sold out"])
 async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     before = {card["marketplace_id"]: card["id"] for card in await seller.cards()}
     others = MAGIC[1:]
     await seller.import_csv(
@@ -245,7 +240,7 @@ async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
 
 @pytest.mark.soak
 async def test_a_card_that_stays_away_is_not_gone_again(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     file = a_csv(*MAGIC[1:])
     assert (await seller.import_csv(file))["gone"] == 1
     before = await seller.cards()
@@ -254,7 +249,7 @@ async def test_a_card_that_stays_away_is_not_gone_again(a_seller):
 
 
 async def test_another_sellers_cards_of_the_same_ids_stay(a_seller):
-    seller, other = await a_shop(a_seller), await a_shop(a_seller)
+    seller, other = await a_shop(a_seller, *CARDS), await a_shop(a_seller, *CARDS)
     before = await other.cards()
     await seller.import_csv(a_csv(MAGIC[0]))
     assert await gone(seller) == [2, 3]
@@ -262,7 +257,7 @@ async def test_another_sellers_cards_of_the_same_ids_stay(a_seller):
 
 
 async def test_a_file_that_cannot_be_read_makes_nothing_gone(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_shop(a_seller, *CARDS)
     before = await seller.cards()
     report = await seller.import_key(await seller.put_object(b"\x1f\x8bbroken"))
     assert report["state"] == "failed"

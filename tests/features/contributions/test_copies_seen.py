@@ -217,6 +217,7 @@ uploads = st.tuples(st.just("list"), st.integers(0, 4), st.integers(0, 4))
 publications = st.tuples(st.just("publish"), st.sampled_from(CARDS), st.integers(1, 3))
 
 
+@soak.deeper
 @settings(
     max_examples=soak.examples(2, 5),
     phases=[Phase.generate],

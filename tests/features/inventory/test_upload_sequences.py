@@ -161,6 +161,7 @@ async def history_of(seller) -> dict[int, list[tuple]]:
     return history
 
 
+@soak.deeper
 @settings(
     max_examples=soak.examples(2, 8),
     deadline=None,

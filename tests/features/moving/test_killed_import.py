@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from datetime import timedelta
 
 import psycopg
@@ -15,6 +13,7 @@ from cardsync.processes.worker import sweep
 from cardsync.tables import seller_tables
 from cardsync.work.jobs import WorkDue
 from inline_jobs import InlineJobs
+from waiting import eventually
 
 WAITS = """
     SELECT count(*) FROM pg_stat_activity
@@ -22,13 +21,6 @@ WAITS = """
 """
 # The objects are written before any row.
 MOMENTS = ["order_item", "seller", "account", "card", "work_due", "pull_session_item", "activity"]
-
-
-async def until(there) -> None:
-    end = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
 
 
 def rows_of(owner, since: int) -> dict[str, int]:
@@ -64,14 +56,14 @@ async def test_a_killed_import_leaves_nothing(
         if moment != "work_due":
             holding.execute(f"LOCK TABLE {moment} IN SHARE MODE")
             importing = a_process(elsewhere, "import", path)
-            await until(lambda: watching.execute(WAITS).fetchone() == (1,))
+            await eventually(lambda: watching.execute(WAITS).fetchone() == (1,))
         else:
             importing = a_process(elsewhere, "import", path)
-            await until(lambda: objects_of(elsewhere, since))
+            await eventually(lambda: objects_of(elsewhere, since))
         importing.kill()
         importing.communicate()
         holding.rollback()
-        await until(lambda: watching.execute(WAITS).fetchone() == (0,))
+        await eventually(lambda: watching.execute(WAITS).fetchone() == (0,))
         assert rows_of(watching, since) == {}
         left = objects_of(elsewhere, since)
         assert left

@@ -124,6 +124,7 @@ async def out_of_date(seller):
 
 
 @pytest.mark.slow
+@soak.deeper
 @settings(
     max_examples=soak.examples(4, 20),
     phases=[Phase.explicit, Phase.generate],

@@ -17,6 +17,7 @@ from cardsync.database.urls import libpq_url
 from cardsync.orders import ingest
 from cardsync.work.models import Upload
 from cardsync.work.setbacks import LONGEST_PAUSE
+from waiting import eventually
 
 
 def orders(count: int = 6, **fields):
@@ -56,12 +57,6 @@ async def waiting(service) -> list[int]:
     """The sessions that wait for a lock."""
     async with service.database.shared() as session:
         return list((await session.execute(text(WAITING))).scalars())
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not await condition():
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -122,7 +117,7 @@ async def an_upload_in_the_middle(seller, upload_rows):
     async with seller.service.database.tenant(seller.id) as session:
         await session.execute(held, {"seller": seller.id})
         applying = asyncio.create_task(ingest.work_off_one(seller.service.work, seller.id))
-        await until(lambda: _count(waiting(seller.service), 1))
+        await eventually(lambda: _count(waiting(seller.service), 1))
         yield applying
 
 
@@ -132,7 +127,7 @@ async def test_what_waits_for_all_orders_to_hold_still_waits_for_their_writer(a_
     rows = orders(total_amt="30.00", status="Shipped")
     async with an_upload_in_the_middle(seller, rows) as applying:
         setting = asyncio.create_task(seller.set(tracking_threshold="20"))
-        await until(lambda: _count(waiting(seller.service), 2))
+        await eventually(lambda: _count(waiting(seller.service), 2))
         assert not setting.done()
     assert await applying is True
     await setting

@@ -707,6 +707,7 @@ STEPS = st.lists(
 )
 
 
+@soak.deeper
 @settings(
     max_examples=soak.examples(5, 25), deadline=None, database=None, suppress_health_check=QUIET
 )

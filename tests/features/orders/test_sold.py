@@ -198,6 +198,7 @@ UPLOADS = st.lists(
 
 
 @pytest.mark.slow
+@soak.deeper
 @settings(
     max_examples=soak.examples(4, 20),
     phases=[Phase.explicit, Phase.generate],

@@ -226,6 +226,7 @@ async def asked_value(seller):
 
 @pytest.mark.slow
 @pytest.mark.hypothesis
+@soak.deeper
 @settings(
     max_examples=soak.examples(3, 15),
     deadline=None,

@@ -146,8 +146,9 @@ def rows_of(market):
 
 @pytest.mark.slow
 @pytest.mark.hypothesis
+@soak.deeper
 @settings(
-    max_examples=soak.examples(2, 8),
+    max_examples=soak.examples(2, 12),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -258,6 +258,7 @@ SAVES = st.lists(
 
 
 @pytest.mark.slow
+@soak.deeper
 @settings(
     max_examples=soak.examples(3, 15), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -357,6 +358,7 @@ async def governing(seller):
 
 
 @pytest.mark.slow
+@soak.deeper
 @settings(
     max_examples=soak.examples(3, 12),
     phases=[Phase.explicit, Phase.generate],

@@ -32,6 +32,7 @@ from cardsync.database.urls import libpq_url
 from cardsync.logs import setup_logging
 from cardsync.releases.known_releases import KnownReleases
 from cardsync.storage import CloudStore
+from waiting import eventually
 
 UPDATE_FIELDS = {
     "latest_version",
@@ -572,14 +573,6 @@ async def another_process(service, **settings):
         await task
 
 
-async def until(condition, what: str) -> None:
-    for _ in range(3000):
-        if await condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(what)
-
-
 async def knows(service, version: str | None) -> bool:
     releases = service.app.state.releases.shelf("agent").releases
     return (str(releases[0].version) if releases else None) == version
@@ -600,14 +593,18 @@ async def test_what_is_published_reaches_every_process_by_a_notice(operator, ser
     async with another_process(service, release_refresh_seconds=3600) as other:
         for version in ("1.1", "1.2"):
             await operator.json(*operator.arguments(version))
-            await until(lambda v=version: knows(service, v), "the first process never heard of it")
-            await until(lambda v=version: knows(other, v), "the second process never heard of it")
+            await eventually(
+                lambda v=version: knows(service, v), "the first process never heard of it"
+            )
+            await eventually(
+                lambda v=version: knows(other, v), "the second process never heard of it"
+            )
         await operator.run("kill", "1.2", "--product", "agent")
 
         async def killed() -> bool:
             return other.app.state.releases.shelf("agent").kills == {"1.2"}
 
-        await until(killed, "the second process never heard of the kill")
+        await eventually(killed, "the second process never heard of the kill")
 
 
 @pytest.mark.soak
@@ -621,13 +618,13 @@ async def test_a_new_process_knows_from_its_first_request_on(operator, service):
 @pytest.mark.slow
 async def test_a_process_whose_connection_broke_hears_again(operator, service, cut_off):
     async with another_process(service, release_refresh_seconds=3600) as other:
-        await until(lambda: _are(service, 2), "the processes do not listen")
+        await eventually(lambda: _are(service, 2), "the processes do not listen")
         await cut_off()
         await operator.json(*operator.arguments("1.1"))
-        await until(lambda: knows(other, "1.1"), "it never heard of it")
-        await until(lambda: _are(service, 2), "the processes do not listen again")
+        await eventually(lambda: knows(other, "1.1"), "it never heard of it")
+        await eventually(lambda: _are(service, 2), "the processes do not listen again")
         await operator.json(*operator.arguments("1.2"))
-        await until(lambda: knows(other, "1.2"), "the new connection hears nothing")
+        await eventually(lambda: knows(other, "1.2"), "the new connection hears nothing")
 
 
 async def test_callbacks_are_called_after_every_connect_for_what_may_have_been_missed(
@@ -642,7 +639,7 @@ async def test_callbacks_are_called_after_every_connect_for_what_may_have_been_m
             async def called(times: int = times) -> bool:
                 return heard == [""] * times
 
-            await until(called, f"not called after connect number {times}")
+            await eventually(called, f"not called after connect number {times}")
             await cut_off()
 
 
@@ -670,7 +667,7 @@ async def test_without_notices_the_slow_pace_tells(operator, service):
         async def told() -> bool:
             return bool(known.shelf("agent").releases)
 
-        await until(told, "the slow pace did not read anew")
+        await eventually(told, "the slow pace did not read anew")
 
 
 async def test_a_download_that_this_process_has_not_heard_of_is_looked_up(operator, service):
@@ -690,7 +687,7 @@ async def test_a_notice_comes_with_its_payload_and_only_if_the_transaction_commi
         async def listens() -> bool:
             return heard == [""]
 
-        await until(listens, "callbacks are called once after connecting")
+        await eventually(listens, "callbacks are called once after connecting")
         with contextlib.suppress(ZeroDivisionError):
             async with service.database.shared() as session:
                 await notify(session, "test topic", "never")
@@ -702,7 +699,7 @@ async def test_a_notice_comes_with_its_payload_and_only_if_the_transaction_commi
         async def told() -> bool:
             return heard == ["", "now"]
 
-        await until(told, "the notice did not come, or another one did")
+        await eventually(told, "the notice did not come, or another one did")
 
 
 @pytest.mark.soak
