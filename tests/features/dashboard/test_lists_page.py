@@ -41,7 +41,7 @@ async def on(browser, list_id):
     query = (await browser.get(f"/api/lists/{list_id}")).json()["query"]
     cards = await browser.get("/api/cards", params={"search": query, "status": "all"})
     found = [card["id"] for card in cards.json()["cards"]]
-    assert [int(id) for id in re.findall(r'<a href="/cards/(\d+)"', page)] == found
+    assert [int(id) for id in re.findall(r'<a class="who" href="/cards/(\d+)"', page)] == found
     return sorted(found)
 
 
