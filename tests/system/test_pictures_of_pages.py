@@ -64,9 +64,10 @@ def link(shop: Shop) -> str:
 
 
 @pytest.fixture(scope="module")
-def without_shop() -> Iterator[Server]:
+def set_up() -> Iterator[str]:
+    """The link that begins an installation without a shop."""
     with a_folder() as folder, Server(folder) as started:
-        yield started
+        yield started.run("set-up-link", "--port", str(started.port)).out.strip()
 
 
 def addresses(ids: Mapping[str, int | str]) -> dict[str, str]:
@@ -102,19 +103,14 @@ def test_every_page_of_strangers_looks_as_its_kept_picture(
     browser: Browser,
     shop: Shop,
     link: str,
-    without_shop: Server,
+    set_up: str,
     width: int,
     height: int,
     scheme: Any,
 ) -> None:
     url = shop.seller.server.url
     buylist = f"{url}/buylist/{shop.seller.id}?q=dragon"
-    shown = {
-        "/sign-in": f"{url}/sign-in",
-        "/buylist": buylist,
-        "/p": link,
-        "/set-up": f"{without_shop.url}/set-up",
-    }
+    shown = {"/sign-in": f"{url}/sign-in", "/buylist": buylist, "/p": link, "/set-up": set_up}
     size: Any = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme)
     context.add_init_script(ONE_PHONE)

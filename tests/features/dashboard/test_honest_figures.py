@@ -94,10 +94,11 @@ BARE = {"price": "", "market": "", "low": "", "low_with_shipping": "", "direct":
 # These are sums of nothing, or of what is known to be none: no card has a price, no month has a
 # sale, no rule changes a price, and nobody set what a parcel costs to send.
 ZEROS = re.compile(
-    r"(Refunds|Refunded|Listed at first|Listed at last|Listed value( at start| at end)?|Listed before"
-    r"|Listed after|Sales today|This month|no change vs.|prices up|prices down|Up 0|Down 0"
-    r"|(Cash|Credit) (now|with this draft)|the loss budget( \$0\.00 of)?|Postage and supplies|Pays|A parcel worth"
-    r"|all published|July 2026 2 \$1,197.00 \$\d+.\d\d|Listed value \$0\.00 →|Listed value [A-Z][a-z]+ \d+, \d+) $"
+    r"(Refunds|Refunded|Listed at first|Listed at last|Listed value( at start| at end)?"
+    r"|Listed before|Listed after|Listed value (\$0\.00 →|[A-Z][a-z]+ \d+, \d+)"
+    r"|Sales today|This month|no change vs\.|prices up|prices down|Up 0|Down 0"
+    r"|(Cash|Credit) (now|with this draft)|the loss budget( \$0\.00 of)?|all published"
+    r"|A parcel worth|Postage and supplies|July 2026 2 \$1,197\.00 \$\d+\.\d\d) $"
 )
 
 
