@@ -28,12 +28,16 @@ async def a_collection(seller: Seller, name: str) -> int:
 
 
 async def filled_shop(
-    a_seller: SellerBuilder, name: str = "Black Lotus"
+    a_seller: SellerBuilder, name: str = "Black Lotus", **cells: str
 ) -> tuple[Seller, dict[str, Any]]:
-    """A shop with something on every page, and `name` in every field that a page shows."""
+    """A shop with something on every page, and `name` in every field that a page shows; `cells` are
+    those of its cards instead of amounts.
+    """
     seller = await a_seller()
-    rows = [a_row(1, name=name, set=name[:200], number=name[:60], price="1234.50", market="9.00")]
-    await seller.import_csv(a_csv(*rows, a_row(2, name="A lotus", price="5.00", market="4.00")))
+    first = {"price": "1234.50", "market": "9.00"} | cells
+    second = {"price": "5.00", "market": "4.00"} | cells
+    rows = [a_row(1, name=name, set=name[:200], number=name[:60], **first)]
+    await seller.import_csv(a_csv(*rows, a_row(2, name="A lotus", **second)))
     [upload] = await seller.service.sql(seller.id, "SELECT max(id) AS id FROM upload")
     cards = await card_ids(seller)
     await a_place(seller, cards[1], 3, 4, 2)
@@ -58,7 +62,7 @@ async def filled_shop(
         product_name=name,
         set_name=name,
         condition=name[:60],
-        unit_price=617,
+        unit_price=None if cells else 617,
         quantity=2,
     )
     lot = {"marketplace_id": 1, "quantity": 3, "cost": "400.00", "bought_on": "2026-07-01"}

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from PIL import Image, ImageChops
 
@@ -24,16 +24,25 @@ SCALE: Final = 3
 # Fonts are drawn a little differently by each machine: a cell of so many points, which is about
 # a word, differs if its color is off by more than this, of 255.
 CELL, COLOR = 8, 24
-# So large a part of the cells may differ, such as a number that the day has changed.
+# So large a part of the cells of a strip may differ, such as a number that the day has changed.
 TOLERANCE: Final = 0.02
+# A page is compared down to here, in strips, so that a long one hides no more than a short one.
+HIGHEST, STRIP = 3_000, 304
 
-# Times, ids, drawn values and the caret differ from run to run.
-_STILL: Final = """() => {
+# Times, ids, what is drawn by days, codes and the caret differ from run to run. A picture that
+# waits until it is scrolled to would be there or not. It returns the height of the page.
+_STILL: Final = """async highest => {
   for (const time of document.querySelectorAll('time')) time.textContent = 'Nov 26';
-  const drawn = document.querySelectorAll('svg:not(.icon), img[src^="data:"]');
+  const drawn = document.querySelectorAll('.bars rect, .meter, .canvas, img[src^="data:"]');
   for (const one of drawn) one.style.visibility = 'hidden';
   document.activeElement?.blur();
   scrollTo(0, 0);
+  const pictures = [...document.images].filter(
+    one => one.getBoundingClientRect().top < highest,
+  );
+  for (const one of pictures) one.loading = 'eager';
+  await Promise.all(pictures.map(one => one.decode().catch(() => {})));
+  return Math.min(document.documentElement.scrollHeight, highest);
 }"""
 
 
@@ -44,8 +53,12 @@ def name_of(route: str) -> str:
 
 def differs(page: Page, look: str, route: str) -> str:
     """Return how a page differs from its kept picture; nothing where it does not, or is kept."""
-    page.evaluate(_STILL)
-    taken = page.screenshot(animations="disabled", caret="hide")
+    height = page.evaluate(_STILL, HIGHEST)
+    width = page.evaluate("innerWidth")
+    whole: Any = {"x": 0, "y": 0, "width": width, "height": height}
+    taken = page.screenshot(
+        full_page=True, clip=whole, animations="disabled", type="jpeg", quality=90
+    )
     new = _small(Image.open(io.BytesIO(taken)))
     kept = FOLDER / look / f"{name_of(route)}.webp"
     if KEEPS:
@@ -57,7 +70,7 @@ def differs(page: Page, look: str, route: str) -> str:
     share = changed(new, Image.open(kept).convert("RGB"))
     if share <= TOLERANCE:
         return ""
-    shown = Path(tempfile.gettempdir()) / "cardsync-pictures" / look / f"{name_of(route)}.png"
+    shown = Path(tempfile.gettempdir()) / "cardsync-pictures" / look / f"{name_of(route)}.jpg"
     shown.parent.mkdir(parents=True, exist_ok=True)
     shown.write_bytes(taken)
     return f"{share:.1%} changed: look at {shown}"
@@ -69,11 +82,19 @@ def _small(picture: Image.Image) -> Image.Image:
 
 
 def changed(one: Image.Image, other: Image.Image) -> float:
-    """Return the part of the cells, 0 to 1, in which two pictures differ; 1 for other sizes."""
-    if one.size != other.size:
+    """Return the part of the cells, 0 to 1, in which two pictures differ, of the strip in which
+    most do; 1 for other widths. What one has below the other's end differs.
+    """
+    if one.width != other.width:
         return 1.0
-    cells = (-(-one.width // CELL), -(-one.height // CELL))
-    averaged = ImageChops.difference(one, other).resize(cells, Image.Resampling.BOX)
-    bands = [band.tobytes() for band in averaged.split()]
+    whole = (0, 0, one.width, max(one.height, other.height))
+    difference = ImageChops.difference(one.crop(whole), other.crop(whole))
+    tops = range(0, difference.height, STRIP)
+    return max(_far(difference.crop((0, top, one.width, top + STRIP))) for top in tops)
+
+
+def _far(strip: Image.Image) -> float:
+    cells = (-(-strip.width // CELL), STRIP // CELL)
+    bands = [band.tobytes() for band in strip.resize(cells, Image.Resampling.BOX).split()]
     far = [max(point) > COLOR for point in zip(*bands, strict=True)]
     return sum(far) / len(far)

@@ -23,6 +23,7 @@ RULED_OUT = {
         r"\w*colou?r?ed|[Cc]olours?|[Cc]atalogues?|[Cc]ancell(ed|ing)|[Ll]abell\w+|[Gg]rey|[Ff]avour\w*"
         r"|[Bb]ehaviour|[Ll]icence|[Oo]rganis\w+|[Rr]ecognis\w+|[Cc]entre|[Cc]heque|[Ww]hilst"
     ),
+    "another name of a price or a state": r"^(Then|Next price|On the marketplace|[Gg]one)$",
     "a game's name": r"Pokemon|Yugioh|Yu-Gi-Oh(?!!)|flesh_and_blood|Magic the Gathering|MTG",
 }
 
@@ -60,7 +61,14 @@ def test_no_text_has_another_phrase_than_the_glossary(texts):
 
 
 def test_the_rules_find_what_they_rule_out():
-    wrong = ["It stands here", "This is no card", "A Pokemon card", "Your colours", "told of"]
+    wrong = [
+        "It stands here",
+        "This is no card",
+        "A Pokemon card",
+        "Your colours",
+        "told of",
+        "gone",
+    ]
     for text in wrong:
         one = page_texts.PageText("a.html", 1, text)
         assert any(having(pattern, [one]) for pattern in RULED_OUT.values()), text

@@ -54,7 +54,11 @@ def test_every_bar_is_inside_of_the_picture(amounts):
     ]
     found = bars_of(points, ["A"])
     assert len(found.bars) == len(amounts)
-    assert len(found.days) <= 4
+    assert len(found.days) <= 3
+    first, *_, last = found.days
+    if len(amounts) > 2:
+        assert (share(first.x), first.anchor) == (0, "start")
+        assert (round(share(last.x)), last.anchor) == (100, "end")
     for bar in found.bars:
         assert 0 <= share(bar.x) <= Decimal("100.01") - share(bar.width)
         assert 0 <= share(bar.y) <= Decimal("88.02") - share(bar.height)

@@ -4,8 +4,8 @@ from PIL import Image, ImageDraw
 from tests.kept_pictures import TOLERANCE, changed, name_of
 
 
-def a_page(text, button=True, width=480):
-    page = Image.new("RGB", (width, 300), "white")
+def a_page(text, button=True, width=480, height=300):
+    page = Image.new("RGB", (width, height), "white")
     draw = ImageDraw.Draw(page)
     draw.text((20, 20), text, fill="black")
     if button:
@@ -21,7 +21,13 @@ def test_a_button_that_is_gone_is_noticed():
     assert changed(a_page("12 orders"), a_page("12 orders", button=False)) > TOLERANCE
 
 
-def test_another_size_is_another_picture():
+def test_a_long_page_hides_no_more_than_a_short_one():
+    long = a_page("12 orders", height=1_000)
+    assert changed(long, a_page("12 orders", button=False, height=1_000)) > TOLERANCE
+    assert changed(long, a_page("12 orders", height=900)) > TOLERANCE
+
+
+def test_another_width_is_another_picture():
     assert changed(a_page("12"), a_page("12", width=481)) == 1
 
 

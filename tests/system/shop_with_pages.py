@@ -84,6 +84,43 @@ def recommended(shop: Shop) -> None:
         eventually(lambda: http.get("/api/pricing/reviews").json()["total"] > 3, "reviews")
 
 
+def lived_in(shop: Shop) -> None:
+    """Give the shop what more pages show: sales of another month, a refund, a pin, a promotion, and
+    a catalog that its buy rules know.
+    """
+    earlier = [_an_earlier_order(n) for n in range(12)]
+    refund = {"order_number": _order_number(30), "type": "Full"}
+    promotion = {
+        "name": "Weekend",
+        "adjust_bp": -1_000,
+        "query": "price>=5",
+        "starts_at": "2031-01-01T00:00:00Z",
+        "ends_at": "2031-01-03T00:00:00Z",
+    }
+    shop.seller.server.sql("UPDATE product SET provisional = false")
+    with shop.seller.http() as http:
+        _send(http, "/api/v1/orders", earlier)
+        _send(http, "/api/v1/order_refunds", [refund])
+        [card] = http.get("/api/cards", params={"search": "dragon", "per_page": 1}).json()["cards"]
+        pin = f"/api/pricing/pins/{card['marketplace_id']}"
+        assert http.put(pin, json={"price": card["price"]}).status_code == 200
+        assert http.post("/api/pricing/sales", json=promotion).status_code == 201
+        assert http.post("/api/buying/presets/hungry").status_code == 200
+        assert http.patch("/api/buying/buylist", json={"is_open": True}).status_code == 200
+        eventually(lambda: http.get("/api/orders").json()["total"] == 52, "earlier orders")
+        eventually(lambda: http.get("/api/returns").json()["total"] == 1, "the refund")
+
+
+def _an_earlier_order(n: int) -> dict[str, Any]:
+    day = (NOW - timedelta(days=40 + n)).strftime("%m/%d/%Y")
+    name = f"Buyer {n % 31}"
+    return an_order(f"E-{n}", buyer_name=name, order_date=day, total_amt=31.81 + n)
+
+
+def _order_number(n: int) -> str:
+    return f"D0D0CAFE-{n:06X}-{n * 977:05X}"
+
+
 def _a_pull(http: httpx.Client) -> dict[str, Any]:
     """Open a pull once the orders are there with their items."""
     query = {"pull_session": "none", "per_page": 50}
@@ -129,7 +166,7 @@ def _orders(hostile: bool) -> list[dict[str, Any]]:
     statuses = ["Ready to Ship", "Shipped - In Transit", "Completed - Paid", "Canceled"]
     return [
         an_order(
-            f"D0D0CAFE-{n:06X}-{n * 977:05X}",
+            _order_number(n),
             buyer_name=HOSTILE[:80] if hostile and n == 1 else f"Buyer {n % 31}",
             order_date=(NOW - timedelta(days=n // 2)).strftime("%m/%d/%Y"),
             status=statuses[min(n // 6, 2)] if n != 17 else statuses[3],
@@ -143,7 +180,7 @@ def _orders(hostile: bool) -> list[dict[str, Any]]:
 def _items(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
     return [
         {
-            "order_number": f"D0D0CAFE-{n:06X}-{n * 977:05X}",
+            "order_number": _order_number(n),
             "product_name": row["Product Name"],
             "product_line": row["Product Line"],
             "set_name": row["Set Name"],

@@ -506,6 +506,15 @@ ROWS_ABOVE_THE_BAR = """() => {
   return rows.filter(row => row.getBoundingClientRect().bottom <= end).length; }"""
 
 
+TWO_TILES = """() => [...document.querySelectorAll('.figures > .figure')].slice(0, 2)
+  .map(e => e.getBoundingClientRect().top)"""
+# The reason of a suggestion and the way to its evidence are on one line.
+WHY_WRAPPED = """() => [...document.querySelectorAll('.why')].filter(e =>
+  e.querySelector('p').getClientRects().length > 1
+  || e.querySelector('summary').getBoundingClientRect().top
+    > e.querySelector('p').getBoundingClientRect().bottom).length"""
+
+
 def test_many_cards_are_in_sight(browser: Browser, shop: Shop) -> None:
     with a_window(browser, shop, viewport={"width": 1_440, "height": 900}) as page:
         for density, least in (("", 15), ("compact", 19)):
@@ -520,6 +529,12 @@ def test_many_cards_are_in_sight(browser: Browser, shop: Shop) -> None:
         page.goto("/cards")
         page.wait_for_load_state("networkidle")
         assert page.evaluate(ROWS_ABOVE_THE_BAR) >= 7
+        page.goto("/sales")
+        first, second = page.evaluate(TWO_TILES)
+        assert first == second
+        page.set_viewport_size({"width": 1_280, "height": 800})
+        page.goto("/recommendations")
+        assert page.evaluate(WHY_WRAPPED) == 0
 
 
 def test_a_card_is_found_from_anywhere_and_its_price_edited_in_place(

@@ -125,7 +125,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "pricing.sale_changed": "Promotion changed",
     "pricing.sale_created": "Promotion created",
     "pricing.sale_deleted": "Promotion deleted",
-    "pricing.settings_changed": "Pricing settings changed",
+    "pricing.settings_changed": "Limits and fees changed",
     "pricing.unpinned": "Price unpinned",
     "pricing.unpinned_many": "Prices unpinned",
     "pull_link.made": "Phone links created",

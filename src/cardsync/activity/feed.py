@@ -25,9 +25,12 @@ _NAMED: Final[Mapping[str, type[Member | ApiKey | AccessToken | OAuthGrant]]] = 
 
 
 class Feed(NamedTuple):
+    """`undone_at` has the times of the entries that undid some of the page, by their ids."""
+
     page: list[Activity]
     total: int
     names: Mapping[str, str] = {}
+    undone_at: Mapping[int, datetime] = {}
 
 
 async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Feed:
@@ -40,7 +43,19 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
     rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
     entries = list(rows)
     texts = [wanted.actor or "", *(f"{row.actor} {row.summary}" for row in entries)]
-    return Feed(entries, total or 0, await names_in(session, caller, texts))
+    names = await names_in(session, caller, texts)
+    return Feed(entries, total or 0, names, await _undone_at(session, caller, entries))
+
+
+async def _undone_at(
+    session: AsyncSession, caller: Caller, entries: Iterable[Activity]
+) -> dict[int, datetime]:
+    ids = [row.undone_by for row in entries if row.undone_by is not None]
+    if not ids:
+        return {}
+    mine = (Activity.seller_id == caller.seller_id) & Activity.id.in_(ids)
+    rows = await session.execute(select(Activity.id, Activity.created_at).where(mine))
+    return {row.id: row.created_at for row in rows}
 
 
 async def newest_by_others(

@@ -17,8 +17,9 @@ Point = tuple[date, Mapping[str, str | None]]
 # Shares of the height: the largest amount is above the bars, the days are below them.
 _TOP: Final = Decimal(10)
 _BOTTOM: Final = Decimal(88)
-# A phone has room for this many days.
-_DAYS_NAMED: Final = 4
+# A day's name beyond this share of the width from its middle begins or ends at its group's side, so
+# that none is cut.
+_EDGE: Final = Decimal(25)
 # The part of a group's width that its bars take, and the widest bar.
 _FILLED: Final = Decimal("0.7")
 _WIDEST: Final = Decimal(6)
@@ -38,8 +39,11 @@ class Bar(NamedTuple):
 
 
 class Named(NamedTuple):
+    """`anchor` is the part of the name that is at `x`: start, middle or end."""
+
     day: date
     x: str
+    anchor: str
 
 
 class Bars(NamedTuple):
@@ -66,14 +70,21 @@ def bars_of(points: Sequence[Point], series: Sequence[str]) -> Bars | None:
         for number, name in enumerate(series)
         if (amount := by.get(name)) is not None
     ]
-    every = -(-len(ordered) // _DAYS_NAMED)
-    days = [
-        Named(day, _percent(group * place + group / 2))
-        for place, (day, _) in enumerate(ordered)
-        if place % every == 0
-    ]
+    # A phone has room for three.
+    last = len(ordered) - 1
+    named = sorted({0, last // 2, last})
+    days = [_named(ordered[place][0], group * place, group) for place in named]
     zero, top = (_percent(scale.at(amount)) for amount in (Decimal(0), scale.high))
     return Bars(bars, days, zero, top, str(scale.high))
+
+
+def _named(day: date, left: Decimal, group: Decimal) -> Named:
+    middle = left + group / 2
+    if abs(middle - 50) <= _EDGE:
+        return Named(day, _percent(middle), "middle")
+    if middle < _EDGE:
+        return Named(day, _percent(left), "start")
+    return Named(day, _percent(left + group), "end")
 
 
 class Column(NamedTuple):

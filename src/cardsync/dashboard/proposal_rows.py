@@ -19,8 +19,8 @@ from cardsync.recommendations.shown import RecommendationShown
 # One button approves every price below so many dollars.
 UNDER: Final = Decimal(20)
 REASONS: Final = {
-    "rise": "The rise is beyond your limit.",
-    "drop": "The drop is beyond your limit.",
+    "rise": "A rise beyond your limit.",
+    "drop": "A drop beyond your limit.",
     "first_price": "It is the card's first price.",
 }
 KINDS: Final = {

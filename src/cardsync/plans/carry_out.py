@@ -162,7 +162,7 @@ async def _settings(
 ) -> OwnDone:
     values = change.body["set"]
     await sale_sets.change_settings(session, caller, values, now)
-    return None, f"Pricing settings changed: {', '.join(values)}."
+    return None, f"Limits and fees changed: {', '.join(values)}."
 
 
 async def _pin_many(

@@ -69,11 +69,15 @@ def _score(box: BoxFacts, now: datetime) -> Decimal:
 
 
 def _reasons(box: BoxFacts, now: datetime) -> list[str]:
-    reasons = [f"Holds ${dollars(box.value)} worth of cards.", _seen(box, _days(box, now))]
+    reasons = [_worth(box), _seen(box, _days(box, now))]
     if box.dropped:
         gone = "1 copy is" if box.dropped == 1 else f"{box.dropped} copies are"
         reasons.append(f"{gone} gone from the marketplace without a sale.")
     return reasons
+
+
+def _worth(box: BoxFacts) -> str:
+    return f"Holds ${dollars(box.value)} worth of cards." if box.value else "No price is known."
 
 
 def _seen(box: BoxFacts, days: int) -> str:

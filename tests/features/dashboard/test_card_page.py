@@ -113,6 +113,16 @@ async def test_a_wrong_product_is_settled_by_type_ahead(shop):
     assert "Match saved." in page.text
     assert "A member chose this product" in page.text
     assert (await the_card(browser))["product_id"] == product
+    # What differs is to be seen at once, and a match that agrees is folded.
+    folded = "<details> <summary>Match details"
+    assert folded.replace(">", " open>", 1) in page.text
+    own = card["product_id"]
+    async with shop.service.database.shared() as session:
+        await session.execute(
+            text("UPDATE product SET provisional = false WHERE id = :id"), {"id": own}
+        )
+    assert (await browser.form(path, product_id=str(own))).status_code == 303
+    assert folded in (await browser.get(f"/cards/{card['id']}")).text
     assert "No catalog product found" in (await browser.get(path, params={"typed": "zz"})).text
     wrong = await browser.form(path, product_id="none")
     assert wrong.status_code == 422

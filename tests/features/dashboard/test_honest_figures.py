@@ -13,7 +13,9 @@ from decimal import Decimal
 from browsers import signed_in
 from builders import a_csv, a_row, a_shop
 from cardsync import clock
+from cardsync.pricing.engine.holdout_draw import window
 from dashboard_builder import filled_shop
+from lots_builder import settle
 from orders_builder import an_item, an_order
 from pages import Page, built
 from quick_add_builder import JAGUAR, published, rejected, served
@@ -25,6 +27,8 @@ VIEWS = [
     Page("/cards", query="status=all&edit=columns"),
     Page("/cards/{card_id}", query="percent=-5"),
     Page("/pricing/pins", query="find=lotus"),
+    Page("/pricing/rollback", query="scope=since&value=2026-01-01T00:00"),
+    Page("/shelves/put", query="search=lotus"),
     Page("/pricing/backtest", query="from=2026-01-01&to=2026-12-31"),
 ]
 # Text that is no figure: what was typed, code, and examples of what may be typed.
@@ -36,6 +40,7 @@ MISTAKES = {
     "an amount with more than two decimals": re.compile(r"(?<![\d.])\d+\.\d{3,}(?![\d.])"),
     "a percent apart from its sign": re.compile(r"\d %|\d per cent"),
     "a day in figures": re.compile(r"\b20\d\d-\d\d(-\d\d)?\b|\b\d?\d/\d\d/20\d\d\b"),
+    "a code of the program": re.compile(r"(?<![\w/.:-])[a-z]+_[a-z_]+(?![\w.:-])"),
     "a game by its code": re.compile(
         r"(?<![\w/.-])(flesh_and_blood|one_piece|yugioh|pokemon|magic|lorcana)(?![\w.-])"
     ),
@@ -60,7 +65,7 @@ def mistakes(text):
 
 
 def test_a_mistake_is_found():
-    wrong = "Up $10.1724, 20.0 %, sold 2026-11-24 in pokemon"
+    wrong = "Up $10.1724, 20.0 %, sold 2026-11-24 in pokemon, awaiting_review"
     assert set(mistakes(wrong)) == set(MISTAKES)
     assert mistakes("Up $10.17, 20.0%, sold November 24, 2026 in Pokémon, version 1.2.345") == {}
 
@@ -70,49 +75,86 @@ async def test_amounts_percents_days_and_games_have_one_format_on_every_page(a_s
     rows = [a_row(n, price="10.00", market=f"{n}.3333", low="9.8765") for n in range(11, 15)]
     await seller.import_csv(a_csv(*rows, a_row(15, line="Pokemon", price="2.00", market="2.51")))
     browser = await signed_in(seller)
-    found = {}
+    found, without_picture = {}, {}
     for page in [*built(), *VIEWS]:
         if page.route == "/operator/installation":  # It names the lines by their codes.
             continue
         answer = await browser.get(page.address(ids))
         assert answer.status_code == 200, page
         found[page.address(ids)] = mistakes(seen(answer.text))
+        rows = re.findall(r'<th scope="row".*?</th>', answer.text, re.S)
+        of_cards = [row for row in rows if re.search(r'href="/cards/\d+[#"]', row)]
+        without_picture[page.address(ids)] = [row for row in of_cards if 'class="pic' not in row]
     assert {address: wrong for address, wrong in found.items() if wrong} == {}
+    assert {address: rows for address, rows in without_picture.items() if rows} == {}
+
+
+# A card without any price.
+BARE = {"price": "", "market": "", "low": "", "low_with_shipping": "", "direct": ""}
+# These are sums of nothing, or of what is known to be none: no card has a price, no month has a
+# sale, no rule changes a price, and nobody set what a parcel costs to send.
+ZEROS = re.compile(
+    r"(Refunds|Refunded|Listed at first|Listed at last|Listed value( at start| at end)?"
+    r"|Listed before|Listed after|Listed value (\$0\.00 →|[A-Z][a-z]+ \d+, \d+)"
+    r"|Sales today|This month|no change vs\.|prices up|prices down|Up 0|Down 0"
+    r"|(Cash|Credit) (now|with this draft)|the loss budget( \$0\.00 of)?|all published"
+    r"|A parcel worth|Postage and supplies|July 2026 2 \$1,197\.00 \$\d+\.\d\d) $"
+)
 
 
 async def test_what_is_not_known_is_never_a_zero(a_seller):
     """A shop that knows no price of a card or item: each zero on its pages is one that is known."""
-    seller = await a_seller()
-    bare = {"price": "", "market": "", "low": "", "low_with_shipping": "", "direct": ""}
-    await seller.import_csv(a_csv(a_row(1, name="Black Lotus", **bare)))
-    today = clock.now().date()
-    order = await an_order(
-        seller, order_number="A-1", order_date=today, buyer_name="Ada", total_amt=5
-    )
-    await an_item(seller, order, sku_id=1, product_name="Black Lotus", quantity=2)
-    [card] = (await seller.get("/api/cards")).json()["cards"]
-    [customer] = (await seller.get("/api/customers")).json()["customers"]
+    seller, ids = await filled_shop(a_seller, **BARE)
     browser = await signed_in(seller)
-    zeros = {}
-    for address in (
-        "/cards", f"/cards/{card['id']}", f"/orders/{order}", "/orders", "/sales?by=game",
-        "/sales?by=cards", f"/print/orders/{order}", "/pricing/backtest?from=2026-01-01&to=2027-01-01",
-        "/sync/prices", "/pricing/presets", "/pulls", "/recommendations", "/returns",
-        f"/customers/{customer['key']}", "/customers",
-    ):  # fmt: skip
+    wrong = {}
+    for page in [*built(), *VIEWS]:
+        address = page.address(ids)
         answer = await browser.get(address)
         assert answer.status_code == 200, address
         text = seen(answer.text)
-        zeros[address] = [
-            text[max(at.start() - 40, 0) : at.end()] for at in re.finditer(r"\$0\.00", text)
-        ]
-    # These are sums of nothing, or of what is known to be none.
-    for address in ("/pricing/presets",):
-        zeros.pop(address)
-    # No card has a price, so nothing is listed.
-    known = re.compile(r"(Refunds|Refunded|Listed at first|Listed at last|Listed value) ")
-    wrong = {a: [one for one in found if not known.search(one)] for a, found in zeros.items()}
-    assert {address: found for address, found in wrong.items() if found} == {}
+        zeros = [text[max(at.start() - 40, 0) : at.start()] for at in re.finditer(r"\$0\.00", text)]
+        wrong[address] = [zero for zero in zeros if not ZEROS.search(zero)]
+    assert {address: zeros for address, zeros in wrong.items() if zeros} == {}
+
+
+async def test_a_page_says_the_state_of_a_price_instead_of_a_dash(a_seller):
+    seller = await a_shop(
+        a_seller,
+        a_row(1, name="Lotus", **BARE),
+        a_row(2, name="Even", price="0.99", market="1.00"),
+    )
+    browser = await signed_in(seller)
+    cards = {one["product_name"]: one["id"] for one in await seller.cards()}
+    told = seen((await browser.get(f"/cards/{cards['Lotus']}")).text)
+    assert "Price no price Target none no target In stock" in told
+    assert "Your price no price" in told
+    assert "Target $0.99 on target In stock" in seen(
+        (await browser.get(f"/cards/{cards['Even']}")).text
+    )
+    for rule in (await seller.get("/api/pricing/rules")).json()["rules"]:
+        await seller.http.delete(f"/api/pricing/rules/{rule['id']}")
+    for address in (f"/cards/{cards['Lotus']}", f"/cards?card={cards['Lotus']}"):
+        assert "no rule" in seen((await browser.get(address)).text), address
+
+
+async def test_a_held_price_has_its_day_and_its_amount_as_every_page_has_them(a_seller):
+    seller = await a_shop(a_seller, a_row(1, price="10.00", market="11.00"))
+    rule = {"name": "At market", "state": "published", "priority": 1, "holdout_bp": 2_000}
+    made = (await seller.post("/api/pricing/rules", json=rule)).json()
+    sql = """
+        INSERT INTO price_decision (seller_id, kind, source_id, part, marketplace_id, price, asked)
+        VALUES (:id, 'held_out', :rule, :part, 1, 10, 11)
+    """
+    part = window(clock.now())
+    await seller.service.sql(seller.id, sql, id=seller.id, rule=made["id"], part=part)
+    browser = await signed_in(seller)
+    [card] = await seller.cards()
+    for address in ("/cards", f"/cards/{card['id']}"):
+        page = (await browser.get(address)).text
+        assert mistakes(seen(page)) == {}, address
+        [held] = set(re.findall(r"It is in its rule&#39;s hold-out until [^<\"]*", page))
+        assert held.endswith(" the rule would ask $11.00."), address
+        assert not MISTAKES["a day in figures"].search(held)
 
 
 def amounts(text):
@@ -146,6 +188,98 @@ async def test_the_parts_of_the_sales_are_their_total_or_the_page_says_what_is_m
     assert "The games come to $16.75 of the gross of $19.75." in text
     assert "The other $3.00 is shipping, and items that are not known." in text
     assert "An order of several games counts in each of them." in text
+
+
+def tiles(page):
+    """Return the amounts of a page's figures by their names."""
+    found = re.findall(r"<dt>([^<]*)</dt>\s*<dd>(.*?)</dd>", page, re.S)
+    return {name: amounts(value.partition("<small")[0]) for name, value in found}
+
+
+def column(page, label):
+    """Return the sum of a column of a table."""
+    cells = re.findall(rf'data-label="{label}">(.*?)</td>', page, re.S)
+    return sum((amount for cell in cells for amount in amounts(cell)), Decimal())
+
+
+async def test_the_parts_of_profit_and_of_an_order_are_their_totals(a_seller):
+    seller = await a_shop(a_seller, a_row(1), a_row(2))
+    today = clock.now().date()
+    lots = [
+        {
+            "marketplace_id": sku,
+            "quantity": 9,
+            "cost": "1.25",
+            "bought_on": f"{today.year - 1}-01-01",
+        }
+        for sku in (1, 2)
+    ]
+    assert (await seller.post("/api/buying/lots", json={"lots": lots})).status_code == 201
+    for number, (month, product) in enumerate([(2, "10.00"), (2, "10.00"), (3, "12.00")]):
+        order = await an_order(
+            seller,
+            order_number=f"P-{number}",
+            order_date=date(today.year - 1, month, 5),
+            product_amt=Decimal(product),
+            shipping_amt=1,
+            total_amt=Decimal(product) + 1,
+        )
+        await an_item(seller, order, sku_id=1, unit_price=Decimal("3.00"), quantity=2)
+        await an_item(seller, order, sku_id=2, unit_price=Decimal("4.00"))
+    await settle(seller)
+    browser = await signed_in(seller)
+    span = {"from": f"{today.year - 1}-01-01", "to": f"{today.year - 1}-12-31"}
+    page = (await browser.get("/profit", params=span)).text
+    total = {name: found[0] for name, found in tiles(page).items()}
+    left = total["Received"] - total["Fees"] - total["Postage and supplies"] - total["Cost"]
+    assert left == total["Profit"] == column(page, "Profit")
+    for name, label in {"Received": "Received", "Fees": "Fees", "Cost": "Cost"}.items():
+        assert column(page, label) == total[name], name
+    first, _, last = sorted(
+        (await seller.get("/api/orders")).json()["orders"], key=lambda one: one["order_number"]
+    )
+    for order, adds_up in ((first, True), (last, False)):
+        page = (await browser.get(f"/orders/{order['id']}")).text
+        [products] = tiles(page)["Products"]
+        assert (column(page, "Sum") == products) is adds_up
+        assert ("do not add up" in page) is not adds_up
+
+
+async def test_the_parts_of_a_run_and_of_a_price_file_are_their_totals(a_seller):
+    rows = [
+        a_row(1, price="5.00", market="9.00", quantity=2),
+        a_row(2, price="8.00", market="4.00", quantity=3),
+        a_row(3, price="1.00", market=""),
+        a_row(4, price="", market="2.00"),
+    ]
+    seller = await a_shop(a_seller, *rows, sync_mode="read_only")
+    [rule] = (await seller.get("/api/pricing/rules")).json()["rules"]
+    path = f"/api/pricing/rules/{rule['id']}"
+    free = {"cap": None, "never_lower": False}
+    assert (await seller.http.patch(path, json=free)).status_code == 200
+    await seller.post("/api/pricing/reprice")
+    await seller.service.run_jobs()
+    browser = await signed_in(seller)
+    run = (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"]
+    text = seen((await browser.get(f"/pricing/runs/{run}")).text)
+    cards, priced, up, down = (
+        int(re.search(rf"\b{name} (\d+)", text)[1]) for name in ("Cards", "Priced", "Up", "Down")
+    )
+    blocked = re.findall(r": (\d+) cards?", text.partition("Why cards were not priced")[2])
+    assert cards == priced + sum(map(int, blocked)) == 4
+    page = (await browser.get("/sync/prices")).text
+    text = seen(page)
+    assert f"To raise {up - 1} price" in text
+    assert f"To lower {down} price" in text
+    assert "First prices 1 card" in text
+    by = {"up": Decimal(), "down": Decimal()}
+    for row in page.split("<tr>"):
+        stock = re.search(r'data-label="Stock">(\d+)<', row)
+        change = re.search(r'class="change (up|down)">(.*?)<small', row, re.S)
+        if stock and change:
+            by[change[1]] += amounts(change[2])[0] * int(stock[1])
+    assert f"${by['up']} more listed" in text
+    assert f"${by['down']} less listed" in text
 
 
 # A condition of Today, and the noun of the count on the page behind it.

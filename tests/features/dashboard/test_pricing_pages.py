@@ -13,6 +13,8 @@ import pytest
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cardsync.dashboard.messages import sentences
+from cardsync.dashboard.navigation import NAVIGATION
+from cardsync.dashboard.pages.pricing import TABS, tabs_of
 from cardsync.pricing.rules.rule_forms import form_of
 
 HOSTILE = '<b onclick="x">A & B</b>'
@@ -133,6 +135,31 @@ async def test_the_sentence_has_every_part_of_a_rule_and_its_fallbacks_in_their_
         part = await browser.form("/pricing/draft", **fields | {"percent": percent, "side": side})
         words = f"{abs(bp) // 100}% {'under' if bp < 0 else 'above'} the market price"
         assert words in part.text
+
+
+async def test_a_draft_names_the_rules_before_it(shop):
+    browser = await signed_in(shop)
+    first = await made(browser, name="<b>First</b>", state="published", priority=1)
+    fields = {"was": "{}", "face": "text", "text": json.dumps({"query": "lotus"})}
+    part = (await browser.form("/pricing/draft", **fields)).text
+    link = f'<a href="/pricing/rules/{first["id"]}"><bdi>&lt;b&gt;First&lt;/b&gt;</bdi></a>'
+    assert link in " ".join(part.split())
+
+
+def test_a_page_has_the_tabs_of_its_entry_of_the_navigation():
+    names = {
+        path: [name for _, name in tabs_of(path, owner=True)]
+        for path in ("/pricing/rules/3", "/pricing/rollback/4", "/pricing/sales")
+    }
+    assert names == {
+        "/pricing/rules/3": ["Rules", "Rule tests", "Pins", "Presets", "Limits and fees"],
+        "/pricing/rollback/4": ["Runs", "Rollback", "Backtest"],
+        "/pricing/sales": [],
+    }
+    assert tabs_of("/pricing/pins", owner=False) == []
+    # Each tab beyond the first of a page has one name of its own.
+    tabs = {name for group in TABS if len(group) > 1 for _, name, _ in group[1:]}
+    assert tabs.isdisjoint(place.name for group in NAVIGATION for place in group.places)
 
 
 async def test_what_differs_from_the_live_rule_is_marked(shop):
@@ -307,7 +334,8 @@ async def test_staff_is_refused_what_owners_do_and_forms_need_their_token(shop):
     staff = await joined(shop, "rules-staff@example.invalid")
     for path in OWNERS:
         assert (await staff.get(path)).status_code == 403, path
-    assert (await staff.get("/pricing")).headers["location"] == "/pricing/runs"
+    assert (await staff.get("/pricing")).headers["location"] == "/pricing/pins"
+    assert 'aria-label="Pricing sections"' not in (await staff.get("/pricing/pins")).text
     owner = await signed_in(shop)
     rule = (await rules_of(owner))[0]
     for path in (f"/pricing/rules/{rule['id']}/delete", "/pricing/order", "/pricing/presets"):
@@ -470,7 +498,10 @@ async def test_a_run_in_review_is_confirmed_or_discarded(a_seller):
         browser = await signed_in(seller)
         run = (await browser.get("/api/pricing/runs")).json()["runs"][0]
         address = f"/pricing/runs/{run['id']}"
-        assert f"{address}/{what}" in (await browser.get(address)).text
+        page = (await browser.get(address)).text
+        assert f"{address}/{what}" in page
+        assert "<bdi>needs review</bdi>" in page
+        assert "a sync" in page
         told(await browser.form(f"{address}/{what}"))
         await seller.service.run_jobs()
         assert (await browser.get(f"/api{address}")).json()["state"] == state
@@ -499,6 +530,9 @@ async def test_a_rollback_is_a_diff_first(shop):
     told(await browser.form(f"{address}/cancel"))
     [rollback] = (await browser.get("/api/pricing/rollbacks")).json()["rollbacks"]
     assert rollback["state"] == "cancelled"
+    page = (await browser.get(address)).text
+    assert "<bdi>canceled</bdi>" in page
+    assert ", ended" in page
     assert (await browser.form("/pricing/rollback", **scope | {"value": "x"})).status_code == 422
     unknown = {"scope": "list", "value": "nowhere"}
     assert (await browser.get("/pricing/rollback", params=unknown)).status_code == 404

@@ -85,8 +85,9 @@ async def test_cards_and_order_lines_say_why_a_price_is_held(listed):
     await an_item(seller, order, sku_id=1, unit_price=10)
     browser = await signed_in(seller)
     [found] = (await seller.get("/api/orders")).json()["orders"]
+    shown = told.replace("20.00", "$20.00")
     for path in ("/cards", f"/cards/{card['id']}", f"/orders/{found['id']}"):
-        assert told in (await browser.get(path)).text, path
+        assert shown in (await browser.get(path)).text, path
     for path in ("/cards", f"/orders/{found['id']}"):
         assert ">needs review<" in (await browser.get(path)).text, path
     page = (await browser.get("/cards")).text

@@ -65,6 +65,7 @@ async def activity_page(
         caller,
         "activity.html",
         feed=page_body(caller, done, wanted),
+        undone_at=done.undone_at,
         wanted=wanted,
         since=day,
         address=address,

@@ -32,16 +32,21 @@ from cardsync.settings import Settings
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import provide_caller
 
+# The tabs of each entry of the navigation: an address, its name, and whether owners alone have it.
 TABS: Final = (
-    ("/pricing", "Rules", True),
-    ("/pricing/tests", "Rule tests", True),
-    ("/pricing/sales", "Promotions", False),
-    ("/pricing/pins", "Pins", False),
-    ("/pricing/runs", "History", False),
-    ("/pricing/rollback", "Rollback", True),
-    ("/pricing/backtest", "Backtest", True),
-    ("/pricing/presets", "Presets", True),
-    ("/pricing/settings", "Settings", True),
+    (("/pricing/sales", "Promotions", False),),
+    (
+        ("/pricing/runs", "Runs", False),
+        ("/pricing/rollback", "Rollback", True),
+        ("/pricing/backtest", "Backtest", True),
+    ),
+    (
+        ("/pricing", "Rules", True),
+        ("/pricing/tests", "Rule tests", True),
+        ("/pricing/pins", "Pins", False),
+        ("/pricing/presets", "Presets", True),
+        ("/pricing/settings", "Limits and fees", True),
+    ),
 )
 MEANT: Final = {
     "premium": "5% above market, and never lowered: for rare cards and patient sellers.",
@@ -77,10 +82,20 @@ def show_part(
     /,
     **values: Any,
 ) -> Template:
-    """Show a page of pricing with the tabs that the caller may open."""
-    owner = caller.role == "owner"
-    tabs = [(path, name) for path, name, owners in TABS if owner or not owners]
+    """Show a page of pricing with the tabs beside it that the caller may open."""
+    tabs = tabs_of(request.url.path, owner=caller.role == "owner")
     return show(request, caller, template, status, pricing_tabs=tabs, **values)
+
+
+def tabs_of(path: str, *, owner: bool) -> list[tuple[str, str]]:
+    """Return the tabs beside a page; none where there is one alone. Pure."""
+    beside = next(
+        group
+        for group in TABS
+        if any(f"{path}/".startswith(f"{address}/") for address, _, _ in group)
+    )
+    tabs = [(address, name) for address, name, owners in beside if owner or not owners]
+    return tabs if len(tabs) > 1 else []
 
 
 def rows_of(
@@ -115,9 +130,9 @@ async def pricing_page(
     database: Database,
     settings: Settings,
 ) -> Template | Response[str]:
-    """Show the rules; with `counts`, also what each selects and governs. Staff reads the runs."""
+    """Show the rules; with `counts`, also what each selects and governs. Staff reads the pins."""
     if caller.role != "owner":
-        return see("/pricing/runs")
+        return see("/pricing/pins")
     now = clock.now()
     counted = bool(request.query_params.get("counts"))
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:

@@ -25,13 +25,22 @@ from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
+# What a run follows, as a page says it.
+CAUSES: Final = {
+    "sync": "a sync",
+    "manual": "a request",
+    "sale_started": "a promotion started",
+    "sale_ended": "a promotion ended",
+    "recommendation": "an approved suggestion",
+    "review": "an approved review",
+}
 
 
 @get("/pricing/runs", opt=BY_FORM)
 async def runs_page(request: PageRequest, caller: Caller, database: Database) -> Template:
     async with database.tenant(caller.seller_id) as session:
         runs = [run_body(run) for run in await newest_runs(session, caller)]
-    return show_part(request, caller, "pricing_runs.html", runs=runs)
+    return show_part(request, caller, "pricing_runs.html", runs=runs, causes=CAUSES)
 
 
 @get("/pricing/runs/{run_id:int}", opt=BY_FORM)
@@ -43,7 +52,7 @@ async def run_page(
 ) -> Template:
     async with database.tenant(caller.seller_id) as session:
         run = run_body(await run_reads.run_of(session, caller, run_id))
-    return show_part(request, caller, "pricing_run.html", run=run)
+    return show_part(request, caller, "pricing_run.html", run=run, causes=CAUSES)
 
 
 @post_form("/pricing/runs/{run_id:int}/{what:str}")

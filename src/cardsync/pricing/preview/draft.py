@@ -45,14 +45,14 @@ UNSAVED: Final = -1
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`edited` says that the draft is not the saved rule, and `is_live` that this is a live one.
-    `shadowed_by` names the earlier rules that govern every card that the draft selects, in the
+    `shadowed_by` has the earlier rules that govern every card that the draft selects, in the
     order of priority; `figures` is the preview of the cards. If `one_in` is above one, a sample
     was priced, and all counts and values are that many times those of it.
     """
 
     selects: int
     governs: int
-    shadowed_by: list[int]
+    shadowed_by: list[Rule]
     figures: Preview
     one_in: int = 1
     edited: bool = True
@@ -108,7 +108,7 @@ async def preview_draft(
     return Draft(
         selects * one_in,
         governs * one_in,
-        [rule.id for rule in order if rule.id in shadows],
+        [rule for rule in order if rule.id in shadows],
         _times(figures, one_in),
         one_in,
         former is None or not former.live or draft != replace(former, name=draft.name),

@@ -22,6 +22,7 @@ class RolledBackCard(msgspec.Struct):
     """
 
     marketplace_id: int
+    card_id: int
     product_name: str
     current_price: str | None
     target_price: str | None
@@ -65,9 +66,8 @@ def diff_body(diff: rollbacks.Diff) -> CardDiff:
     fields = []
     for row in diff:
         amounts = {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
-        fields.append(
-            row | amounts | {"asked_price": amounts["target_price"] or amounts["current_price"]}
-        )
+        asked = amounts["target_price"] or amounts["current_price"]
+        fields.append(row | amounts | {"card_id": row["id"], "asked_price": asked})
     return msgspec.convert(fields, CardDiff)
 
 

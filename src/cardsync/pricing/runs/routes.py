@@ -212,7 +212,7 @@ async def preview_draft_rule(
         selects=found.selects,
         governs=found.governs,
         never_matches=found.never_matches,
-        shadowed_by=found.shadowed_by,
+        shadowed_by=[rule.id for rule in found.shadowed_by],
         one_in=found.one_in,
     )
 
