@@ -25,6 +25,8 @@ def admitting_browsers(app: ASGIApp) -> ASGIApp:
     framed = admitting(framing(app))
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        # Figures and logs count it with all that no route has.
+        scope["path_template"] = ""
         if not session_token(scope) or not wants_html(header(scope, b"accept")):
             raise NotFoundException
         await framed(scope, receive, send)
