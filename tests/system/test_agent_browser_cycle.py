@@ -458,8 +458,7 @@ def test_a_redesign_is_repaired_and_a_person_confirms_what_changes_prices(
     assert all("no repair" in failed[step] for step in lost), failed
     # Of what the design has no more, the server keeps the question and a picture.
     asked = shop.seller.sql(
-        "SELECT screenshot_key FROM workflow_heal"
-        " WHERE seller_id = %(seller)s AND outcome = 'gone'"
+        "SELECT screenshot_key FROM workflow_heal WHERE seller_id = %(seller)s AND outcome = 'gone'"
     )
     assert len(asked) == len(lost)
     assert all(one["screenshot_key"] for one in asked)
