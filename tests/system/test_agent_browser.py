@@ -726,13 +726,17 @@ def test_no_attribute_names_a_masked_person(runner: Runner) -> None:
 
 def test_the_part_of_an_unknown_page_names_nobody(runner: Runner) -> None:
     body = "".join(UNKNOWN.values()) + "<img alt='Photo of Ada'><a href=/x title=Ada>Export</a>"
+    body += "<i>06 12 34 56 78</i><a href=/orders/3/report.csv>Orders of the last 90 days</a>"
     runner.site.pages["/"] = html(f"{body}<h2>My orders</h2><a class=new>Save report as CSV</a>")
     its = runner.pack({"export": EXPORT, "lost": TO_RECORD}, goto("/"), masked=["lost"])
     runner.run(its)
     part = page_snippet.snippet(runner.browser.page(), its, "export", its.elements["export"])
-    for shown in ('<a class="new">Save report as CSV</a>', "<h2>My orders</h2>", ">Export</a>"):
+    for shown in (
+        '<a class="new">Save report as CSV</a>', "<h2>My orders</h2>", ">Export</a>",
+        '<a href="/orders/3/report.csv">Orders of the last 90 days</a>',
+    ):  # fmt: skip
         assert shown in part, part
-    for secret in ("Ada", "Lovelace", "Elm", "Paris", "A-1"):
+    for secret in ("Ada", "Lovelace", "Elm", "Paris", "A-1", "12 34"):
         assert secret not in part, part
 
 

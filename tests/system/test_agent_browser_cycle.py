@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.marketplace.truth import GONE
 from tests.system.browser_shops import BrowserShop, browser_shop, browsers_of
 from tests.system.processes import Server, until
 
@@ -26,6 +27,8 @@ from cardsync_agent.marketplace.browser_import import READ_BACK
 # So many cards that more than a canary's worth of prices change.
 MANY = 200
 PUBLISH = "/pricing/imports/*/publish"
+# The steps that read what a design may have given up.
+MAY_BE_GONE = {"feedback_export": "fetch_feedback", "account_export": "refresh_account"}
 
 
 @pytest.fixture
@@ -445,10 +448,20 @@ def test_a_redesign_is_repaired_and_a_person_confirms_what_changes_prices(
     a_shop, design: int
 ) -> None:
     shop = a_shop(design=design, rows=20, orders=4)
+    # The seller's first rule never lowers a price, and would change none of these.
+    shop.price_above_market(300)
     ended = shop.once()
     steps = shop.steps(ended)
-    failed = {name: error for name, (status, error) in steps.items() if status == "failed"}
-    assert set(failed) <= {"import_prices"}, failed
+    failed = {name: error or "" for name, (status, error) in steps.items() if status == "failed"}
+    lost = {step for element, step in MAY_BE_GONE.items() if element in GONE[design]}
+    assert set(failed) == {"import_prices", *lost}, failed
+    assert all("no repair" in failed[step] for step in lost), failed
+    # Of what the design has no more, the server keeps the question and a picture.
+    asked = shop.seller.sql(
+        "SELECT screenshot_key FROM workflow_heal WHERE seller_id = %(seller)s AND outcome = 'gone'"
+    )
+    assert len(asked) == len(lost)
+    assert all(one["screenshot_key"] for one in asked)
     assert shop.published() == []
     for _ in range(6):
         if shop.published():
@@ -458,3 +471,4 @@ def test_a_redesign_is_repaired_and_a_person_confirms_what_changes_prices(
         # What only reads was done above.
         ended = shop.once("--request", "pricing")
     assert len(shop.published()) == 1, shop.steps(ended)
+    assert shop.steps(ended)["import_prices"] == ("success", None)

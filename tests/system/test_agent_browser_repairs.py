@@ -9,17 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.marketplace import truth
+from tests.marketplace.pages import unmarked
 from tests.system.agent_pages import Site, a_file, click, goto, html, step
+from tests.system.browser_shops import PACKS
 from tests.system.processes import Seller, Server
 from tests.system.workflow_runner import Runner, a_browser, chromium
 
 import soak
+from cardsync.repairs.propose_selector import Gone, Lost, propose
 from cardsync_agent import cli
+from cardsync_agent.browser import page_snippet
 from cardsync_agent.browser.start_browser import SellersBrowser
 from cardsync_agent.browser.trouble import ElementLost, StepNotDone
 from cardsync_agent.client import Client
 from cardsync_agent.kept_repairs import KeptRepairs
 from cardsync_agent.repairs import Repairs
+from cardsync_agent.workflow import pack
+from cardsync_agent.workflow.locators import description
 from cardsync_agent.workflow.pack import Pack
 from cardsync_agent.workflow.step_repairs import StepRepairs
 
@@ -215,3 +222,34 @@ def test_a_button_that_is_in_a_menu_now_is_found_there(shop: Shop, menu: str) ->
     )
     shop.run(pressing(shop, changes=False))
     assert (shop.corrections(), shop.states()) == ([("verified", 0)], ["used"])
+
+
+@pytest.mark.parametrize("design", [2, 3])
+def test_a_page_without_its_texts_says_enough_to_find_what_a_step_uses(
+    sellers: SellersBrowser, design: int
+) -> None:
+    """The corpus of tests/core has whole pages; the server gets what the agent leaves of them."""
+    page = sellers.page()
+    its = pack.read((PACKS / "simulated" / "pack.json").read_bytes())
+    used = [
+        (workflow, step.name, step.element)
+        for workflow, flow in its.workflows.items()
+        for step in flow.steps
+        if hasattr(step, "element")
+    ]
+    assert len(used) > 20
+    found: dict[tuple[str, str], list[str | None]] = {}
+    for workflow, name, lost in used:
+        whole = truth.page(lost, design)
+        page.set_content(whole)
+        element = its.elements[lost]
+        part = page_snippet.snippet(page, its, lost, element)
+        asked = Lost(description(element), name, workflow=workflow, page_url=truth.address(lost))
+        for text in (whole, part):
+            repair = propose(unmarked(text), asked)
+            mark = None
+            if not isinstance(repair, Gone):
+                mark = page.locator(repair.selector).get_attribute("mark")
+            found.setdefault((workflow, name), []).append(mark)
+    assert all(part == whole for whole, part in found.values()), found
+    assert {mark for _, mark in found.values()} > {"export_pricing", "publish_button"}

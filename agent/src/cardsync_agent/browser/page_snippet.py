@@ -19,14 +19,21 @@ if TYPE_CHECKING:
 # The words of sellers' pages; a text that has only these, and those of the lost element, names
 # nobody.
 _USUAL = """
-accept accepted account actions add all and apply as at back by cancel cards confirm continue csv
-dashboard days delete details discard download edit export feedback file files filter find for from
-get go help history home import imports in inventory last list look lookup manage menu more my new
-next of on only open options order orders pages payment payments payouts previous price prices
-pricing print publish pull quantity rating ratings read refund refunds rejected remove report
-reports results review rows sales save search see seller send settings sheet shipment shipments
-shipping show staged status stock summary text the this to total update upload uploads view with you
-your
+a about accept accepted account actions add added again all and any apply are as at available back
+been before buyers by cancel canceled card cards changed check choose chosen clear code complete
+completed confirm continue copy csv current customers dashboard date days delete deleted details
+discard discarded does done download downloaded each edit email error every expired export exported
+failed feedback file files filter filters find finished for form from full game games get go has
+help here history home how if import imported imports in inventory is it last latest list live load
+log look lookup manage menu message month months more my name new next no none not nothing now
+number of off on one only open options or order orders other our out pages paid password payment
+payments payouts pending please previous price prices pricing print processed product products
+publish published pull quantity range rating ratings read ready received refund refunded refunds
+rejected remove removed replaced report reports required reset results review rows sales save saved
+search see select selected seller send sent set sets settings sheet shipment shipments shipped
+shipping show sign since staged start state status stock store submit submitted summary table text
+than that the them there these this those to today total type until update updated upload uploaded
+uploads view was week were when which with without year years yesterday yet you your
 """
 # It reads the page and changes nothing in it.
 _TAKE = r"""
@@ -41,8 +48,12 @@ _TAKE = r"""
     for (let at = el; at && !near.has(at); at = at.parentElement) near.add(at);
   }
   const common = new Set([...words, ...usual.split(/\s+/)]);
-  const isUsual = (text) => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) || [])
-    .every((word) => common.has(word));
+  const isUsual = (text) => {
+    // One short number or amount names nobody; several may be a telephone's.
+    const number = /(^|[\s/])[$€£]?\d{1,3}([.,]\d{3})?([.,]\d\d)?(?![^\s/%])/;
+    const said = text.toLowerCase().replace(number, '$1');
+    return (said.match(/[\p{L}\p{N}]+/gu) || []).every((word) => common.has(word));
+  };
   const mayShow = (el, text) => el.closest(controls) !== null || isUsual(text);
   const form = new Set(['class', 'id', 'type', 'role', 'name', 'for', 'data-testid', 'method',
     'disabled', 'aria-haspopup', 'aria-expanded', 'aria-controls']);
