@@ -22,7 +22,7 @@ HELP, ADMIN = 0.3, 0.8
 def processor_seconds(folder: Path, command: tuple[str, ...]) -> float:
     """The time of the process itself and of those that it waits for; the database is none."""
     env = os.environ | {"CARDSYNC_DATA_DIR": str(folder)}
-    # What was compiled once is kept, whatever the environment says.
+    # Compiled modules are kept, whatever the environment says.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen((*PROGRAM, *command), env=env, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)

@@ -24,7 +24,7 @@ SCALE: Final = 3
 # Fonts are drawn a little differently by each machine: a cell of so many points, which is about
 # a word, differs if its color is off by more than this, of 255.
 CELL, COLOR = 8, 24
-# So large a part of the cells of a strip may differ, such as a number that the day has changed.
+# The share of a strip's cells that may differ: a day changes a number here and there.
 TOLERANCE: Final = 0.02
 # A page is compared down to here, in strips, so that a long one hides no more than a short one.
 HIGHEST, STRIP = 3_000, 304

@@ -243,7 +243,7 @@ def test_doctor_says_what_to_mend(
 
 
 def browser_looks(tmp_path: Path, **status: str | None) -> dict[str, list[str]]:
-    """What `doctor` says of a shop with a browser, by the name of the line."""
+    """The lines of `doctor` about a shop with a browser, by their names."""
     text = (
         "[shop.cards]\nserver = 'http://127.0.0.1:9'\nkey = 'csk_a'\nfolder = '.'\n"
         "adapter = 'browser'\nbrowser = { marketplace = 'tcgplayer' }\n"

@@ -41,7 +41,7 @@ from cardsync.pricing.standing import decided_of, with_decided
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
-# So many cards are read and priced at a time.
+# The most cards that are read and priced at a time.
 PART = 100_000
 _PARTS = """
     SELECT min(id) AS first, max(id) AS last

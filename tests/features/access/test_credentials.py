@@ -44,7 +44,7 @@ async def entries(seller):
 @pytest.mark.slow
 @pytest.mark.parametrize("credential", CREDENTIALS)
 async def test_every_route_takes_the_credentials_that_the_table_says(a_seller, credential):
-    """What is refused comes first: nothing of it leaves an entry."""
+    """Refused requests come first: none of them leaves an entry."""
     seller = await a_shop(a_seller, a_row(1, market="2.00"))
     send = (await senders(seller))[credential]
     wanted = {route: refusal(route, credential) for route in BEHIND}

@@ -113,7 +113,7 @@ async def test_a_wrong_product_is_settled_by_type_ahead(shop):
     assert "Match saved." in page.text
     assert "A member chose this product" in page.text
     assert (await the_card(browser))["product_id"] == product
-    # What differs is to be seen at once, and a match that agrees is folded.
+    # The table is open where a part differs, and folded where all agree.
     folded = "<details> <summary>Match details"
     assert folded.replace(">", " open>", 1) in page.text
     own = card["product_id"]

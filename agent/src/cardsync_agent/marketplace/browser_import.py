@@ -21,7 +21,7 @@ from cardsync_agent.marketplace.import_journal import Batch, Import, ImportJourn
 from cardsync_agent.marketplace.price_batches import Listed, Plan
 from cardsync_agent.workflow.pack import Pack
 
-# So many cards are looked up at once, where the marketplace can do that.
+# The most cards of one look-up, where the marketplace has look-ups.
 READ_BACK = 50
 # The export may lack so many cards of a price file, or a tenth of them.
 MOST_GONE = 20

@@ -25,7 +25,7 @@ from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
-# What a run follows, as a page says it.
+# Words for the cause of a run.
 CAUSES: Final = {
     "sync": "a sync",
     "manual": "a request",
