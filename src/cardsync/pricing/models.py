@@ -27,6 +27,9 @@ from cardsync.pricing.engine.rules import RuleState
 from cardsync.work.piece import Piece
 
 DecisionKind = Literal["pin", "accepted", "confirmed", "cap", "sale", "held_out", "twin"]
+RunTrigger = Literal[
+    "sync", "manual", "settings", "sale_started", "sale_ended", "recommendation", "review"
+]
 RunState = Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
 RollbackState = Literal["requested", "ready", "served", "applied", "failed", "expired", "cancelled"]
 
@@ -161,7 +164,7 @@ class PriceRun(Piece, Base):
         ),
         Index("ix_price_run_ended", "seller_id", "finished_at", "id"),
     )
-    trigger: Mapped[str] = mapped_column(Text)
+    trigger: Mapped[RunTrigger] = mapped_column(Text)
     upload_id: Mapped[int | None] = mapped_column(BigInteger)
     state: Mapped[RunState] = mapped_column(Text, server_default="running")
     started_at: Mapped[datetime] = mapped_column(Moment)

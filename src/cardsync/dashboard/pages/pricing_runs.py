@@ -20,15 +20,17 @@ from cardsync.database.session import Database
 from cardsync.inventory import reviews
 from cardsync.inventory.reviews import Word
 from cardsync.plans.writer import Writer
+from cardsync.pricing.models import RunTrigger
 from cardsync.pricing.runs import run_reads
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import run_body
 
 WORDS: Final[dict[str, Word]] = {"confirm": "confirmed", "discard": "discarded"}
 # Words for the cause of a run.
-CAUSES: Final = {
+CAUSES: Final[dict[RunTrigger, str]] = {
     "sync": "a sync",
     "manual": "a request",
+    "settings": "a change of settings",
     "sale_started": "a promotion started",
     "sale_ended": "a promotion ended",
     "recommendation": "an approved suggestion",

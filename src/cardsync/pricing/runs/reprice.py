@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
-from cardsync.pricing.models import PriceRun
+from cardsync.pricing.models import PriceRun, RunTrigger
 from cardsync.pricing.runs.run_pricing import fail_run, price_run
 from cardsync.pricing.runs.run_reads import kept_of, oldest_open, run_of
 from cardsync.seller_state import state as sync_state
@@ -61,7 +61,7 @@ async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
 async def begin(
     session: AsyncSession,
     seller_id: int,
-    trigger: str,
+    trigger: RunTrigger,
     now: datetime,
     *,
     upload_id: int | None = None,
@@ -84,7 +84,7 @@ async def begin(
 async def begin_unless_one_waits(
     session: AsyncSession,
     seller_id: int,
-    trigger: str,
+    trigger: RunTrigger,
     now: datetime,
     sales: dict[str, list[int]],
 ) -> None:
