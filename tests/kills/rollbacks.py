@@ -37,6 +37,10 @@ FIRST_OF_SLAB = (
 CARD = "SELECT 1 FROM card WHERE seller_id = %(seller)s AND id = %(card)s FOR UPDATE"
 LOCKED_TASKS = "LOCK TABLE agent_task IN SHARE MODE"
 TASK = "SELECT 1 FROM agent_task WHERE seller_id = %(seller)s FOR UPDATE"
+IN_TRANSACTION = """
+    SELECT pid FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+"""
 KEEP = (
     "INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price)"
     " VALUES (%(seller)s, %(rollback)s, %(card)s, 9)"
@@ -89,11 +93,24 @@ class Preparation(Work):
 
     @contextmanager
     def worker_rests(self) -> Iterator[None]:
-        for process in self.server.children("worker"):
-            process.suspend()
-        yield
-        for process in self.server.children("worker"):
-            process.resume()
+        """Suspend the workers while they hold nothing that the block would wait for."""
+        workers = self.server.children("worker")
+
+        def rest() -> bool:
+            for process in workers:
+                process.suspend()
+            if self.server.sql(IN_TRANSACTION) == []:
+                return True
+            for process in workers:
+                process.resume()
+            return False
+
+        until(rest, "workers without a transaction")
+        try:
+            yield
+        finally:
+            for process in workers:
+                process.resume()
 
     def prepared_behind(self, slab: int) -> None:
         """Wait until that slab is committed and the preparation waits for a row."""
