@@ -13,7 +13,7 @@ import click
 from cardsync import clock
 from cardsync.access import keys
 from cardsync.access.entitlements import SYNC_MODES
-from cardsync.accounts import deletion, sellers
+from cardsync.accounts import sellers
 from cardsync.database.session import Database
 from cardsync.limits import PLANS
 from cardsync.processes.command_line import ROW_ID, plain, say, settings_with, show, with_database
@@ -174,6 +174,8 @@ def seller_import(file: Path, dry_run: bool) -> None:
 @click.argument("seller_id", type=ROW_ID)
 def seller_keep(seller_id: int) -> None:
     """Take back the deletion that an owner asked for; revoked keys stay revoked."""
+    # This command alone needs it.
+    from cardsync.accounts import deletion
 
     async def keep(database: Database) -> None:
         async with database.shared() as session:
