@@ -76,7 +76,6 @@ def measure(report: Report, http: httpx.Client, cookies: Mapping[str, str], roun
     jar: list[Any] = [{"name": n, "value": v, "url": address} for n, v in cookies.items()]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, **options)
-        # More writes in a minute are refused.
         rounds = min(rounds, 20)
         for act in (_approve, _edit, _scroll):
             # The pages' policy allows no script that is made of text.

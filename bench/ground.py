@@ -193,7 +193,7 @@ def ground(data: Path, rows: int, *, catalogs: bool = True) -> Iterator[Ground]:
     os.environ.update(
         {
             f"CARDSYNC_RATE_LIMIT_{group}": "1000000000/min"
-            for group in ("GENERAL", "UPLOADS", "SYNC_REQUEST", "DISCOVERY")
+            for group in ("GENERAL", "UPLOADS", "SYNC_REQUEST", "DISCOVERY", "WRITES")
         }
     )
     os.environ["CARDSYNC_PRICE_WRITE_LIMITS"] = "false"

@@ -295,6 +295,7 @@ PAGES = [
     Page("/cards/more", kind="part"),
     Page("/cards/order", kind="part"),
     Page("/cards/peek", kind="part"),
+    Page("/orders/peek", kind="part"),
     Page("/pricing", owner_only=False, kind="redirect"),
     Page("/pricing/rules/new", owner_only=True),
     Page("/pricing/rules/{rule_id:int}", owner_only=True),

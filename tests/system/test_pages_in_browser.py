@@ -335,6 +335,8 @@ def test_the_work_is_done_by_keys_alone(browser: Browser, shop: Shop) -> None:
         page.wait_for_url("**/orders")
         page.keyboard.press("j")
         page.keyboard.press("Enter")
+        page.locator("#peek").get_by_role("heading", level=2).wait_for()
+        page.keyboard.press("Enter")
         page.wait_for_url(re.compile(r"/orders/\d+"))
         for said in ("Mark shipped", "Mark not shipped"):
             command(page, said)
@@ -419,6 +421,25 @@ def test_cards_are_searched_and_opened_by_keys(browser: Browser, shop: Shop) -> 
         page.get_by_role("heading", name=name, level=1).wait_for()
         page.keyboard.press("Escape")
         page.wait_for_url(re.compile(r"/cards\?search=is%3Afoil"))
+
+
+@pytest.mark.soak
+def test_an_order_is_marked_shipped_beside_the_table(browser: Browser, shop: Shop) -> None:
+    with a_window(browser, shop) as page:
+        page.goto("/orders?status=Ready to Ship")
+        first = page.locator("[data-rows] tr").first
+        buyer = first.locator("[data-label=Buyer]").inner_text()
+        first.get_by_role("link").first.click()
+        drawer = page.get_by_role("complementary", name=buyer)
+        drawer.get_by_role("heading", level=2).wait_for()
+        page.wait_for_url(re.compile(r"/orders\?status=.+&order=\d+"))
+        look(page, "an order beside the table")
+        drawer.get_by_role("button", name="Mark shipped").click()
+        page.get_by_text("marked as shipped").first.wait_for()
+        drawer.get_by_role("button", name="Mark shipped").wait_for(state="hidden")
+        page.keyboard.press("Escape")
+        drawer.wait_for(state="hidden")
+        assert "order=" not in page.url
 
 
 @pytest.mark.soak

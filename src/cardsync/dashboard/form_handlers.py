@@ -25,7 +25,6 @@ from cardsync.access import tokens
 from cardsync.access.activity import ENTRIES, Activity
 from cardsync.access.admission import BY_FORM, need_form_token, session_token
 from cardsync.access.caller import Caller
-from cardsync.access.rate_limits.groups import WRITES
 from cardsync.activity.undo import is_undoable
 from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
@@ -159,17 +158,18 @@ _HANDED_OVER: Final = {
 
 def post_form(
     path: str | list[str],
-    opt: Mapping[str, Any] = WRITES,
+    opt: Mapping[str, Any] = BY_FORM,
     **given: Any,
 ) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
     """Make a function the handler of a form of the signed-in member's pages.
 
     Of what it names it gets `form`, and `session`, `bounded` (for what may be long) or `writer`:
-    one transaction, which is kept unless the function raises.
+    one transaction, which is kept unless the function raises. A person who decides row by row is
+    limited by the requests of all kinds alone, unless `opt` names a narrower group.
     """
     return post(
         path,
-        opt=BY_FORM | dict(opt),
+        opt={**BY_FORM, **opt},
         guards=[_read],
         dependencies=_HANDED_OVER,
         after_request=_with_undo,

@@ -79,6 +79,7 @@ pages = Router(
         *card.ROUTES,
         *card_lots.ROUTES,
         orders.orders_page,
+        orders.peek_at_order,
         order.order_page,
         order.mark_order,
         customers.customers_page,

@@ -373,7 +373,7 @@ async def test_a_card_beside_the_table_is_the_one_that_the_address_names(shop):
     [lotus] = (await browser.get("/api/cards", params={"search": "lotus"})).json()["cards"]
     address = f"/cards?search=price%3E0&card={lotus['id']}"
     page = (await browser.get(address)).text
-    assert f'id="peek" aria-labelledby="peek-title" data-card="{lotus["id"]}"' in page
+    assert f'id="peek" aria-labelledby="peek-title" data-of="{lotus["id"]}"' in page
     assert f'href="/cards/{lotus["id"]}">Open the card</a>' in page
     pinned = await browser.form("/cards/pin", card_id=str(lotus["id"]), scope="all", search="")
     assert "many_pinned.1.1" in pinned.headers["location"]

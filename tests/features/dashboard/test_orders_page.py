@@ -84,6 +84,28 @@ async def test_a_pull_under_way_stands_above_the_orders(shop):
     assert f'href="/pulls/{pull["id"]}">Continue the pull' in page
 
 
+async def test_an_order_beside_the_table_is_the_one_that_the_address_names(shop, a_seller):
+    first, second = await orders_of(shop)
+    browser = await signed_in(shop)
+    back = f"/orders?sort=total&order={first}"
+    whole = (await browser.get(back)).text.partition('id="peek"')[2]
+    part = (await browser.get(f"/orders/peek?sort=total&order={first}")).text
+    for page in (whole, part):
+        assert f'data-of="{first}"' in page
+        assert f'href="/orders/{first}">Open the order</a>' in page
+        assert 'href="/orders?sort=total"' in page
+        for told in ("Black Lotus", "3-4", "$4.00", "$12.00", ESCAPED, "Mark shipped"):
+            assert told in page
+        assert "<b onclick" not in page
+    assert "Mark shipped" not in (await browser.get(f"/orders/peek?order={second}")).text
+    marked = await browser.form(f"/orders/{first}/mark_shipped", back=back)
+    assert marked.headers["location"].startswith(back)
+    stranger = await signed_in(await a_seller())
+    await an_order(await a_seller())
+    for reader, address in ((browser, "/orders?order=999999"), (stranger, back)):
+        assert 'data-of="' not in (await reader.get(address)).text
+
+
 async def test_links_keep_the_filters(shop):
     await orders_of(shop)
     browser = await signed_in(shop)

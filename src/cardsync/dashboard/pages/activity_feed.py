@@ -132,7 +132,7 @@ def _address(wanted: Wanted, since: str, /, **changed: Any) -> str:
     return url("/activity", **query | changed)
 
 
-@post_form("/activity/{activity_id:int}/undo", opt={})
+@post_form("/activity/{activity_id:int}/undo")
 async def undo_entry(form: Form, writer: Writer, activity_id: int) -> Response[str]:
     # It waits for who else writes to the same thing.
     await undo.undo_entry(writer, activity_id)

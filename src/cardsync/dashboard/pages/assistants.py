@@ -116,7 +116,7 @@ async def connect_page(
     )
 
 
-@post_form("/settings/assistants/test", opt={})
+@post_form("/settings/assistants/test")
 async def test_connection(
     request: PageRequest, caller: Caller, database: Database, settings: Settings
 ) -> Template:
@@ -124,7 +124,7 @@ async def test_connection(
     return await _page(request, caller, database, settings, steps=steps)
 
 
-@post_form("/settings/assistants/{grant_id:int}/modes", opt={})
+@post_form("/settings/assistants/{grant_id:int}/modes")
 async def change_modes(
     caller: Caller, form: Form, database: Database, grant_id: int
 ) -> Response[str]:
@@ -134,7 +134,7 @@ async def change_modes(
     return see("/settings/assistants", message("assistant_changed"))
 
 
-@post_form("/settings/assistants/{grant_id:int}/revoke", opt={})
+@post_form("/settings/assistants/{grant_id:int}/revoke")
 async def revoke(caller: Caller, database: Database, grant_id: int) -> Response[str]:
     async with database.tenant(caller.seller_id) as session:
         await grants.revoke(session, caller, grant_id, clock.now())

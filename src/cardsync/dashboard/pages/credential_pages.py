@@ -45,7 +45,7 @@ async def keys_page(request: PageRequest, caller: Caller, database: Database) ->
     return await _keys(request, caller, database)
 
 
-@post_form("/settings/keys", opt={})
+@post_form("/settings/keys")
 async def make_key(
     request: PageRequest, caller: Caller, form: Form, database: Database
 ) -> Template:
@@ -58,7 +58,7 @@ async def make_key(
     return await _keys(request, caller, database, made=minted.api_key)
 
 
-@post_form("/settings/keys/{key_id:int}/replace", opt={})
+@post_form("/settings/keys/{key_id:int}/replace")
 async def replace_key(
     request: PageRequest, caller: Caller, database: Database, settings: Settings, key_id: int
 ) -> Template:
@@ -70,7 +70,7 @@ async def replace_key(
     return await _keys(request, caller, database, made=minted.api_key)
 
 
-@post_form("/settings/keys/{key_id:int}/revoke", opt={})
+@post_form("/settings/keys/{key_id:int}/revoke")
 async def revoke_key(caller: Caller, session: AsyncSession, key_id: int) -> Response[str]:
     await own_keys.revoke(session, caller, key_id, clock.now())
     return see("/settings/keys", message("key_revoked"))
@@ -101,13 +101,13 @@ async def sign_in_ways(
     )
 
 
-@post_form("/settings/sign-in/{passkey_id:int}/remove", opt={})
+@post_form("/settings/sign-in/{passkey_id:int}/remove")
 async def remove_passkey(caller: Caller, session: AsyncSession, passkey_id: int) -> Response[str]:
     await passkeys.remove(session, caller, passkey_id, clock.now())
     return see("/settings/sign-in", message("passkey_removed"))
 
 
-@post_form("/settings/sign-in/sessions/{session_id:int}/end", opt={})
+@post_form("/settings/sign-in/sessions/{session_id:int}/end")
 async def end_session(caller: Caller, session: AsyncSession, session_id: int) -> Response[str]:
     await own_sessions.end(session, caller, session_id)
     return see("/settings/sign-in", message("session_ended"))

@@ -50,7 +50,7 @@ async def notices_page(
     )
 
 
-@post_form(SETTINGS, opt={})
+@post_form(SETTINGS)
 async def choose_notices(
     caller: Caller,
     session: AsyncSession,
@@ -64,7 +64,7 @@ async def choose_notices(
     return see(SETTINGS, message("saved"))
 
 
-@post_form(SETTINGS + "/mail", opt={})
+@post_form(SETTINGS + "/mail")
 async def switch_mail(
     caller: Caller,
     session: AsyncSession,

@@ -1,24 +1,27 @@
 """The page of orders, by the address's filters and order: tabs with the number of orders of each
-status, and a table.
+status, a table, and beside it the order that is open.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from litestar import get
 from litestar.response import Template
 
-from cardsync import limits
+from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import read_id
 from cardsync.dashboard.shell import PageRequest, games_of, show, url
+from cardsync.orders.one_order import read_order
 from cardsync.orders.order_filter import OrderFilter, read_filter
 from cardsync.orders.pullable import to_ship
 from cardsync.orders.queries import find_orders
-from cardsync.orders.shown import order_body
+from cardsync.orders.shown import OrderInFull, OrderRow, order_body, order_in_full
 from cardsync.web.request import reading
 
 # The number of items that an order's row names.
@@ -30,6 +33,7 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
     wanted = replace(read_filter(request.query_params.dict()), items_per_order=_NAMED)
     async with reading(request) as reads:
         found = await find_orders(reads, caller, wanted)
+    peek = await _peek(request, caller)
     return show(
         request,
         caller,
@@ -43,13 +47,44 @@ async def orders_page(request: PageRequest, caller: Caller) -> Template:
         wanted=wanted,
         games=games_of(caller),
         address=partial(address_of, wanted),
-        to_ship={
-            order.id
-            for order in found.orders
-            if to_ship(order.status, order.refund_amt) and order.shipped_marked_at is None
-        },
+        to_ship={order.id for order in found.orders if _waits(order)},
+        peek=peek,
+        may_ship=peek is not None and _waits(peek),
         filtered=bool(_filters(wanted) or wanted.statuses),
     )
+
+
+@get("/orders/peek", opt=BY_FORM)
+async def peek_at_order(request: PageRequest, caller: Caller) -> Template:
+    """Show one order beside the table, without the table."""
+    wanted = read_filter(request.query_params.dict())
+    peek = await _peek(request, caller)
+    return show(
+        request,
+        caller,
+        "order_peek.html",
+        peek=peek,
+        may_ship=peek is not None and _waits(peek),
+        wanted=wanted,
+        address=partial(address_of, wanted),
+    )
+
+
+async def _peek(request: PageRequest, caller: Caller) -> OrderInFull | None:
+    """Return the order that the address names, if it is there."""
+    order_id = read_id(request.query_params.get("order", ""))
+    if order_id is None:
+        return None
+    async with reading(request) as reads:
+        try:
+            return order_in_full(await read_order(reads, caller, order_id))
+        except errors.NotFound:
+            return None
+
+
+def _waits(order: OrderRow | OrderInFull) -> bool:
+    refund = None if order.refund_amt is None else Decimal(order.refund_amt)
+    return to_ship(order.status, refund) and order.shipped_marked_at is None
 
 
 def _filters(wanted: OrderFilter) -> dict[str, Any]:

@@ -309,7 +309,7 @@ async def _previewed(
     return await while_there(request.receive, work)
 
 
-@post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"], opt={})
+@post_form(["/pricing/draft", "/pricing/draft/{rule_id:int}"])
 async def draft_part(
     request: PageRequest,
     caller: Caller,

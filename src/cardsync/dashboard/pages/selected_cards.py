@@ -144,13 +144,13 @@ def _query_of(selection: Selection) -> dict[str, Any]:
     return {"selected_ids": ",".join(map(str, selection.card_ids)), "status": "all"}
 
 
-@post_form("/cards/labels", opt={})
+@post_form("/cards/labels")
 async def label_selected(form: Form) -> Response[str]:
     """Send the browser to the page that prints labels, for a selection."""
     return see("/print", **_query_of(selected(form)))
 
 
-@post_form("/cards/export.csv", opt={})
+@post_form("/cards/export.csv")
 async def export_selected(form: Form) -> Response[str]:
     """Send the browser to the file of a selection."""
     return see("/cards/export.csv", **_query_of(selected(form)))

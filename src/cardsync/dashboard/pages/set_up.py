@@ -210,7 +210,7 @@ async def _presets(
     )
 
 
-@post_form("/set-up/presets", opt={})
+@post_form("/set-up/presets")
 async def choose_preset(
     request: PageRequest,
     caller: Caller,
@@ -275,7 +275,7 @@ async def _agent(
     )
 
 
-@post_form("/set-up/agent", opt={})
+@post_form("/set-up/agent")
 async def make_key(
     request: PageRequest,
     caller: Caller,

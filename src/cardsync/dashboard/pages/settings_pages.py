@@ -213,7 +213,7 @@ def shown_and_wanted(
     return shown, wanted
 
 
-@post_form(["/settings/shop", "/settings/sync"], opt={})
+@post_form(["/settings/shop", "/settings/sync"])
 async def change_section(
     request: PageRequest,
     caller: Caller,
@@ -254,7 +254,7 @@ async def change_section(
     return see(f"/settings/{section}", message("saved" if changed else "same"))
 
 
-@post_form("/settings/sync/history", opt={})
+@post_form("/settings/sync/history")
 async def import_history(
     caller: Caller, session: AsyncSession, settings: Settings
 ) -> Response[str]:
@@ -281,7 +281,7 @@ async def people_page(request: PageRequest, caller: Caller, database: Database) 
     return await _people(request, caller, database)
 
 
-@post_form("/settings/people", opt={})
+@post_form("/settings/people")
 async def invite(
     request: PageRequest, caller: Caller, form: Form, database: Database, settings: Settings
 ) -> Template:
@@ -297,7 +297,7 @@ async def invite(
     return await _people(request, caller, database, link=settings.origin + made.link)
 
 
-@post_form("/settings/people/{member_id:int}/{what:str}", opt={})
+@post_form("/settings/people/{member_id:int}/{what:str}")
 async def change_person(
     request: PageRequest,
     caller: Caller,
@@ -346,7 +346,7 @@ async def data_page(request: PageRequest, caller: Caller, session: AsyncSession)
     return await _data(request, caller, session)
 
 
-@post_form("/settings/data/delete", opt={})
+@post_form("/settings/data/delete")
 async def delete_account(
     request: PageRequest, caller: Caller, form: Form, session: AsyncSession, settings: Settings
 ) -> Template | Response[str]:
@@ -358,7 +358,7 @@ async def delete_account(
     return go("/sign-in?signed_out=deletion", cookie_of(settings, ""))
 
 
-@post_form("/settings/data/keep", opt={})
+@post_form("/settings/data/keep")
 async def keep_account(
     caller: Caller,
     session: AsyncSession,

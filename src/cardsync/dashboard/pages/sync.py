@@ -219,7 +219,7 @@ async def _start(
     return start_code(seen_at, clock.now(), in_progress=current.in_progress)
 
 
-@post_form("/sync/cancel", opt={})
+@post_form("/sync/cancel")
 async def cancel_sync(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     status = await cancel.cancel_sync(session, caller, clock.now())
     over = status == "cancelled"
@@ -243,7 +243,7 @@ async def skip_the_wait(
     return see(_back(form), shown_sync[skipped.status])
 
 
-@post_form("/sync/tasks", opt={})
+@post_form("/sync/tasks")
 async def request_task(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     kind = form["kind"]
     if kind not in dict(ASKED):
@@ -284,7 +284,7 @@ async def prices_file(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
     return as_csv.body(updates.body, headers)
 
 
-@post_form("/sync/approve", opt={})
+@post_form("/sync/approve")
 async def approve(caller: Caller, form: Form, session: AsyncSession) -> Response[str]:
     """Approve one upload of prices in Review Mode, or take the approval back."""
     given = form["approved"] == "true"

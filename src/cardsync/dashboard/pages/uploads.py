@@ -81,7 +81,7 @@ async def _shown(
     )
 
 
-@post_form("/sync/uploads/{upload_id:int}/review", opt={})
+@post_form("/sync/uploads/{upload_id:int}/review")
 async def settle_review(
     caller: Caller, form: Form, session: AsyncSession, upload_id: int
 ) -> Response[str]:

@@ -67,7 +67,7 @@ async def webhooks_page(
     return await _all(request, caller, session)
 
 
-@post_form(PATH, opt={})
+@post_form(PATH)
 async def make_webhook(
     request: PageRequest,
     caller: Caller,
@@ -125,7 +125,7 @@ async def webhook_page(
     return await _one(request, caller, session, webhook_id)
 
 
-@post_form(PATH + "/{webhook_id:int}", opt={})
+@post_form(PATH + "/{webhook_id:int}")
 async def change_webhook(
     request: PageRequest,
     caller: Caller,
@@ -149,7 +149,7 @@ async def change_webhook(
     return see(f"{PATH}/{webhook_id}", message("saved"))
 
 
-@post_form(PATH + "/{webhook_id:int}/{what:str}", opt={})
+@post_form(PATH + "/{webhook_id:int}/{what:str}")
 async def do_with_webhook(
     request: PageRequest,
     caller: Caller,
@@ -180,7 +180,7 @@ async def do_with_webhook(
     return see(f"{PATH}/{webhook_id}", message(done))
 
 
-@post_form(PATH + "/{webhook_id:int}/deliveries/{delivery_id:int}", opt={})
+@post_form(PATH + "/{webhook_id:int}/deliveries/{delivery_id:int}")
 async def replay_delivery(
     caller: Caller,
     session: AsyncSession,

@@ -1,28 +1,7 @@
-// The table of cards: the drawer, cells edited in place, the chips of the search, and the order of
-// the columns. Without it links and forms do the same.
+// The table of cards: cells edited in place, the chips of the search, and the order of the columns.
+// Without it links and forms do the same.
 const find = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-
-// The row of the card in the drawer is marked.
-function prepare() {
-  const open = find("#peek:not([hidden])")?.dataset.card;
-  for (const link of all("a[data-peek]"))
-    link.closest("tr").classList.toggle("open", link.dataset.peek === open);
-}
-for (const name of ["htmx:after:swap", "cardsync:rows"]) document.addEventListener(name, prepare);
-prepare();
-
-// A name opens the card beside the table, and once more its page; so does a key for a new tab.
-document.addEventListener(
-  "click",
-  event => {
-    const link = event.target.closest?.("a[data-peek]");
-    if (!link) return;
-    const shown = find("#peek:not([hidden])")?.dataset.card === link.dataset.peek;
-    if (shown || event.ctrlKey || event.metaKey || event.shiftKey) event.stopImmediatePropagation();
-  },
-  true,
-);
 
 // Who comes to all cards types a name at once; but keys that led here go on to a row, who comes
 // back goes on as before, and a finger would open a keyboard.
@@ -33,31 +12,11 @@ const comes = came?.type === "navigate" && !byKeys && !location.search;
 if (comes && document.activeElement === document.body && matchMedia("(hover: hover)").matches)
   find("#search")?.focus({ preventScroll: true });
 
-function close() {
-  const drawer = find("#peek:not([hidden])");
-  if (!drawer) return false;
-  const link = find(`a[data-peek="${drawer.dataset.card}"]`);
-  history.pushState(null, "", find("[data-close]", drawer).href);
-  drawer.hidden = true;
-  prepare();
-  link?.focus({ preventScroll: true });
-  return true;
-}
-document.addEventListener("click", event => {
-  if (event.target.closest?.("#peek [data-close]") && close()) event.preventDefault();
+document.addEventListener("keydown", event => {
+  if (event.target.id !== "search" || event.key !== "Backspace" || event.target.value) return;
+  const last = all(".terms a").at(-1);
+  if (last) location.href = last.href;
 });
-document.addEventListener(
-  "keydown",
-  event => {
-    if (event.target.id === "search") {
-      if (event.key !== "Backspace" || event.target.value) return;
-      const last = all(".terms a").at(-1);
-      if (last) location.href = last.href;
-    } else if (event.key === "Escape" && !find("dialog[open], :popover-open") && close())
-      event.stopImmediatePropagation();
-  },
-  true,
-);
 
 // A price or a place is edited in its cell: by e or a double click; Enter saves it, Tab saves it and
 // edits the next cell of the row, Escape leaves it.
