@@ -44,6 +44,7 @@ def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
     ).fetchone()
     assert listing is not None
     _, card, upload = listing
+    ids = [one["id"] for one in of.call("GET", "/api/pricing/rules")["rules"]]
     return {
         "preview": ("POST", "/api/pricing/preview", drafted),
         "preview, CSV": ("POST", "/api/pricing/preview?format=csv", drafted),
@@ -66,7 +67,7 @@ def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
         "everything": ("GET", "/api/export/everything", None),
         "rule tests": ("POST", "/api/pricing/rule_tests/check", {}),
         "holds": ("GET", "/api/market_depth/holds", None),
-        "rules reordered": ("POST", "/api/pricing/rules/reorder", {"ids": of.rule_ids[::-1]}),
+        "rules reordered": ("POST", "/api/pricing/rules/reorder", {"ids": ids[::-1]}),
         "a rule changed": ("PATCH", f"/api/pricing/rules/{of.rule_ids[-1]}", {"adjust_bp": -300}),
     }
 

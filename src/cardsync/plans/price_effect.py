@@ -42,7 +42,7 @@ from cardsync.pricing.standing import decided_of, with_decided
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
 # The most cards that are read and priced at a time.
-PART = 100_000
+PART = 50_000
 _PARTS = """
     SELECT min(id) AS first, max(id) AS last
       FROM (SELECT c.id, (row_number() OVER (ORDER BY c.id) - 1) / :most AS part
@@ -67,7 +67,7 @@ class Reach:
 
     where: str
     values: dict[str, Any]
-    card_ids: list[int] | None = None
+    card_ids: Sequence[int] | None = None
 
 
 async def reach_of(
@@ -159,8 +159,7 @@ async def parts_of(session: AsyncSession, seller_id: int, reach: Reach | None) -
     ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
     if len(ends) < 2:
         return [reach]
-    where = f"c.id BETWEEN :first AND :last AND {reach.where}"
-    return [Reach(where, {**reach.values, "first": one.first, "last": one.last}) for one in ends]
+    return [replace(reach, card_ids=range(one.first, one.last + 1)) for one in ends]
 
 
 def reach_by_id(card_ids: list[int]) -> Reach:

@@ -116,8 +116,8 @@ async def read_stock(
     evidence: bool = False,
     **values: Any,
 ) -> Stock:
-    """Every active card, or those that a condition over `card c` selects; with `card_ids` only
-    these, and only their past is read. The market's evidence is read where the run looks at it, or
+    """Every active card, or those that a condition over `card c` selects; with `card_ids`, a list
+    or a range, only these, and only their past is read. The market's evidence is read where the run looks at it, or
     if `evidence` asks for it.
     """
     chosen = await choices(session, account.seller_id, run)
@@ -163,7 +163,11 @@ async def _read_rows(
         "games": games or [],
         **values,
     }
-    if card_ids is not None:
+    few = card_ids is not None and not isinstance(card_ids, range)
+    if isinstance(card_ids, range):
+        where = f"c.id BETWEEN :first_id AND :last_id AND {where}"
+        bound |= {"first_id": card_ids.start, "last_id": card_ids.stop - 1}
+    elif card_ids is not None:
         where = f"c.id = ANY(CAST(:card_ids AS bigint[])) AND {where}"
         bound["card_ids"] = list(card_ids)
     if not market.is_empty:
@@ -179,7 +183,7 @@ async def _read_rows(
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     columns += [] if games is None else ["game_has_rules"]
     columns += [] if market.is_empty else KEYS
-    planned = grouped_by_all_processes() if card_ids is None else ""
+    planned = "" if few else grouped_by_all_processes()
     source = await with_values(session, sql, bound)
     return await integer_frame(session, columns, source, _ABSENT_AS_ZERO, planned)
 

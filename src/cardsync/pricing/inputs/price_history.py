@@ -125,7 +125,7 @@ async def unsold(
         past=_LISTED.format(
             seller_id=int(seller_id),
             newest=known or only,
-            observed=known or ("true" if card_ids is None else f"card_id = {_any(card_ids)}"),
+            observed=known or ("true" if card_ids is None else _among("card_id", card_ids)),
         ),
         only=only,
         sales=_SOLD.format(
@@ -136,7 +136,7 @@ async def unsold(
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
     schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}
-    if card_ids is None:
+    if card_ids is None or isinstance(card_ids, range):
         await session.execute(text(joined_by_hash()))
     chunks = await copy_chunks(session, sql)
     await session.execute(text(joined_as_planned()))
@@ -194,7 +194,7 @@ async def past_of(
     zone: str,
     card_ids: Sequence[int] | None = None,
 ) -> Past:
-    """Read the past of every card, or of some."""
+    """Read the past of every card, of some, or of a range of ids."""
     starts = await period_starts(session, seller_id, run, zone, card_ids)
     return Past(
         begins(run, zone),
@@ -204,11 +204,13 @@ async def past_of(
 
 
 def _only(card_ids: Sequence[int] | None) -> str:
-    return "NOT c.gone" if card_ids is None else f"c.id = {_any(card_ids)}"
+    return "NOT c.gone" if card_ids is None else _among("c.id", card_ids)
 
 
-def _any(ids: Sequence[int]) -> str:
-    return f"ANY (ARRAY[{', '.join(str(int(id)) for id in ids)}]::bigint[])"
+def _among(column: str, ids: Sequence[int]) -> str:
+    if isinstance(ids, range):
+        return f"{column} BETWEEN {ids.start} AND {ids.stop - 1}"
+    return f"{column} = ANY (ARRAY[{', '.join(str(int(id)) for id in ids)}]::bigint[])"
 
 
 def _literal(moment: datetime) -> str:
