@@ -2,7 +2,8 @@
 was done before without a click is added.
 
 The caller holds the seller's state row and a savepoint: rules, pins and prices do not change
-meanwhile, and the write can be taken back.
+meanwhile, and the write can be taken back. The cards of a large shop are priced by a process beside
+the web process.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.database.seller_slots import Work
+from cardsync.database.session import Database
 from cardsync.money import to_units
-from cardsync.plans.actions import Actions
+from cardsync.plans.actions import Actions, Change, RuleChange
 from cardsync.plans.price_effect import (
     Reach,
     cap_of,
@@ -33,11 +38,13 @@ from cardsync.plans.risk import Size
 from cardsync.pricing.engine.rules import Sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.cards_to_price import Stock
-from cardsync.pricing.inputs.rule_rows import sales_of
+from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.loss.loss_limits import summed
 from cardsync.pricing.loss.moves import past_moves
 from cardsync.pricing.rollback import scope as rollbacks
 from cardsync.quick_add import served_entries as listings
+from cardsync.settings import Settings
+from cardsync.web.heavy_work import HeavyWork, heavy_for
 
 T = TypeVar("T")
 Do = Callable[[], Awaitable[T]]
@@ -57,6 +64,7 @@ class Weighed(Generic[T]):
 
 async def weigh(
     session: AsyncSession,
+    caller: Caller,
     account: Account,
     live: Run,
     actions: Actions,
@@ -67,20 +75,19 @@ async def weigh(
     """Do the write and weigh it. Raises what the write raises."""
     seller_id, budget = account.seller_id, account.loss_budget
     whole = await shop_value(session, seller_id)
-    parts = await parts_of(session, seller_id, reach)
-    # Cards that fit into one part are read once, and only their rules again.
-    seen = await read_cards(session, seller_id, parts[0], now) if len(parts) == 1 else None
-    before = [
-        await priced(seen or await read_cards(session, seller_id, part, now)) for part in parts
-    ]
-    own = await _moves_by_itself(session, seller_id, actions, before)
+    moved = await _own_moves(session, seller_id, actions)
+    scales = None
+    if moved is None and reach is not None:
+        scales = await _scales(session, caller, actions, reach, now)
+    if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
+        moved = await scales.to_asked()
+    by_rules = moved is None
     result = await do()
     await session.flush()
-    moved = own
-    if own is None and parts:
-        sides = zip(parts, before, strict=True)
-        moves = [await _moves(session, seller_id, live, *side, seen, now) for side in sides]
-        moved = pl.concat(moves)
+    if moved is None and scales is not None:
+        fresh = await session.get_one(Account, seller_id, populate_existing=True)
+        then = await run_of(session, fresh, now)
+        moved = await scales.moves(then, _changed_sales(live.sales, then.sales, now))
     past = await past_moves(session, seller_id, now)
     found = None if moved is None else summed(moved, past)
     size = msgspec.structs.replace(
@@ -88,26 +95,124 @@ async def weigh(
         shop_value=whole,
         loss_budget=None if budget is None else to_units(budget),
     )
-    return Weighed(result, size, found, by_rules=own is None)
+    return Weighed(result, size, found, by_rules)
 
 
-async def _moves(
-    session: AsyncSession,
-    seller_id: int,
-    live: Run,
-    part: Reach,
-    before: pl.DataFrame,
-    seen: Stock | None,
+class _Scales(Protocol):
+    """Compares the prices before a write, which is not done yet when these are made, with others."""
+
+    async def to_asked(self) -> pl.DataFrame:
+        """Return the moves from what is asked to what the rules ask."""
+
+    async def moves(self, then: Run, changed: Sequence[Sale]) -> pl.DataFrame:
+        """Return the moves to the prices after the write: by its run, and by each changed sale as
+        if it ran alone.
+        """
+
+
+async def _scales(
+    session: AsyncSession, caller: Caller, actions: Actions, reach: Reach, now: datetime
+) -> _Scales:
+    if actions.changes and all(_is_in_run(change) for change in actions.changes):
+        heavy = await heavy_for(session, caller.seller_id)
+        if heavy is not None:
+            return _Beside(heavy, caller, reach, now)
+    return await _Here.made(session, caller.seller_id, reach, now)
+
+
+def _is_in_run(change: Change) -> bool:
+    """Return whether a run has all that the change writes: no card, pin, list or setting."""
+    return isinstance(change, RuleChange) or change.type in (
+        "pricing.sales",
+        "pricing.preset",
+        "pricing.reprice",
+    )
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Reads beside the transaction, whose changes it does not see: they are in the run."""
+
+    heavy: HeavyWork
+    caller: Caller
+    reach: Reach
+    now: datetime
+
+    async def to_asked(self) -> pl.DataFrame:
+        return await self.heavy.read_apart(
+            moves_beside, self.caller, Work.LONG, self.now, self.reach, None, ()
+        )
+
+    async def moves(self, then: Run, changed: Sequence[Sale]) -> pl.DataFrame:
+        return await self.heavy.read_apart(
+            moves_beside, self.caller, Work.LONG, self.now, self.reach, then, changed
+        )
+
+
+async def moves_beside(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
     now: datetime,
+    reach: Reach,
+    then: Run | None,
+    changed: Sequence[Sale],
 ) -> pl.DataFrame:
-    then = await read_cards(session, seller_id, part, now, seen)
-    after = await priced(then)
-    for sale in await _changed_sales(session, seller_id, live.sales, now):
-        # A sale that begins later, or behind another one, is judged as if it ran alone.
-        alone = replace(sale, starts_at=min(sale.starts_at, now))
-        other = await priced(await read_cards(session, seller_id, part, now, then, [alone]))
-        after = _lower_worst(after, other)
-    return moves_of(before, after)
+    """Return the moves of a write that is not committed, a heavy read; without `then`, those to
+    what the rules ask.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        here = await _Here.made(session, caller.seller_id, reach, now)
+        return await here.to_asked() if then is None else await here.moves(then, changed)
+
+
+@dataclass(frozen=True)
+class _Here:
+    """Reads in the write's own transaction, a part of the cards after the other. Cards that fit
+    into one part are read once, and only their rules again.
+    """
+
+    session: AsyncSession
+    seller_id: int
+    now: datetime
+    parts: Sequence[Reach]
+    before: Sequence[pl.DataFrame]
+    seen: Stock | None
+
+    @classmethod
+    async def made(
+        cls, session: AsyncSession, seller_id: int, reach: Reach, now: datetime
+    ) -> _Here:
+        parts = await parts_of(session, seller_id, reach)
+        seen = await read_cards(session, seller_id, parts[0], now) if len(parts) == 1 else None
+        before = [
+            await priced(seen or await read_cards(session, seller_id, part, now)) for part in parts
+        ]
+        return cls(session, seller_id, now, parts, before, seen)
+
+    async def to_asked(self) -> pl.DataFrame:
+        asked = pl.concat(self.before)
+        return moves_of(
+            asked.with_columns(today="asked", worst="asked"),
+            asked.with_columns(worst="today"),
+        )
+
+    async def moves(self, then: Run, changed: Sequence[Sale]) -> pl.DataFrame:
+        sides = zip(self.parts, self.before, strict=True)
+        return pl.concat([await self._moves(*side, then, changed) for side in sides])
+
+    async def _moves(
+        self, part: Reach, before: pl.DataFrame, then: Run, changed: Sequence[Sale]
+    ) -> pl.DataFrame:
+        read = partial(read_cards, self.session, self.seller_id, part, self.now, run=then)
+        stock = await read(self.seen)
+        after = await priced(stock)
+        for sale in changed:
+            # A sale that begins later, or behind another one, is judged as if it ran alone.
+            alone = replace(sale, starts_at=min(sale.starts_at, self.now))
+            after = _lower_worst(after, await priced(await read(stock, [alone])))
+        return moves_of(before, after)
 
 
 def _lower_worst(after: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
@@ -115,25 +220,17 @@ def _lower_worst(after: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(worst=pl.min_horizontal("worst", "other")).drop("other")
 
 
-async def _changed_sales(
-    session: AsyncSession,
-    seller_id: int,
-    were: Sequence[Sale],
-    now: datetime,
-) -> list[Sale]:
-    sales = await sales_of(session, seller_id)
+def _changed_sales(were: Sequence[Sale], sales: Sequence[Sale], now: datetime) -> list[Sale]:
     return [sale for sale in sales if sale not in were and sale.enabled and sale.ends_at > now]
 
 
-async def _moves_by_itself(
+async def _own_moves(
     session: AsyncSession,
     seller_id: int,
     actions: Actions,
-    before: Sequence[pl.DataFrame],
 ) -> pl.DataFrame | None:
-    """Return the moves of a write that changes no rule: a run asks what the rules ask already, a
-    rollback goes back to earlier prices, and a listing of more copies has a price of its own. None
-    for every other write.
+    """Return the moves of a write that no rule prices: a rollback goes back to earlier prices, and
+    a listing of more copies has a price of its own. None for every other write.
     """
     for change in actions.own:
         moved = None
@@ -143,10 +240,4 @@ async def _moves_by_itself(
             moved = await listings.moves_of(session, seller_id, change.body["ids"])
         if moved is not None:
             return moved.with_columns(worst="today", worst_after="today_after")
-        if change.type == "pricing.reprice" and before:
-            after = pl.concat(before)
-            return moves_of(
-                after.with_columns(today="asked", worst="asked"),
-                after.with_columns(worst="today"),
-            )
     return None

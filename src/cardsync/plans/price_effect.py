@@ -173,12 +173,14 @@ async def read_cards(
     now: datetime,
     seen: Stock | None = None,
     sales: Sequence[Sale] | None = None,
+    run: Run | None = None,
 ) -> Stock:
-    """Read the cards for the live rules and pins. Of cards that were `seen` before the plan's
-    actions only the rule, the sale and the pin are read again. `sales` replace the live ones.
+    """Read the cards for the live rules and pins, or for a run by others. Of cards that were `seen`
+    before the plan's actions only the rule, the sale and the pin are read again. `sales` replace
+    the run's.
     """
     account = await session.get_one(Account, seller_id, populate_existing=True)
-    run = await run_of(session, account, now)
+    run = run or await run_of(session, account, now)
     run = replace(
         run,
         seller=replace(run.seller, automatic_pricing_paused=False),

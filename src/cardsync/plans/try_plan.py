@@ -66,7 +66,7 @@ async def judge(
 
     savepoint = await session.begin_nested()
     try:
-        weighed = await weigh(session, account, live, actions, reach, do, now)
+        weighed = await weigh(session, caller, account, live, actions, reach, do, now)
         cards = await largest_moves(session, seller_id, weighed, now)
         changed = bool(actions.own) or await basis_of(session, seller_id, actions, now) != basis
     finally:

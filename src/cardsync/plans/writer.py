@@ -102,7 +102,7 @@ async def write(
     actions, reach = meant or (_NOTHING, None)
     savepoint = await session.begin_nested()
     try:
-        weighed = await weigh(session, account, live, actions, reach, do, now)
+        weighed = await weigh(session, caller, account, live, actions, reach, do, now)
         size = msgspec.structs.replace(weighed.size, deletes=_deletes(action))
         if by_member and needs_confirmation(size):
             raise confirmation_of(size)

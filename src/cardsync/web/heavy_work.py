@@ -24,6 +24,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 from structlog.contextvars import get_contextvars
 
 from cardsync import errors
@@ -54,6 +55,8 @@ TOO_MUCH: Final = (
     "this takes more memory than one shop may use; ask for less (a shorter search, fewer days),"
     " or try again"
 )
+# The place in a session's info of the heavy work of the request that writes.
+HEAVY: Final = "heavy_work"
 Read = Callable[Concatenate[Database, Caller, Settings, datetime, P], Awaitable[T]]
 
 
@@ -100,7 +103,9 @@ class HeavyWork:
         """Return what the function finds for the seller, in a turn of its kind of work: somebody
         who types (LONG) waits for no backtest (PRICES_ALL). Raises what the function raises.
         """
-        if await self._is_large(caller.seller_id):
+        async with self._database.tenant(caller.seller_id) as session:
+            is_large = await self.is_large(session, caller.seller_id)
+        if is_large:
             return await self.read_apart(work, caller, kind, now, *values, **options)
         async with self._database.slots.of(caller.seller_id, kind):
             return await work(self._database, caller, self._settings, now, *values, **options)
@@ -155,10 +160,9 @@ class HeavyWork:
                 raise errors.ServiceUnavailable(OTHERS_RUN) from None
             yield
 
-    async def _is_large(self, seller_id: int) -> bool:
+    async def is_large(self, session: AsyncSession, seller_id: int) -> bool:
         values = {"seller": seller_id, "few": self._settings.heavy_cards}
-        async with self._database.tenant(seller_id) as session:
-            return bool(await session.scalar(text(_IS_LARGE), values))
+        return bool(await session.scalar(text(_IS_LARGE), values))
 
     async def _answered(self, asked: bytes) -> Answered:
         process = await self._living()
@@ -234,6 +238,16 @@ class HeavyWork:
     async def end(self) -> None:
         for process in list(self._all):
             await self._end(process)
+
+
+async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:
+    """Return what reads beside a request's transaction, if the shop is large. It sees what is
+    committed alone. None in a worker, which has its own limit of memory.
+    """
+    heavy: HeavyWork | None = session.info.get(HEAVY)
+    if heavy is None or not await heavy.is_large(session, seller_id):
+        return None
+    return heavy
 
 
 def _taken(path: Path) -> Answered:

@@ -24,7 +24,7 @@ from cardsync.database.snapshot_reads import Reading
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import bodies
-from cardsync.web.heavy_work import HeavyWork
+from cardsync.web.heavy_work import HEAVY, HeavyWork
 
 T = TypeVar("T")
 JSON_HEADERS = [(b"content-type", b"application/json")]
@@ -158,6 +158,7 @@ async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator
     database = provide_database(state)
     settings = provide_settings(state)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        session.info[HEAVY] = provide_heavy(state)
         yield session
 
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -29,9 +30,11 @@ from cardsync.asgi import create_app
 from cardsync.old_data import put_away
 from cardsync.old_data.old_kinds import ACTIVITY, HISTORY
 from cardsync.processes.heavy_process import tell
+from cardsync.settings import Settings
 from cardsync.web import heavy_work, made_files
 from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
 from cardsync.web.made_files import SMALL
+from plans_builder import PLANS, a_sale, lowered
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
@@ -51,6 +54,8 @@ ASKED = {
     "days that are none": ("POST", "/api/pricing/backtest", DAYS | {"from": "soon"}),
 }
 EVERYTHING = "/api/export/everything"
+# What differs between the same write sent twice.
+OWN = {"plan_id", "created_at", "expires_at", "proposal_id", "confirm_url", "request_id"}
 FILES = (
     "/api/cards/export.csv",
     "/api/pricing/updates.csv",
@@ -100,6 +105,42 @@ async def test_processes_answer_as_the_web_process_does(
         assert there.headers.get("content-type") == here.headers.get("content-type")
     # One after the other, they need one process.
     assert len(processes()) == 1
+
+
+async def test_a_write_of_prices_is_weighed_there_as_in_the_web_process(
+    a_limited_seller: Any, settings: Settings, alive: Any
+) -> None:
+    shop = await a_limited_seller(loss_budget=1000)
+    rows = [a_row(n, market="10.00", price="10.00", low="") for n in range(1, 11)]
+    await shop.import_csv(a_csv(*rows))
+    owner = await signed_in(shop)
+    [rule] = (await shop.get("/api/pricing/rules")).json()["rules"]
+    path = f"/api/pricing/rules/{rule['id']}"
+    plain = {"never_lower": False, "adjust_bp": 0, "fallback_sources": [], "cap": None}
+    answer = await owner.send("PATCH", path, json=plain | {"confirm": True})
+    assert answer.status_code == 200, answer.text
+    app = create_app(settings.model_copy(update={"heavy_cards": 0, "price_write_limits": True}))
+    there = replace(shop.service, app=app).client(**shop.http.headers)
+
+    async def code(method: str, address: str, body: Any) -> str | None:
+        """Send a write to both and return their answer's code, if there is one."""
+        told = [await one.request(method, address, json=body) for one in (shop.http, there)]
+        here, same = ({k: v for k, v in one.json().items() if k not in OWN} for one in told)
+        assert (told[1].status_code, same) == (told[0].status_code, here), address
+        return here.get("code")
+
+    before = len(processes())
+    async with alive(app):
+        plan = lowered(rule["id"], 900, dry_run=True)
+        assert await code("POST", PLANS, plan) is None
+        assert await code("PATCH", path, {"adjust_bp": -9000}) == "needs_review"
+        sale = a_sale(-9000, starts=3)
+        assert await code("POST", "/api/pricing/sales", sale) == "needs_review"
+        assert await code("POST", "/api/pricing/reprice", None) is None
+        floor = {"name": "Never under 9", "search": "", "expectation": "never under 9"}
+        assert (await shop.post("/api/pricing/rule_tests", json=floor)).status_code == 201
+        assert await code("PATCH", path, {"adjust_bp": -1500}) == "rule_tests_failed"
+        assert len(processes()) == before + 1
 
 
 async def test_a_process_that_dies_is_a_refusal_and_the_next_one_answers(

@@ -22,13 +22,14 @@ from cardsync.access.models import Account
 from cardsync.database.row_images import RowImages
 from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
+from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.rule_json import Name, Query
 from cardsync.pricing.inputs.rule_queries import need_readable
 from cardsync.pricing.inputs.rule_rows import run_of
 from cardsync.pricing.models import RuleTest
 from cardsync.pricing.rule_tests.check import judge
 from cardsync.pricing.rule_tests.expectations import read_expectation
-from cardsync.pricing.rule_tests.shown import RuleTestVerdicts
+from cardsync.pricing.rule_tests.shown import RuleTestVerdict, RuleTestVerdicts
 from cardsync.read_json import ReadBy, given_fields, read
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
@@ -175,6 +176,23 @@ async def verdicts_now(
         drafts = [replace(rule, state="published") for rule in live.rules]
         verdicts = await judge(session, caller.seller_id, replace(live, rules=drafts), tests)
     return RuleTestVerdicts(sum(verdict.red for verdict in verdicts), verdicts)
+
+
+async def verdicts_of(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    now: datetime,
+    run: Run,
+) -> list[RuleTestVerdict]:
+    """Judge every test on the prices that a run would ask: a heavy read of a save of rules, which
+    are in the run and not committed yet.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await judge(
+            session, caller.seller_id, run, await tests_of(session, caller.seller_id)
+        )
 
 
 async def put_back(
