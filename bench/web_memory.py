@@ -8,7 +8,10 @@ not that of the processes that it starts.
 from __future__ import annotations
 
 import gzip
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -147,9 +150,16 @@ def ask(of: Shop, owner: dict[str, str], one: tuple[str, str, Any]) -> int:
     return answer.status_code
 
 
+@contextmanager
+def limited() -> Iterator[None]:
+    """Writes of prices are weighed, as they are wherever nothing is measured."""
+    os.environ["CARDSYNC_PRICE_WRITE_LIMITS"] = "true"
+    yield
+
+
 def measure(data: Path, rows: int) -> Report:
     report = Report("Memory of a web process")
-    with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
+    with ground.ground(data, rows, catalogs=False) as made, limited(), shop(made) as (of, running):
         set_the_scene(report, of)
         web = serving_process(running["web"])
         report.note(f"idle {web.memory_info().rss / MB:.0f} MB")

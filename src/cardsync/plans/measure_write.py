@@ -117,7 +117,8 @@ async def _scales(
         heavy = await heavy_for(session, caller.seller_id)
         if heavy is not None:
             return _Beside(heavy, caller, reach, now)
-    return await _Here.made(session, caller.seller_id, reach, now)
+    parts = await parts_of(session, caller.seller_id, reach)
+    return await _Here.made(session, caller.seller_id, parts, now)
 
 
 def _is_in_run(change: Change) -> bool:
@@ -163,7 +164,8 @@ async def moves_beside(
     """
     seconds = settings.read_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        here = await _Here.made(session, caller.seller_id, reach, now)
+        # This process has the memory for all cards at once.
+        here = await _Here.made(session, caller.seller_id, [reach], now)
         return await here.to_asked() if then is None else await here.moves(then, changed)
 
 
@@ -182,9 +184,8 @@ class _Here:
 
     @classmethod
     async def made(
-        cls, session: AsyncSession, seller_id: int, reach: Reach, now: datetime
+        cls, session: AsyncSession, seller_id: int, parts: Sequence[Reach], now: datetime
     ) -> _Here:
-        parts = await parts_of(session, seller_id, reach)
         seen = await read_cards(session, seller_id, parts[0], now) if len(parts) == 1 else None
         before = [
             await priced(seen or await read_cards(session, seller_id, part, now)) for part in parts

@@ -149,12 +149,10 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
     return found or [""]
 
 
-async def parts_of(session: AsyncSession, seller_id: int, reach: Reach | None) -> list[Reach]:
+async def parts_of(session: AsyncSession, seller_id: int, reach: Reach) -> list[Reach]:
     """Return the reach in parts, so that the cards of a large shop are never held all at once; a
     small one has one part.
     """
-    if reach is None:
-        return []
     values = {"seller": seller_id, "most": PART, **reach.values}
     ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
     if len(ends) < 2:
