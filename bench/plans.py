@@ -18,14 +18,17 @@ from priced_shop import Shop, shop
 PLANS = "/api/v1/agent/plans"
 
 
-def dry_run(of: Shop, rule_ids: list[int], turn: int) -> dict[str, Any]:
+def dry_body(rule_ids: list[int], turn: int) -> dict[str, Any]:
     """Build the body of a plan that changes these rules."""
     changes = [
         {"op": "update", "rule_id": id, "set": {"adjust_bp": 300 + turn, "adjust_amount": "0.05"}}
         for id in rule_ids
     ]
-    body = {"dry_run": True, "actions": [{"type": "pricing.change_set", "changes": changes}]}
-    told: dict[str, Any] = of.call("POST", PLANS, body, 201)
+    return {"dry_run": True, "actions": [{"type": "pricing.change_set", "changes": changes}]}
+
+
+def dry_run(of: Shop, rule_ids: list[int], turn: int) -> dict[str, Any]:
+    told: dict[str, Any] = of.call("POST", PLANS, dry_body(rule_ids, turn), 201)
     assert told["status"] == "previewed", told
     return told
 

@@ -26,6 +26,7 @@ import backtest
 import ground
 import import_inventory
 import old_shop
+import plans
 import read_orders
 from ground import MB, Report
 from priced_shop import Shop, in_stock, rules, shop
@@ -71,6 +72,7 @@ def asked(of: Shop) -> dict[str, tuple[str, str, Any]]:
         "rule tests": ("POST", "/api/pricing/rule_tests/check", {}),
         "holds": ("GET", "/api/market_depth/holds", None),
         "rules reordered": ("POST", "/api/pricing/rules/reorder", {"ids": ids[::-1]}),
+        "a plan": ("POST", plans.PLANS, plans.dry_body(of.rule_ids, 0)),
         "a rule changed": ("PATCH", f"/api/pricing/rules/{of.rule_ids[-1]}", {"adjust_bp": -300}),
     }
 

@@ -28,6 +28,7 @@ from cardsync.plans.actions import (
 )
 from cardsync.pricing.rollback import prepare
 from cardsync.pricing.rollback.scope import diff_of
+from cardsync.pricing.rule_tests.saves import judged_together
 from cardsync.pricing.rules import pin_many, rule_sets, sale_sets
 from cardsync.pricing.runs import reprice
 from cardsync.quick_add.publish_drafts import publish
@@ -54,16 +55,23 @@ async def carry_out(
     now: datetime,
     settings: Settings,
 ) -> list[Done]:
-    """Do every change in its order. Raises what the operations raise, with the change's place."""
+    """Do every change in its order; rule tests judge the rules after the last one. Raises what the
+    operations raise, with the change's place.
+    """
     done = []
-    for change in actions.changes:
-        try:
-            done.append(await _one(session, caller, change, now, settings))
-        except errors.WithStatus:
-            raise
-        except errors.Problem as e:
-            raise type(e)(f"{change.place}: {e}") from e
-    await session.flush()
+    try:
+        async with judged_together(session, caller, now):
+            for change in actions.changes:
+                try:
+                    done.append(await _one(session, caller, change, now, settings))
+                except errors.WithStatus:
+                    raise
+                except errors.Problem as e:
+                    raise type(e)(f"{change.place}: {e}") from e
+            await session.flush()
+    except errors.RuleTestsFailed as e:
+        places = [rule.place for rule in actions.rules]
+        raise errors.RuleTestsFailed(f"{', '.join(places)}: {e}" if places else str(e)) from e
     return done
 
 

@@ -189,6 +189,23 @@ async def test_an_assistants_token_overrides_nothing_and_its_plans_are_held_back
     assert answer.json()["error"].startswith("actions[0].changes[0]: 1 rule test is failing")
 
 
+async def test_a_plan_is_judged_by_the_rules_after_its_last_change(seller):
+    await a_test(seller)
+    draft = (await a_rule(seller, adjust_bp=-5000)).json()
+
+    def plan(*values):
+        sets = [{"op": "update", "rule_id": draft["id"], "set": value} for value in values]
+        return {"actions": [{"type": "pricing.change_set", "changes": sets}], "dry_run": True}
+
+    live, mild = {"state": "published"}, {"adjust_bp": 0}
+    refused = await seller.post("/api/v1/agent/plans", json=plan(mild, live, {"adjust_bp": -5000}))
+    assert refused.json()["code"] == "rule_tests_failed"
+    told = refused.json()["error"]
+    assert told.startswith("actions[0].changes[0], actions[0].changes[1], actions[0].changes[2]: 1")
+    done = await seller.post("/api/v1/agent/plans", json=plan(live, mild))
+    assert done.status_code == 201, done.text
+
+
 async def test_a_plan_that_waits_is_not_applied_over_a_test_that_is_red_by_then(seller):
     owner = await signed_in(seller)
     modes = {"key": {"pricing.change_set": "always_ask"}}

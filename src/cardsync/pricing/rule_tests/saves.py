@@ -7,8 +7,10 @@ never refused. An undo of `activity/undo.py` is not judged: it restores what was
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +23,7 @@ from cardsync.access.models import Account
 from cardsync.database.seller_slots import Work
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.inputs.rule_rows import rule_of, run_of
+from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, run_of
 from cardsync.pricing.models import PricingRule, RuleTest
 from cardsync.pricing.rule_tests.check import judge
 from cardsync.pricing.rule_tests.rule_tests import tests_of, verdicts_of
@@ -29,6 +31,16 @@ from cardsync.pricing.rule_tests.shown import RuleTestVerdict
 from cardsync.web.heavy_work import heavy_for
 
 _NAMED = 3
+
+
+@dataclass
+class _Together:
+    """Saves that are judged as one; `was` are the rules that governed before the first."""
+
+    was: list[Rule] | None = None
+
+
+_TOGETHER: ContextVar[_Together | None] = ContextVar("together", default=None)
 
 
 def governing(rows: Iterable[PricingRule]) -> list[Rule]:
@@ -50,6 +62,10 @@ async def judge_save(
 
     Raises RuleTestsFailed, InvalidPayload.
     """
+    together = _TOGETHER.get()
+    if together is not None:
+        together.was = list(was) if together.was is None else together.was
+        return []
     reason = _read_reason(override_reason)
     tests = await tests_of(session, caller.seller_id)
     if not tests:
@@ -88,6 +104,26 @@ async def judge_save(
             },
         )
     return verdicts
+
+
+@asynccontextmanager
+async def judged_together(
+    session: AsyncSession, caller: Caller, now: datetime
+) -> AsyncIterator[None]:
+    """Judge the saves of the block as one: by the rules as they are after all of them. Raises
+    RuleTestsFailed.
+    """
+    together = _Together()
+    token = _TOGETHER.set(together)
+    try:
+        yield
+    finally:
+        _TOGETHER.reset(token)
+    if together.was is None:
+        return
+    await session.flush()
+    if governing(await all_rows(session, PricingRule, caller.seller_id)) != together.was:
+        await judge_save(session, caller, together.was, now)
 
 
 async def _judged(
