@@ -67,7 +67,7 @@ def main() -> None:
             ("orders", "/orders"),
             ("pull", f"/pulls/{shop.session_id}"),
             ("pricing", f"/pricing/rules/{rule}"),
-            ("advice", "/recommendations"),
+            ("suggestions", "/recommendations"),
             ("reviews", "/pricing/reviews"),
             ("shelves", "/shelves"),
             ("sales", "/sales?by=day"),
