@@ -52,9 +52,11 @@ class Elsewhere(click.Group):
             module, _, attribute = self.elsewhere[cmd_name].place.partition(":")
             # What a module loads is no garbage, and looking for some is a fifth of a start.
             gc.disable()
-            found: click.Command = getattr(import_module(module), attribute)
-            gc.freeze()
-            gc.enable()
+            try:
+                found: click.Command = getattr(import_module(module), attribute)
+            finally:
+                gc.freeze()
+                gc.enable()
             return found
         return super().get_command(ctx, cmd_name)
 

@@ -27,6 +27,7 @@ OwnType = Literal[
     "quick_add.publish",
 ]
 """Actions of writes outside plans: they become plans where they need a member's click."""
+_IN_RUN: Final = {"pricing.sales", "pricing.preset", "pricing.reprice"}
 OF_PINS: Final = ("pricing.pins", "pricing.pin_many")
 RuleOp = Literal["create", "update", "enable", "disable", "delete", "reorder"]
 ListOp = Literal["create", "rename", "delete", "add", "remove"]
@@ -113,6 +114,12 @@ class Actions:
     @property
     def lists(self) -> list[ListChange]:
         return [change for change in self.changes if isinstance(change, ListChange)]
+
+    @property
+    def are_in_run(self) -> bool:
+        """Return whether a pricing run has all that they write: no card, pin, list or setting."""
+        kinds = {change.type for change in self.changes if not isinstance(change, RuleChange)}
+        return bool(self.changes) and kinds <= _IN_RUN
 
     @property
     def own(self) -> list[OwnChange]:

@@ -35,6 +35,9 @@ from cardsync.quick_add.publish_drafts import publish
 from cardsync.search.known_names import name_key
 from cardsync.settings import Settings
 
+_OF_RULES: Final = ("pricing.change_set", "pricing.preset")
+_NAMED: Final = 3
+
 
 class Done(NamedTuple):
     """The result of one change; `id` names the rule, the card or the list."""
@@ -60,7 +63,7 @@ async def carry_out(
     """
     done = []
     try:
-        async with judged_together(session, caller, now):
+        async with judged_together(session, caller, now, beside=actions.are_in_run):
             for change in actions.changes:
                 try:
                     done.append(await _one(session, caller, change, now, settings))
@@ -70,9 +73,14 @@ async def carry_out(
                     raise type(e)(f"{change.place}: {e}") from e
             await session.flush()
     except errors.RuleTestsFailed as e:
-        places = [rule.place for rule in actions.rules]
-        raise errors.RuleTestsFailed(f"{', '.join(places)}: {e}" if places else str(e)) from e
+        raise errors.RuleTestsFailed(f"{_places(actions)}: {e}") from e
     return done
+
+
+def _places(actions: Actions) -> str:
+    places = [one.place for one in actions.changes if one.type in _OF_RULES]
+    rest = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return ", ".join(places[:_NAMED]) + rest
 
 
 async def _one(

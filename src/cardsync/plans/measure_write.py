@@ -20,11 +20,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.database.seller_slots import Work
 from cardsync.database.session import Database
 from cardsync.money import to_units
-from cardsync.plans.actions import Actions, Change, RuleChange
+from cardsync.plans.actions import Actions
 from cardsync.plans.price_effect import (
+    PART,
+    PART_BESIDE,
     Reach,
     cap_of,
     moves_of,
@@ -78,9 +79,9 @@ async def weigh(
     moved = await _own_moves(session, seller_id, actions)
     scales = None
     if moved is None and reach is not None:
-        scales = await _scales(session, caller, actions, reach, now)
+        scales = await _scales(session, caller, live, actions, reach)
     if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
-        moved = await scales.to_asked()
+        moved = await scales.moves(None)
     by_rules = moved is None
     result = await do()
     await session.flush()
@@ -101,33 +102,25 @@ async def weigh(
 class _Scales(Protocol):
     """Compares the prices before a write, which is not done yet when these are made, with others."""
 
-    async def to_asked(self) -> pl.DataFrame:
-        """Return the moves from what is asked to what the rules ask."""
-
-    async def moves(self, then: Run, changed: Sequence[Sale]) -> pl.DataFrame:
+    async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
         """Return the moves to the prices after the write: by its run, and by each changed sale as
-        if it ran alone.
+        if it ran alone. Without `then`, those from what is asked to what the rules ask.
         """
 
 
 async def _scales(
-    session: AsyncSession, caller: Caller, actions: Actions, reach: Reach, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    live: Run,
+    actions: Actions,
+    reach: Reach,
 ) -> _Scales:
-    if actions.changes and all(_is_in_run(change) for change in actions.changes):
+    if actions.are_in_run:
         heavy = await heavy_for(session, caller.seller_id)
         if heavy is not None:
-            return _Beside(heavy, caller, reach, now)
-    parts = await parts_of(session, caller.seller_id, reach)
-    return await _Here.made(session, caller.seller_id, parts, now)
-
-
-def _is_in_run(change: Change) -> bool:
-    """Return whether a run has all that the change writes: no card, pin, list or setting."""
-    return isinstance(change, RuleChange) or change.type in (
-        "pricing.sales",
-        "pricing.preset",
-        "pricing.reprice",
-    )
+            return _Beside(heavy, caller, live, reach)
+    parts = await parts_of(session, caller.seller_id, reach, PART)
+    return await _Here.made(session, caller.seller_id, live, parts)
 
 
 @dataclass(frozen=True)
@@ -136,17 +129,12 @@ class _Beside:
 
     heavy: HeavyWork
     caller: Caller
+    live: Run
     reach: Reach
-    now: datetime
 
-    async def to_asked(self) -> pl.DataFrame:
-        return await self.heavy.read_apart(
-            moves_beside, self.caller, Work.LONG, self.now, self.reach, None, ()
-        )
-
-    async def moves(self, then: Run, changed: Sequence[Sale]) -> pl.DataFrame:
-        return await self.heavy.read_apart(
-            moves_beside, self.caller, Work.LONG, self.now, self.reach, then, changed
+    async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
+        return await self.heavy.read_beside(
+            moves_beside, self.caller, self.live.now, self.live, self.reach, then, changed
         )
 
 
@@ -155,18 +143,18 @@ async def moves_beside(
     caller: Caller,
     settings: Settings,
     now: datetime,
+    live: Run,
     reach: Reach,
     then: Run | None,
     changed: Sequence[Sale],
 ) -> pl.DataFrame:
-    """Return the moves of a write that is not committed, a heavy read; without `then`, those to
-    what the rules ask.
-    """
-    seconds = settings.read_seconds
-    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        # This process has the memory for all cards at once.
-        here = await _Here.made(session, caller.seller_id, [reach], now)
-        return await here.to_asked() if then is None else await here.moves(then, changed)
+    """Return the moves of a write that is not committed, a heavy read."""
+    seconds, seller_id = settings.read_seconds, caller.seller_id
+    async with database.bounded(seller_id, seconds, snapshot=True) as session:
+        # This process has the memory for the cards of most shops at once.
+        parts = await parts_of(session, seller_id, reach, PART_BESIDE)
+        here = await _Here.made(session, seller_id, live, parts)
+        return await here.moves(then, changed)
 
 
 @dataclass(frozen=True)
@@ -184,22 +172,20 @@ class _Here:
 
     @classmethod
     async def made(
-        cls, session: AsyncSession, seller_id: int, parts: Sequence[Reach], now: datetime
+        cls, session: AsyncSession, seller_id: int, live: Run, parts: Sequence[Reach]
     ) -> _Here:
-        seen = await read_cards(session, seller_id, parts[0], now) if len(parts) == 1 else None
-        before = [
-            await priced(seen or await read_cards(session, seller_id, part, now)) for part in parts
-        ]
-        return cls(session, seller_id, now, parts, before, seen)
+        read = partial(read_cards, session, seller_id, now=live.now, run=live)
+        seen = await read(parts[0]) if len(parts) == 1 else None
+        before = [await priced(seen or await read(part)) for part in parts]
+        return cls(session, seller_id, live.now, parts, before, seen)
 
-    async def to_asked(self) -> pl.DataFrame:
-        asked = pl.concat(self.before)
-        return moves_of(
-            asked.with_columns(today="asked", worst="asked"),
-            asked.with_columns(worst="today"),
-        )
-
-    async def moves(self, then: Run, changed: Sequence[Sale]) -> pl.DataFrame:
+    async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
+        if then is None:
+            asked = pl.concat(self.before)
+            return moves_of(
+                asked.with_columns(today="asked", worst="asked"),
+                asked.with_columns(worst="today"),
+            )
         sides = zip(self.parts, self.before, strict=True)
         return pl.concat([await self._moves(*side, then, changed) for side in sides])
 

@@ -41,8 +41,8 @@ from cardsync.pricing.standing import decided_of, with_decided
 
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
-# The most cards that are read and priced at a time.
-PART = 50_000
+# The most cards that are read and priced at a time, in a web process and beside it.
+PART, PART_BESIDE = 50_000, 300_000
 _PARTS = """
     SELECT min(id) AS first, max(id) AS last
       FROM (SELECT c.id, (row_number() OVER (ORDER BY c.id) - 1) / :most AS part
@@ -149,11 +149,11 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
     return found or [""]
 
 
-async def parts_of(session: AsyncSession, seller_id: int, reach: Reach) -> list[Reach]:
-    """Return the reach in parts, so that the cards of a large shop are never held all at once; a
-    small one has one part.
+async def parts_of(session: AsyncSession, seller_id: int, reach: Reach, most: int) -> list[Reach]:
+    """Return the reach in parts of at most so many cards, so that those of a large shop are never
+    held all at once; a small one has one part.
     """
-    values = {"seller": seller_id, "most": PART, **reach.values}
+    values = {"seller": seller_id, "most": most, **reach.values}
     ends = (await session.execute(text(_PARTS.format(where=reach.where)), values)).all()
     if len(ends) < 2:
         return [reach]
@@ -190,11 +190,11 @@ async def read_cards(
     bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}
     rule = first_of(chosen.rules, bound, "r")
     sale = first_of(chosen.sales, bound, "s")
-    source = await with_values(
-        session,
-        _CHOSEN.format(rule=rule, sale=sale, where=reach.where),
-        bound,
-    )
+    where = reach.where
+    if isinstance(reach.card_ids, range):
+        where = f"c.id BETWEEN :first_id AND :last_id AND {where}"
+        bound |= {"first_id": reach.card_ids.start, "last_id": reach.card_ids.stop - 1}
+    source = await with_values(session, _CHOSEN.format(rule=rule, sale=sale, where=where), bound)
     columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
     run = chosen.run

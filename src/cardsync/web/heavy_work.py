@@ -1,6 +1,6 @@
 """Does one seller's heavy reads in processes of their own, which hold the memory that they take: a
-web process has its share of a host's, two at least. A seller has two of them at a time, and
-backtests and tables of the archive leave one to other reads.
+web process has its share of a host's, two at least, and one for writes. A seller has two of them at
+a time, and backtests and tables of the archive leave one to other reads.
 
 Of a small shop nothing is heavy: it is read here, without a process. A process serves one request
 at a time, and waits for the next for a while. It may crash or run out of memory, and nothing else
@@ -86,6 +86,8 @@ class HeavyWork:
         self._turns = asyncio.Semaphore(most)
         # A backtest may last two minutes: an agent's price file finds a process beside all of them.
         self._longest = asyncio.Semaphore(most - 1)
+        # What a write does is read beside all of them.
+        self._writes = asyncio.Semaphore(1)
         self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
         self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._idle: list[_Process] = []
@@ -120,6 +122,36 @@ class HeavyWork:
         **options: P.kwargs,
     ) -> T:
         """Do the same in a process, however few cards the shop has."""
+        async with self._turn(caller.seller_id, kind):
+            return await self._asked(work, caller, now, *values, **options)
+
+    async def read_beside(
+        self,
+        work: Read[P, T],
+        caller: Caller,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        """Do the same for a request that writes: it holds the seller's state, so it waits for other
+        writes alone, and not for long. Raises ServiceUnavailable.
+        """
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await held.enter_async_context(self._writes)
+            except TimeoutError:
+                raise errors.ServiceUnavailable(OTHERS_RUN) from None
+            return await self._asked(work, caller, now, *values, **options)
+
+    async def _asked(
+        self,
+        work: Read[P, T],
+        caller: Caller,
+        now: datetime,
+        *values: P.args,
+        **options: P.kwargs,
+    ) -> T:
         asked = Asked(
             work.__module__,
             work.__qualname__,
@@ -127,8 +159,7 @@ class HeavyWork:
             options,
             get_contextvars(),
         )
-        async with self._turn(caller.seller_id, kind):
-            answered = await self._answered(pickle.dumps(asked))
+        answered = await self._answered(pickle.dumps(asked))
         if answered.failure is not None:
             raise answered.failure
         found: T = answered.found

@@ -140,6 +140,15 @@ async def test_a_write_of_prices_is_weighed_there_as_in_the_web_process(
         floor = {"name": "Never under 9", "search": "", "expectation": "never under 9"}
         assert (await shop.post("/api/pricing/rule_tests", json=floor)).status_code == 201
         assert await code("PATCH", path, {"adjust_bp": -1500}) == "rule_tests_failed"
+        assert await code("POST", PLANS, lowered(rule["id"], 1500)) == "rule_tests_failed"
+        # What such a plan writes beside rules, no other process sees yet.
+        few = {"list": "Few", "marketplace_ids": [1, 2, 3]}
+        listed = {"type": "lists.change_set", "create": ["Few"], "add": [few]}
+        half = {"name": "Half", "query": "list:Few", "adjust_bp": -5000, "state": "published"}
+        created = {"op": "create", "set": half | {"never_lower": False}}
+        rules = {"type": "pricing.change_set", "changes": [created]}
+        mixed = {"actions": [listed, rules], "dry_run": True}
+        assert await code("POST", PLANS, mixed) == "rule_tests_failed"
         assert len(processes()) == before + 1
 
 

@@ -12,6 +12,7 @@ from litestar.response import Template
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
 from cardsync.dashboard.form_handlers import Form, post_form
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.proposal_rows import (
@@ -85,7 +86,7 @@ async def decide_chosen(
     return see(PATH, done=await _decide(database, caller, settings, decision))
 
 
-@post_form(f"{PATH}/under")
+@post_form(f"{PATH}/under", opt=WRITES)
 async def approve_under(
     request: PageRequest, caller: Caller, database: Database, settings: Settings
 ) -> Response[str]:

@@ -20,7 +20,6 @@ from cardsync import errors, limits
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
-from cardsync.database.seller_slots import Work
 from cardsync.pricing.engine.rules import Rule
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.inputs.rule_rows import all_rows, rule_of, run_of
@@ -37,6 +36,7 @@ _NAMED = 3
 class _Together:
     """Saves that are judged as one; `was` are the rules that governed before the first."""
 
+    beside: bool
     was: list[Rule] | None = None
 
 
@@ -57,6 +57,7 @@ async def judge_save(
     *,
     override_reason: Any = None,
     draft: int | None = None,
+    beside: bool = True,
 ) -> list[RuleTestVerdict]:
     """Judge the rules as they are after a save; `was` are the rules that governed before it.
 
@@ -78,8 +79,8 @@ async def judge_save(
             replace(rule, state="published", enabled=True) if rule.id == draft else rule
             for rule in live.rules
         ]
-        return await _judged(session, caller, replace(live, rules=rules), tests)
-    verdicts = await _judged(session, caller, live, tests)
+        return await _judged(session, caller, replace(live, rules=rules), tests, beside)
+    verdicts = await _judged(session, caller, live, tests, beside)
     red = [verdict for verdict in verdicts if verdict.red]
     if red and (reason is None or caller.identity.credential == "token"):
         raise errors.RuleTestsFailed(_sentence(red))
@@ -108,12 +109,12 @@ async def judge_save(
 
 @asynccontextmanager
 async def judged_together(
-    session: AsyncSession, caller: Caller, now: datetime
+    session: AsyncSession, caller: Caller, now: datetime, *, beside: bool
 ) -> AsyncIterator[None]:
-    """Judge the saves of the block as one: by the rules as they are after all of them. Raises
-    RuleTestsFailed.
+    """Judge the saves of the block as one: by the rules as they are after all of them, and beside
+    the transaction unless it writes more than rules. Raises RuleTestsFailed.
     """
-    together = _Together()
+    together = _Together(beside)
     token = _TOGETHER.set(together)
     try:
         yield
@@ -123,17 +124,17 @@ async def judged_together(
         return
     await session.flush()
     if governing(await all_rows(session, PricingRule, caller.seller_id)) != together.was:
-        await judge_save(session, caller, together.was, now)
+        await judge_save(session, caller, together.was, now, beside=beside)
 
 
 async def _judged(
-    session: AsyncSession, caller: Caller, run: Run, tests: Sequence[RuleTest]
+    session: AsyncSession, caller: Caller, run: Run, tests: Sequence[RuleTest], beside: bool
 ) -> list[RuleTestVerdict]:
     """Judge the tests, of a large shop beside the transaction: a save of rules changes no card."""
-    heavy = await heavy_for(session, caller.seller_id)
+    heavy = await heavy_for(session, caller.seller_id) if beside else None
     if heavy is None:
         return await judge(session, caller.seller_id, run, tests)
-    return await heavy.read_apart(verdicts_of, caller, Work.LONG, run.now, run)
+    return await heavy.read_beside(verdicts_of, caller, run.now, run)
 
 
 def _read_reason(value: Any) -> str | None:
