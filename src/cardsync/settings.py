@@ -282,7 +282,7 @@ class Settings(BaseSettings):
     heavy_processes: int = Field(
         3,
         ge=1,
-        description="Processes of a host beside its web processes for heavy reads (previews, backtests, files); a web process has two at least, and one seller two at a time",
+        description="Processes of a host beside its web processes for heavy reads (previews, backtests, files); a web process has two at least, one seller two at a time, and what a write does is priced by one more",
     )
     heavy_memory_mb: int = Field(
         2048,
