@@ -2,13 +2,14 @@
 
 import pytest
 from jinja2 import Environment, UndefinedError
+from markupsafe import Markup
 
 from cardsync.web import pages
 
 
 @pytest.fixture(scope="module")
 def environment() -> Environment:
-    return pages.templates("cardsync.accounts", asset=str).engine_instance.engine
+    return pages.templates("cardsync.accounts", asset=str, icons=Markup).engine_instance.engine
 
 
 def test_a_page_that_lacks_a_value_fails(environment):

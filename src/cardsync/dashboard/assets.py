@@ -16,6 +16,7 @@ from importlib.resources.abc import Traversable
 from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import NotFoundException
+from markupsafe import Markup
 
 from cardsync.web.compression import takes_gzip
 
@@ -72,6 +73,14 @@ def text_of(name: str) -> str | None:
     """Return a file of `static` as text, for an address of its own."""
     address = asset_url(name)
     return _assets()[0][address.removeprefix("/static/")].content.decode() if address else None
+
+
+@cache
+def icons() -> Markup:
+    """Return the symbols of all icons, which a page holds: each of hundreds of icons that names a
+    symbol of another file is looked up by itself, which blocks a page longer than its scripts do.
+    """
+    return Markup((text_of("vendor/icons.svg") or "").replace(' id="', ' id="i-'))  # noqa: S704
 
 
 @get("/static/{path:path}", include_in_schema=False)

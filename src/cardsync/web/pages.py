@@ -16,6 +16,7 @@ from litestar import MediaType, Request, Response
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
+from markupsafe import Markup
 
 # The policy allows no script, no frame and no other site, and no cache stores a page about a
 # member. The referrer policy hides an invitation's token from other sites, and lets our own forms
@@ -30,11 +31,12 @@ HEADERS = {
 def templates(
     *packages: str,
     asset: Callable[[str], str | None],
+    icons: Callable[[], Markup],
 ) -> TemplateConfig[JinjaTemplateEngine]:
     """Return Litestar's template engine over the `templates` of web and of these packages.
 
     Every value is escaped, and a template fails that names a value without getting it. `asset`
-    gives templates the address of a style, a script or a picture.
+    gives templates the address of a style, a script or a picture, `icons` the symbols of all icons.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -45,6 +47,7 @@ def templates(
         auto_reload=False,
     )
     environment.globals["asset"] = asset
+    environment.globals["icons"] = icons
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 
 
