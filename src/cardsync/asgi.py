@@ -52,7 +52,7 @@ from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.dashboard import page_list as dashboard
-from cardsync.dashboard.assets import asset_url, icons
+from cardsync.dashboard.assets import asset_url, sprite
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
 from cardsync.discovery import routes as discovery
@@ -365,7 +365,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             "cardsync.assistant.oauth",
             "cardsync.dashboard",
             asset=asset_url,
-            icons=icons,
+            sprite=sprite,
         ),
         openapi_config=_description(),
         logging_config=None,

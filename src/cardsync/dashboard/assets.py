@@ -76,7 +76,7 @@ def text_of(name: str) -> str | None:
 
 
 @cache
-def icons() -> Markup:
+def sprite() -> Markup:
     """Return the symbols of all icons, which a page holds: each of hundreds of icons that names a
     symbol of another file is looked up by itself, which blocks a page longer than its scripts do.
     """

@@ -31,12 +31,12 @@ HEADERS = {
 def templates(
     *packages: str,
     asset: Callable[[str], str | None],
-    icons: Callable[[], Markup],
+    sprite: Callable[[], Markup],
 ) -> TemplateConfig[JinjaTemplateEngine]:
     """Return Litestar's template engine over the `templates` of web and of these packages.
 
     Every value is escaped, and a template fails that names a value without getting it. `asset`
-    gives templates the address of a style, a script or a picture, `icons` the symbols of all icons.
+    gives templates the address of a style, a script or a picture, `sprite` the symbols of all icons.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -47,7 +47,7 @@ def templates(
         auto_reload=False,
     )
     environment.globals["asset"] = asset
-    environment.globals["icons"] = icons
+    environment.globals["sprite"] = sprite
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 
 
