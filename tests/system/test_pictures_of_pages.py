@@ -45,7 +45,12 @@ QUERIES: Mapping[str, str] = {
     "/pricing/backtest": "from=2026-01-01&to=2099-12-31",
 }
 # Pages in a state of their own.
-STATES = ("/cards?card={card_id}", "/cards?selected", "/cards/999999999")
+STATES = (
+    "/cards?card={card_id}",
+    "/cards?selected",
+    "/cards/999999999",
+    "/orders?order={order_id}",
+)
 # Every phone is this one, so that no other has claimed its card.
 ONE_PHONE = "localStorage.setItem('pull-device', '\"00112233445566778899aabbccddeeff\"')"
 
