@@ -50,7 +50,7 @@ class Elsewhere(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.elsewhere:
             module, _, attribute = self.elsewhere[cmd_name].place.partition(":")
-            # What a module loads is no garbage, and looking for some is a fifth of a start.
+            # Modules load no garbage, and looking for some is a fifth of a start.
             gc.disable()
             try:
                 found: click.Command = getattr(import_module(module), attribute)

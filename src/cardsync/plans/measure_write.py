@@ -133,8 +133,8 @@ class _Beside:
     reach: Reach
 
     async def moves(self, then: Run | None, changed: Sequence[Sale] = ()) -> pl.DataFrame:
-        return await self.heavy.read_beside(
-            moves_beside, self.caller, self.live.now, self.live, self.reach, then, changed
+        return await self.heavy.read_apart(
+            moves_beside, self.caller, None, self.live.now, self.live, self.reach, then, changed
         )
 
 

@@ -86,7 +86,7 @@ class HeavyWork:
         self._turns = asyncio.Semaphore(most)
         # A backtest may last two minutes: an agent's price file finds a process beside all of them.
         self._longest = asyncio.Semaphore(most - 1)
-        # What a write does is read beside all of them.
+        # Writes have a process beside all of these.
         self._writes = asyncio.Semaphore(1)
         self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
         self._places: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
@@ -116,42 +116,14 @@ class HeavyWork:
         self,
         work: Read[P, T],
         caller: Caller,
-        kind: Work,
+        kind: Work | None,
         now: datetime,
         *values: P.args,
         **options: P.kwargs,
     ) -> T:
-        """Do the same in a process, however few cards the shop has."""
-        async with self._turn(caller.seller_id, kind):
-            return await self._asked(work, caller, now, *values, **options)
-
-    async def read_beside(
-        self,
-        work: Read[P, T],
-        caller: Caller,
-        now: datetime,
-        *values: P.args,
-        **options: P.kwargs,
-    ) -> T:
-        """Do the same for a request that writes: it holds the seller's state, so it waits for other
-        writes alone, and not for long. Raises ServiceUnavailable.
+        """Do the same in a process, however few cards the shop has. `kind` is None for a request
+        that writes. Raises ServiceUnavailable.
         """
-        async with AsyncExitStack() as held:
-            try:
-                async with asyncio.timeout(WAIT_SECONDS):
-                    await held.enter_async_context(self._writes)
-            except TimeoutError:
-                raise errors.ServiceUnavailable(OTHERS_RUN) from None
-            return await self._asked(work, caller, now, *values, **options)
-
-    async def _asked(
-        self,
-        work: Read[P, T],
-        caller: Caller,
-        now: datetime,
-        *values: P.args,
-        **options: P.kwargs,
-    ) -> T:
         asked = Asked(
             work.__module__,
             work.__qualname__,
@@ -159,15 +131,23 @@ class HeavyWork:
             options,
             get_contextvars(),
         )
-        answered = await self._answered(pickle.dumps(asked))
+        async with self._turn(caller.seller_id, kind):
+            answered = await self._answered(pickle.dumps(asked))
         if answered.failure is not None:
             raise answered.failure
         found: T = answered.found
         return found
 
     @asynccontextmanager
-    async def _turn(self, seller_id: int, kind: Work) -> AsyncIterator[None]:
-        """Hold a turn of the seller. Who waits for it in the seller's line keeps none of others."""
+    async def _turn(self, seller_id: int, kind: Work | None) -> AsyncIterator[None]:
+        """Hold a turn of the seller. Who waits for it in the seller's line keeps none of others. A
+        write holds the seller's state, so it waits for other writes alone, and not for long.
+        """
+        if kind is None:
+            async with AsyncExitStack() as held:
+                await _soon(self._writes, held)
+                yield
+            return
         own = self._of.setdefault(seller_id, asyncio.Semaphore(_OF_A_SELLER))
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._database.slots.of(seller_id, kind))
@@ -184,11 +164,7 @@ class HeavyWork:
         """
         place = self._places.setdefault(seller_id, asyncio.Lock())
         async with AsyncExitStack() as held:
-            try:
-                async with asyncio.timeout(WAIT_SECONDS):
-                    await held.enter_async_context(place)
-            except TimeoutError:
-                raise errors.ServiceUnavailable(OTHERS_RUN) from None
+            await _soon(place, held)
             yield
 
     async def is_large(self, session: AsyncSession, seller_id: int) -> bool:
@@ -269,6 +245,15 @@ class HeavyWork:
     async def end(self) -> None:
         for process in list(self._all):
             await self._end(process)
+
+
+async def _soon(turn: asyncio.Lock | asyncio.Semaphore, held: AsyncExitStack) -> None:
+    """Wait for a turn, and hold it. Raises ServiceUnavailable."""
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await held.enter_async_context(turn)
+    except TimeoutError:
+        raise errors.ServiceUnavailable(OTHERS_RUN) from None
 
 
 async def heavy_for(session: AsyncSession, seller_id: int) -> HeavyWork | None:

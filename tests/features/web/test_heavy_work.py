@@ -54,7 +54,7 @@ ASKED = {
     "days that are none": ("POST", "/api/pricing/backtest", DAYS | {"from": "soon"}),
 }
 EVERYTHING = "/api/export/everything"
-# What differs between the same write sent twice.
+# The fields that differ between the same write sent twice.
 OWN = {"plan_id", "created_at", "expires_at", "proposal_id", "confirm_url", "request_id"}
 FILES = (
     "/api/cards/export.csv",
@@ -141,7 +141,7 @@ async def test_a_write_of_prices_is_weighed_there_as_in_the_web_process(
         assert (await shop.post("/api/pricing/rule_tests", json=floor)).status_code == 201
         assert await code("PATCH", path, {"adjust_bp": -1500}) == "rule_tests_failed"
         assert await code("POST", PLANS, lowered(rule["id"], 1500)) == "rule_tests_failed"
-        # What such a plan writes beside rules, no other process sees yet.
+        # No other process sees the list that this plan makes.
         few = {"list": "Few", "marketplace_ids": [1, 2, 3]}
         listed = {"type": "lists.change_set", "create": ["Few"], "add": [few]}
         half = {"name": "Half", "query": "list:Few", "adjust_bp": -5000, "state": "published"}

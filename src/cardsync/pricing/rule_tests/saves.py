@@ -134,7 +134,7 @@ async def _judged(
     heavy = await heavy_for(session, caller.seller_id) if beside else None
     if heavy is None:
         return await judge(session, caller.seller_id, run, tests)
-    return await heavy.read_beside(verdicts_of, caller, run.now, run)
+    return await heavy.read_apart(verdicts_of, caller, None, run.now, run)
 
 
 def _read_reason(value: Any) -> str | None:
