@@ -22,7 +22,7 @@ import psutil
 import psycopg
 import pytest
 
-from cardsync.processes import embedded, embedded_host, postmaster
+from cardsync.processes import cluster_server, embedded, embedded_host, postmaster
 from cardsync.processes.embedded import EmbeddedError, EmbeddedServer, running
 from waiting import until
 
@@ -529,7 +529,7 @@ def test_a_recovery_beyond_the_limit_goes_on_and_is_adopted_later(data: Path, mo
         conf.write("\nhot_standby = off\nrestore_command = 'sleep 0.5; false'\n")
     (data / "postgres/cluster/recovery.signal").touch()
     with monkeypatch.context() as patch:
-        patch.setattr(embedded, "START_SECONDS", 0.5)
+        patch.setattr(cluster_server, "START_SECONDS", 0.5)
         with pytest.raises(embedded.StillRecovering, match="start again later"), running(data):
             pass
     pid = server_pid(data)
@@ -591,13 +591,15 @@ def test_a_database_that_became_unreachable_is_not_replaced_by_an_empty_one(data
 def test_programs_that_the_database_user_cannot_reach_are_copied_once(
     data: Path, folder: Path, system_dir: Path, monkeypatch
 ):
-    wheel = embedded_host.bundled()[18].parent
+    install = embedded_host.bundled()[18]
+    wheel = install.parent
     private = folder / "private"
     private.mkdir(0o700)
     for part in (wheel, wheel.with_name(f"{wheel.name}.libs")):
         subprocess.run(["cp", "-a", part, private / part.name], check=True)
     subprocess.run(["chmod", "-R", "go-rwx", private], check=True)
-    monkeypatch.syspath_prepend(private)
+    unreachable = {18: private / wheel.name / install.name}
+    monkeypatch.setattr(embedded_host, "bundled", lambda: unreachable)
     for _ in range(2):
         with running(data):
             assert Path(psutil.Process(server_pid(data)).exe()).is_relative_to(system_dir)
