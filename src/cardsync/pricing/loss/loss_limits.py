@@ -53,7 +53,7 @@ class Sums(msgspec.Struct, frozen=True):
 
 def summed(moved: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
     """Return the moves with `{span}_{side}` (what was added within the span, this move included),
-    and `{span}_{side}_base`.
+    and `{span}_{side}_base` of hour and day.
 
     `moved` has id, marketplace_id, quantity, and `{side}` and `{side}_after` of both sides.
     """
@@ -68,10 +68,9 @@ def summed(moved: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
         for span in ("hour", "day", "week"):
             earlier = pl.col(f"{span}_{side}")
             base = pl.when(price > earlier).then(price - earlier).otherwise(price)
-            columns += [
-                (earlier + step).alias(f"{span}_{side}"),
-                base.alias(f"{span}_{side}_base"),
-            ]
+            columns.append((earlier + step).alias(f"{span}_{side}"))
+            if span != "week":
+                columns.append(base.alias(f"{span}_{side}_base"))
         columns.append(step.alias(f"{side}_step"))
     return frame.with_columns(columns)
 

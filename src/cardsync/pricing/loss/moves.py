@@ -58,14 +58,15 @@ async def past_moves(session: AsyncSession, seller_id: int, now: datetime) -> pl
 
 async def record(session: AsyncSession, seller_id: int, moved: pl.DataFrame, now: datetime) -> None:
     """Keep what a write without a click did; `moved` is summed."""
-    steps = moved.filter(pl.any_horizontal(pl.col(f"{side}_step") != 0 for side in SIDES))
+    kept = moved.select("id", *(pl.col(f"{side}_step").alias(side) for side in SIDES))
+    steps = kept.filter(pl.any_horizontal(pl.col(side) != 0 for side in SIDES))
     if steps.is_empty():
         return
     values: dict[str, Any] = {
         "seller": seller_id,
         "began_at": _began(now),
         "ids": steps["id"].to_list(),
-        **{side: steps[f"{side}_step"].to_list() for side in SIDES},
+        **{side: steps[side].to_list() for side in SIDES},
     }
     await run(session, _RECORD, values)
 
