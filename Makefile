@@ -22,7 +22,7 @@ run: .venv/.run .venv/.front ## A demo seller, one whole cycle told in the termi
 	@exec "$(BIN)/cardsync" demo --data-dir .data $(if $(MARKETPLACE),--marketplace)
 
 # A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
-test: .venv/.dev .venv/.front-dev ## The whole suite, from nothing
+test: .venv/.dev .venv/.front-dev ## The suite of the day, from nothing
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not soak"
 
 # tests/everyday.py says what is left out.

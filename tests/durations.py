@@ -57,7 +57,7 @@ def table(what: str, seconds: dict[str, float]) -> str:
 
 
 def long_tests(lines: Iterable[str]) -> list[str]:
-    """Return the long test functions, each with its file."""
+    """Return the long test functions, each with its file and its seconds."""
     calls: dict[str, float] = defaultdict(float)
     setups: dict[str, float] = defaultdict(float)
     for line in lines:
@@ -68,7 +68,7 @@ def long_tests(lines: Iterable[str]) -> list[str]:
             kept[test] = max(kept[test], float(seconds))
     slow = {test.partition("::")[0] for test, seconds in setups.items() if seconds > LONG_SETUP}
     return sorted(
-        test
+        f"{test} {calls[test] + setups[test]:.1f}"
         for test in {*calls, *setups}
         if test.partition("::")[0] in slow or calls[test] + setups[test] > LONG
     )

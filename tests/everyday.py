@@ -8,21 +8,73 @@ feature or a contract has parameters, its first cases are everyday and the next 
 list the rest is of the soak, except where sign-in, accounts, money, activity, assistants and the
 search language are tested; a test may say itself how many of its cases are enough by day:
 `@pytest.mark.first(1)`.
+
+Tests over half a second take turns: a seventh of them is of `make test`, the next one each day, and the
+others are of the soak. Those that no turn leaves out are in ALWAYS and in `daily_tests.txt`, which
+`reached.py` writes: they alone reach lines of `src`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import soak
 from stories import STORIES
 
 TESTS = Path(__file__).parent
-LONG = frozenset((TESTS / "long_tests.txt").read_text().split())
+
+
+def _long_tests() -> dict[str, float]:
+    """Return the long tests with their seconds."""
+    lines = map(str.split, (TESTS / "long_tests.txt").read_text().splitlines())
+    return {test: float(seconds) for test, seconds in lines}
+
+
+LONG = _long_tests()
+DAYS = 7
+TURN_SECONDS = 0.5
+# Sign-in, roles, tenancy and money; one kill of each stream; the contract; what the README says.
+ALWAYS = (
+    *(f"tests/features/{room}/" for room in ("access", "accounts", "credits")),
+    "tests/contract/",
+    "tests/core/test_engine.py",
+    "tests/core/test_loss_limits.py",
+    "tests/kills/",
+    "tests/system/test_agent_cycle.py",
+    "tests/system/test_demo.py",
+    # Another eighth of the pages each day.
+    "tests/system/test_pages_in_browser.py::test_every_page_and_refusal_can_be_read_and_fits",
+)
+
+
+# Two at once, and the data of others: lines that are reached do not show what these find.
+NAMED = re.compile(
+    "at_once|concurrent|whoever|_rac|many_|two_|twice|(other|foreign).*(seller|shop)"
+)
+
+
+def may_wait(test: str) -> bool:
+    """Return whether a test takes so long that it may take turns with others."""
+    is_needed = test.startswith(ALWAYS) or NAMED.search(test.rpartition("::")[2])
+    return LONG.get(test, 0) > TURN_SECONDS and not is_needed
+
+
+def _turns() -> dict[str, int]:
+    """Return the day of the week on which a test has its turn."""
+    daily = (TESTS / "daily_tests.txt").read_text().split()
+    waiting = sorted(filter(may_wait, LONG.keys() - daily))
+    return {test: number % DAYS for number, test in enumerate(waiting)}
+
+
+# Beside a stock server, and where CARDSYNC_TEST_TURN says "all", nothing takes turns.
+TURNS = {} if soak.BESIDE or os.environ.get("CARDSYNC_TEST_TURN") == "all" else _turns()
 STORY_FILES = frozenset(f"tests/features/{room}/{file}.py" for room, file in STORIES.items())
 # `make check` runs this many cases of a test with parameters.
 CASES = 2
@@ -51,8 +103,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if folder == "core" and getattr(item.obj, "is_hypothesis_test", False):  # type: ignore[attr-defined]
             item.add_marker(pytest.mark.deeper)
-        if seen[test] > _daily(item, folder, room):
+        if seen[test] > _daily(item, folder, room) or not _has_its_turn(test):
             item.add_marker(pytest.mark.soak)
+
+
+def _has_its_turn(test: str) -> bool:
+    return TURNS.get(test, soak.DAY % DAYS) == soak.DAY % DAYS
 
 
 def _daily(item: pytest.Item, folder: str, room: str) -> float:

@@ -25,7 +25,9 @@ EXCUSES: Final = re.compile(r"<!-- survivors -->\n(.*?)<!-- end of survivors -->
 EXCUSE: Final = re.compile(r"^\| `([^`]+)` \| `(.+)` \| .+ \|$", re.MULTILINE)
 LEAST: Final = 0.85
 SURVIVED, NO_TESTS = 0, 33
-AGAIN: Final = "PYTHONPATH=.venv/mutmut .venv/bin/python .venv/mutmut/bin/mutmut run"
+AGAIN: Final = (
+    "PYTHONPATH=.venv/mutmut CARDSYNC_TEST_TURN=all .venv/bin/python .venv/mutmut/bin/mutmut run"
+)
 # Where mutmut makes all mutants and asks which test calls which function, before a sample of them.
 FIRST: Final = "cardsync.money.x_to_units__mutmut_1"
 
@@ -33,7 +35,8 @@ FIRST: Final = "cardsync.money.x_to_units__mutmut_1"
 def mutmut(*arguments: str, seconds: float | None = None) -> str:
     """Run mutmut from its own folder, which the other tests never see."""
     tools = str(ROOT / ".venv" / "mutmut")
-    environment = os.environ | {"PYTHONPATH": tools}
+    # Whatever the day, the same tests notice the same change.
+    environment = os.environ | {"PYTHONPATH": tools, "CARDSYNC_TEST_TURN": "all"}
     command = [sys.executable, str(ROOT / ".venv" / "mutmut" / "bin" / "mutmut"), *arguments]
     ran = subprocess.run(
         command,
