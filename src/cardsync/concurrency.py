@@ -16,16 +16,22 @@ log = structlog.get_logger(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
+# Work that was canceled has this long to leave, longer than a worker lets its job end.
+LEAVE_SECONDS = 25.0
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
     """Start the work on entry; cancel it and wait for it on leaving."""
     task = asyncio.create_task(work)
     try:
-        yield
+        yield task
     finally:
-        task.cancel()
+        # A loop that goes on after errors may lose its cancellation: one that arrives while a broken
+        # connection is left is replaced by that error.
+        while not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=LEAVE_SECONDS)
         with contextlib.suppress(asyncio.CancelledError):
             await task
 

@@ -23,6 +23,7 @@ from cardsync import clock
 from cardsync.accounts import deletion, left_objects
 from cardsync.buying.collections.drain_collections import COLLECTIONS, drain_collections
 from cardsync.concurrency import beside
+from cardsync.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS
 from cardsync.database.session import Database
 from cardsync.derived.kept_figures import TASKS, Kept
 from cardsync.derived.stock import STOCK
@@ -91,6 +92,8 @@ QUEUES = ["imports", "housekeeping"]
 PICTURE_QUEUES = ["pictures"]
 NOTICE_QUEUES = ["notices"]
 NOTICES_AT_ONCE = 3
+# A worker that gets no connection for so long ends.
+AWAY_SECONDS = 10.0
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600
 
@@ -98,7 +101,14 @@ TIDY_SECONDS = 3600
 @asynccontextmanager
 async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastinate.App]:
     """Open the app with its own connections, as workers need it."""
-    connector = procrastinate.PsycopgConnector(conninfo=database.url, min_size=1, max_size=size)
+    connector = procrastinate.PsycopgConnector(
+        conninfo=database.url,
+        min_size=1,
+        max_size=size,
+        timeout=AWAY_SECONDS,
+        reconnect_timeout=RECONNECT_SECONDS,
+        kwargs={"connect_timeout": CONNECT_SECONDS},
+    )
     with jobs.replace_connector(connector) as app:
         async with app.open_async():
             yield app
@@ -128,8 +138,11 @@ async def run_worker(work: Work) -> None:
         pictures = app.run_worker_async(queues=PICTURE_QUEUES, **quietly)
         several = quietly | {"concurrency": NOTICES_AT_ONCE}
         notices = app.run_worker_async(queues=NOTICE_QUEUES, **several)
-        async with beside(pictures), beside(notices):
-            await app.run_worker_async(queues=QUEUES, **options)
+        imports = app.run_worker_async(queues=QUEUES, **options)
+        async with beside(pictures) as first, beside(notices) as second, beside(imports) as third:
+            # Each ends where the database is away as it asks for a job. Then the process ends, and
+            # its supervisor starts another one with all three.
+            await asyncio.wait((first, second, third), return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _sweep_forever(work: Work) -> None:
