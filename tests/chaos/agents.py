@@ -117,8 +117,14 @@ class Shop:
     def _note(self, answer: httpx.Response) -> httpx.Response:
         """A fault is answered 503; anything else is our own mistake."""
         if answer.status_code >= 400 and answer.status_code not in (429, 503):
-            self.promised.crashed.append(f"{answer.request.url.path}: {answer.text[:200]}")
+            told = f"{answer.request.url.path}: {answer.text[:200]}"
+            self.promised.crashed.append(f"{told}\n{self._said_of(answer)}")
         return answer
+
+    def _said_of(self, answer: httpx.Response) -> str:
+        """What the server's log has of the request."""
+        id = answer.headers.get("X-Request-ID", "no id")
+        return "\n".join(line for line in self.server.said().splitlines() if id in line)
 
     def ended(self, seconds: float) -> None:
         """Wait until all that was accepted is worked off, as long as there is some progress."""
@@ -139,7 +145,8 @@ class Shop:
 
     def is_whole(self) -> None:
         """Nothing lost, nothing doubled."""
-        assert not self.promised.crashed, self.promised.crashed[:5]
+        crashed, self.promised.crashed = self.promised.crashed, []
+        assert not crashed, "\n".join(crashed[:5])
         assert not self.seller.sql(BAD), self.seller.sql(BAD)[:3]
         rows = self.seller.sql(EDITIONS)
         applied = [round((row["exported_at"] - BEGAN).total_seconds()) for row in rows]

@@ -139,7 +139,11 @@ async def run_worker(work: Work) -> None:
         several = quietly | {"concurrency": NOTICES_AT_ONCE}
         notices = app.run_worker_async(queues=NOTICE_QUEUES, **several)
         imports = app.run_worker_async(queues=QUEUES, **options)
-        async with beside(pictures) as first, beside(notices) as second, beside(imports) as third:
+        async with (
+            beside(pictures) as first,
+            beside(notices) as second,
+            beside(imports) as third,
+        ):
             # Each ends where the database is away as it asks for a job. Then the process ends, and
             # its supervisor starts another one with all three.
             await asyncio.wait((first, second, third), return_when=asyncio.FIRST_COMPLETED)

@@ -66,7 +66,7 @@ async def record(session: AsyncSession, seller_id: int, moved: pl.DataFrame, now
         "seller": seller_id,
         "began_at": _began(now),
         "ids": steps["id"].to_list(),
-        **{side: steps[side].to_list() for side in SIDES},
+        **steps.select(SIDES).to_dict(as_series=False),
     }
     await run(session, _RECORD, values)
 
