@@ -8,14 +8,13 @@ the sweep finds the work itself through `work_due`.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import procrastinate
-from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.tasks import Task
 from sqlalchemy import BigInteger, DateTime, Index, Text, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -107,10 +106,15 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
     deferrer = task.configure(connection=connection, queueing_lock=turn)
     # A turn that waits is held until our commit: no worker takes it up before its work is there.
     while await session.scalar(_WAITING, {"turn": turn}) is None:
-        with contextlib.suppress(AlreadyEnqueued):
+        try:
             async with connection.transaction():
                 await deferrer.defer_async(seller_id=seller_id)
-            return
+        except AlreadyEnqueued:
+            continue
+        except ConnectorException as e:
+            # Callers know the driver's errors: a database that is away is answered 503.
+            raise e.__cause__ or e from None
+        return
 
 
 async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
