@@ -24,7 +24,7 @@ from cardsync.database.migrate import keep_seal, migrate
 from cardsync.processes import bind_address, embedded, first_browser
 from cardsync.processes.backup_children import daily_backups, first_restore, has_no_seller
 from cardsync.processes.child import MAX_QUICK_DEATHS, Child, child_env, stop
-from cardsync.processes.metrics_server import metrics_served
+from cardsync.processes.metrics_server import fold_dead, metrics_served
 from cardsync.processes.worker_memory import frugal
 from cardsync.secret import seal
 from cardsync.settings import Settings
@@ -184,6 +184,7 @@ def _revive(children: list[Child], *, before_web: Callable[[], None] | None = No
         if child.restart_at is None:
             child.died(starting=before_web is not None)
             log.warning("process_died", name=child.name, status=child.process.returncode)
+            fold_dead(Path(child.env["PROMETHEUS_MULTIPROC_DIR"]))
         if child.quick_deaths >= MAX_QUICK_DEATHS:
             raise RuntimeError(
                 f"the {child.name} process keeps dying: {child.quick_deaths} times in a row, "

@@ -113,7 +113,8 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
             continue
         except ConnectorException as e:
             # Callers know the driver's errors: a database that is away is answered 503.
-            raise e.__cause__ or e from None
+            cause = e.__cause__ or e
+            raise cause from None
         return
 
 
