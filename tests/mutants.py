@@ -35,7 +35,7 @@ FIRST: Final = "cardsync.money.x_to_units__mutmut_1"
 def mutmut(*arguments: str, seconds: float | None = None) -> str:
     """Run mutmut from its own folder, which the other tests never see."""
     tools = str(ROOT / ".venv" / "mutmut")
-    # Whatever the day, the same tests notice the same change.
+    # The same tests run each day, so that a change lives or dies the same.
     environment = os.environ | {"PYTHONPATH": tools, "CARDSYNC_TEST_TURN": "all"}
     command = [sys.executable, str(ROOT / ".venv" / "mutmut" / "bin" / "mutmut"), *arguments]
     ran = subprocess.run(

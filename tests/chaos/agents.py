@@ -122,7 +122,7 @@ class Shop:
         return answer
 
     def _said_of(self, answer: httpx.Response) -> str:
-        """What the server's log has of the request."""
+        """Return the lines of the server's log that name the request."""
         id = answer.headers.get("X-Request-ID", "no id")
         return "\n".join(line for line in self.server.said().splitlines() if id in line)
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,20 +46,41 @@ class _OfAll(multiprocess.MultiProcessCollector):
 
 
 def fold_dead(folder: Path) -> None:
-    """Add what dead processes counted to one file and delete theirs: each death would leave two
-    megabytes.
+    """Add what dead processes counted to one file of each kind and delete theirs: each death would
+    leave two megabytes. On a full disk their files stay.
     """
+    dead: dict[str, list[Path]] = {}
     with _folding:
         for path in folder.glob("*.db"):
             kind, _, number = path.stem.rpartition("_")
-            if number == _DEAD or psutil.pid_exists(int(number)):
-                continue
-            kept = _Counts(str(folder / f"{kind}_{_DEAD}.db"))
-            for key, value, at, _ in _Counts.read_all_values_from_file(str(path)):
-                before, _ = kept.read_value(key)
-                kept.write_value(key, before + value, at)
-            kept.close()
-            path.unlink()
+            if number != _DEAD and not psutil.pid_exists(int(number)):
+                dead.setdefault(kind, []).append(path)
+        for kind, paths in dead.items():
+            with suppress(OSError):
+                _fold(folder / f"{kind}_{_DEAD}.db", paths)
+
+
+def _fold(kept: Path, dead: list[Path]) -> None:
+    sums = Counter[str]()
+    size = 64
+    for path in (kept, *dead):
+        # A process that was killed as it made its file has counted nothing.
+        if path.exists() and path.stat().st_size:
+            for key, value, *_ in _Counts.read_all_values_from_file(str(path)):
+                sums[key] += value
+    for key in sums:
+        size += 64
+        size += len(key.encode())
+    fresh = kept.with_suffix(".new")
+    # A mapped page that finds no room on the disk would end this process: an error comes first.
+    fresh.write_bytes(bytes(size))
+    counts = _Counts(str(fresh))
+    for key, value in sums.items():
+        counts.write_value(key, value, 0)
+    counts.close()
+    fresh.replace(kept)
+    for path in dead:
+        path.unlink()
 
 
 @contextmanager
