@@ -237,7 +237,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         seller = made.new_seller()
         with ground.service(made, workers=1):
             bind = made.settings.bind
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(made, seller, made.inventory.read_bytes())
             client = ground.Client(bind, seller.api_key)
             for number in range(20):
                 body = json.dumps({"name": f"List {number}"}).encode()

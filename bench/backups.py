@@ -99,7 +99,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         for _ in range(shops):
             seller = made.new_seller()
             for file in (made.inventory.read_bytes(), later):
-                import_inventory.upload(made, seller.api_key, file)
+                import_inventory.upload(made, seller, file)
         report.note(f"{rows:,} cards of {shops} shops, each imported twice")
         made.settle()
         owner = made.settings.model_copy(update={"migration_database_url": made.admin_url})

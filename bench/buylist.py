@@ -78,7 +78,7 @@ def measure(data: Path, rows: int, products: int, rounds: int, visitors: int) ->
     with ground.ground(data, rows, catalogs=False) as made:
         seller = made.new_seller()
         with ground.service(made, workers=1):
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(made, seller, made.inventory.read_bytes())
         _fill(made, products)
         with ground.service(made, workers=0):
             agent, visitor = Client(made.settings.bind, seller.api_key), Client(made.settings.bind)

@@ -94,7 +94,7 @@ def measured(made: Ground, sellers: int, at: int, workers: int) -> Times:
             started = perf_counter()
 
             def send(owner: CreatedSeller, data: bytes = data) -> float:
-                return import_inventory.upload(made, owner.api_key, data)[0]
+                return import_inventory.upload(made, owner, data)[0]
 
             list(pool.map(send, owners))
             times[name] = [perf_counter() - started]

@@ -67,7 +67,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     with ground.ground(data, rows) as made:
         seller = made.new_seller(sync_mode="read_only")
         with ground.service(made, workers=1):
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(made, seller, made.inventory.read_bytes())
         copy = set_the_scene(made, seller.seller_id)
         floor_env = {"seller": str(seller.seller_id), "copy": copy}
         path = "/api/v1/export/price-updates"

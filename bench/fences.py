@@ -248,7 +248,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     with ground.ground(data, rows, catalogs=False) as made:
         seller = made.new_seller()
         with ground.service(made, workers=1):
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(made, seller, made.inventory.read_bytes())
         others = [made.new_seller().seller_id for _ in range(2)]
         search.set_the_scene(made, seller.seller_id, others)
 

@@ -82,7 +82,7 @@ class Paths:
         return self._imported(self.changed)
 
     def _imported(self, data: bytes) -> float:
-        work = partial(import_inventory.upload, self.made, self.newest.api_key, data)
+        work = partial(import_inventory.upload, self.made, self.newest, data)
         return spent_by(work, self.worker, self.database)
 
     def orders(self) -> float:

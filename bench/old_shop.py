@@ -173,7 +173,7 @@ def measure(data: Path, rows: int, years: int, every: int, orders: int, rounds: 
             for turn in range(max(3, rounds // 5)):
                 body = ground.some_changed(made.inventory, 15, 1.25 + turn / 100)
                 for name, shop in shops.items() if turn % 2 else reversed(shops.items()):
-                    again, _ = import_inventory.upload(made, shop.seller.api_key, body)
+                    again, _ = import_inventory.upload(made, shop.seller, body)
                     took["import again"][name].append(again * 1000)
     for path, times in took.items():
         young_ms, old_ms = (statistics.median(times[name]) for name in ("young", "old"))

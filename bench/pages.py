@@ -81,7 +81,7 @@ def a_shop(made: Ground, orders: int) -> CreatedSeller:
     """Make a seller with the inventory's cards and as many orders, and keep the figures of both."""
     seller = made.new_seller()
     with ground.service(made, workers=1):
-        import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+        import_inventory.upload(made, seller, made.inventory.read_bytes())
         _with_reviews(made, seller)
     read_orders.fill(made, seller.seller_id, orders)
 

@@ -84,7 +84,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             ground.floor_server(made, "read") as (bind, _),
             made.admin() as connection,
         ):
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(made, seller, made.inventory.read_bytes())
             cards = connection.execute(
                 "SELECT marketplace_id, price::text FROM card WHERE seller_id = %s AND NOT gone"
                 " AND price IS NOT NULL AND marketplace_id > 0 ORDER BY id LIMIT %s",

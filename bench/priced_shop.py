@@ -209,7 +209,7 @@ def shop(made: Ground) -> Iterator[tuple[Shop, dict[str, psutil.Process]]]:
         own.execute(f"SET app.seller_id = '{seller.seller_id}'")
         opened = Shop(made, seller, own)
         opened.post_rules()
-        import_inventory.upload(made, seller.api_key, in_stock(made.inventory))
+        import_inventory.upload(made, seller, in_stock(made.inventory))
         opened.run_ended()
         opened.set_tenth()
         with made.admin() as connection:

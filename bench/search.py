@@ -409,7 +409,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     with ground.ground(data, rows) as made:
         seller, *others = (made.new_seller() for _ in range(3))
         with ground.service(made, workers=1):
-            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(made, seller, made.inventory.read_bytes())
         set_the_scene(made, seller.seller_id, [other.seller_id for other in others])
         with (
             ground.service(made, workers=0),

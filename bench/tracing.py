@@ -151,9 +151,9 @@ def imports(report: Report, made: Ground, otlp: str, rounds: int) -> None:
             with served(made, otlp, SIDES[name], 1) as (bind, [_, worker, *_]):
                 one = made.settings.model_copy(update={"bind": bind})
                 there = Ground(made.folder, one, made.inventory, made.truth)
-                import_inventory.upload(there, made.new_seller().api_key, first)
+                import_inventory.upload(there, made.new_seller(), first)
                 used = ground.cpu_seconds(worker)
-                took, _ = import_inventory.upload(there, made.new_seller().api_key, file)
+                took, _ = import_inventory.upload(there, made.new_seller(), file)
                 times[name].append(took)
                 costs[name].append(ground.cpu_seconds(worker) - used)
     tell(report, "import", times, costs)
@@ -185,7 +185,7 @@ def measure(data: Path, rows: int, rounds: int, imported: int = 3) -> Report:
         with served(made, otlp, "", 1) as (bind, _):
             one = made.settings.model_copy(update={"bind": bind})
             there = Ground(made.folder, one, made.inventory, made.truth)
-            import_inventory.upload(there, seller.api_key, made.inventory.read_bytes())
+            import_inventory.upload(there, seller, made.inventory.read_bytes())
         requests(report, made, otlp, seller.api_key, rounds)
         with made.admin() as connection:
             connection.execute("DELETE FROM work_due")
