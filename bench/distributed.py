@@ -141,4 +141,4 @@ def measure(data: Path, rows: int, sellers: int, at: int, workers: int) -> Repor
 
 
 if __name__ == "__main__":
-    ground.main(measure, __doc__, sellers=50, at=8, workers=2)
+    ground.main(measure, __doc__, rows=10_000, sellers=50, at=8, workers=2)

@@ -160,7 +160,7 @@ class Ground:
             connection.execute("CHECKPOINT")
 
 
-def arguments(description: str | None, **extra: int) -> argparse.Namespace:
+def arguments(description: str | None, rows: int = 300_000, **extra: int) -> argparse.Namespace:
     """--data, --rows, and an option for every number in `extra`."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -168,7 +168,7 @@ def arguments(description: str | None, **extra: int) -> argparse.Namespace:
     parser.add_argument(
         "--data", type=Path, default=HERE.parent.parent / "shared" / "data", help="the shared data"
     )
-    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rows", type=int, default=rows)
     for name, default in extra.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args()
