@@ -30,6 +30,9 @@ def folded(events: Events) -> Status:
     return status
 
 
+IDLE: Events = [("waiting", "waiting: no sync is needed now", {})]
+
+
 @pytest.mark.parametrize(
     ("events", "state", "first"),
     [
@@ -46,6 +49,12 @@ def folded(events: Events) -> Status:
             [*BEGUN, ("your_turn", "sign in", {}), ("your_turn_ended", "", {})],
             "working",
             "starting a full sync: fetch x",
+        ),
+        # Nobody signed in within the time of a step: the sync is over, and the turn is not.
+        (
+            [*BEGUN, ("your_turn", "sign in", {}), ("cycle_finished", "sync failed", {}), *IDLE],
+            "your_turn",
+            "YOUR TURN: sign in",
         ),
         ([("waiting", "w", {}), ("retrying", "the server is away", {})], "offline", "w"),
         ([("refused", "the server refuses", {})], "refused", "the server refuses"),

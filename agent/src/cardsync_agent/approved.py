@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from cardsync_agent import clock
 from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import KeyRefused, Refused
 from cardsync_agent.events import Reporter
@@ -25,6 +26,32 @@ from cardsync_agent.state import Approved, Store
 
 _NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
 _TOPIC = "approval"
+
+
+# The longest time until a marketplace is asked again, in seconds.
+_MOST_REST = 900.0
+
+
+@dataclass
+class Rest:
+    """How long a marketplace is left alone after failures: each one of the same file doubles it."""
+
+    file: str = ""
+    failures: int = 0
+    ends: float = 0.0
+
+    def begin(self, file: str, first: float) -> float:
+        """Return the seconds until the file may be tried again."""
+        self.failures = self.failures + 1 if file == self.file else 1
+        seconds = min(first * 2.0**self.failures, _MOST_REST)
+        self.file, self.ends = file, clock.monotonic() + seconds
+        return seconds
+
+    def holds(self, file: str) -> bool:
+        return file == self.file and clock.monotonic() < self.ends
+
+    def end(self) -> None:
+        self.file, self.failures = "", 0
 
 
 class _TakenBack(StepFailed):
@@ -41,10 +68,13 @@ class ApprovedUpload:
     report_part: Callable[[Path, StepFailed], object]
     still_approved: Callable[[], bool]
     say: Reporter
+    interval: float  # between two heartbeats, in seconds
+    _rest: Rest = field(default_factory=Rest)
 
     def honour(self, approved: bool) -> None:
         """Deliver, or finish, an approved upload; without an approval, end the unfinished one."""
         if not approved:
+            self._rest.end()
             self._end_without_flag()
             return
         begun = self._begun()
@@ -54,6 +84,8 @@ class ApprovedUpload:
                 " the next one will be taken"
             )
             self.say.standing(_TOPIC, "approval_waits", text, problem=True)
+            return
+        if self._rest.holds(begun.file):
             return
         try:
             self._deliver(begun)
@@ -67,13 +99,16 @@ class ApprovedUpload:
             self._end_without_flag()
             return
         except (OSError, NotFound, StepFailed) as trouble:
-            # A file or an element of a page is away, or the disk is full: the next heartbeat tries
-            # again.
+            # A file or an element of a page is away, or the disk is full: it is tried again, in a
+            # folder with the next heartbeat.
+            again = ""
+            if self.market.publishes:
+                rest = self._rest.begin(begun.file, self.interval)
+                again = f"; it is tried again in {clock.span(rest)}"
             if not begun.staged:
                 self._forget()
-            self.say.standing(
-                _TOPIC, "problem", f"the approved upload could not be done: {trouble}", problem=True
-            )
+            text = f"the approved upload could not be done: {trouble}{again}"
+            self.say.standing(_TOPIC, "problem", text, problem=True)
             return
         self._clear(begun)
 

@@ -157,8 +157,9 @@ class Agent:
             self._call("reporting what was published", work)
 
         self._approved = ApprovedUpload(
-            store, market, folder / "exports", clear, report, report_part, self._is_approved, say
-        )
+            store, market, folder / "exports", clear, report, report_part, self._is_approved, say,
+            pace.interval,
+        )  # fmt: skip
 
     def run(self) -> int:
         """Run until a signal comes."""

@@ -248,7 +248,9 @@ class BrowserImport:
                 raise StepFailed(begun.stopped)
         batch.state = "published"
         self._journal.save(begun)
-        if ids and (batch.is_canary or begun.is_done):
+        # A card that was added by the form tells nothing of the import.
+        staged = any(not one.is_added for one in begun.batches)
+        if ids and staged and (batch.is_canary or begun.is_done):
             self._journal.note_tried(begun.pack)
 
     def _shown_of(self, ids: list[int]) -> dict[int, Listed]:

@@ -16,7 +16,7 @@ from cardsync_agent.browser.human_pace import HumanPace
 from cardsync_agent.browser.origins import is_allowed
 from cardsync_agent.browser.page_pictures import picture
 from cardsync_agent.browser.start_browser import SellersBrowser
-from cardsync_agent.browser.trouble import Busy, Trouble
+from cardsync_agent.browser.trouble import Busy, Trouble, YourTurnMissed
 from cardsync_agent.browser.your_turn import Turns, YourTurn
 from cardsync_agent.client import PersonsTurn, TurnKind
 from cardsync_agent.events import Reporter
@@ -117,7 +117,9 @@ class BrowserWorkflows:
             try:
                 outcome = perform(tools, name, values, files)
             except Trouble as trouble:
-                self.note_turn(None)
+                # A sign-in that nobody did is still the person's turn, here and on Today.
+                if not isinstance(trouble, YourTurnMissed):
+                    self.note_turn(None)
                 if isinstance(trouble, Busy):
                     self._not_before = clock.monotonic() + trouble.retry_after
                 if trouble.changed or not trouble.may_try_again or attempt == tries:
@@ -125,6 +127,7 @@ class BrowserWorkflows:
                 if not isinstance(trouble, Busy):
                     self._pause(2.0 * attempt)
                 continue
+            self.note_turn(None)
             self._pictures += [Shot(one.content, one.page_url) for one in outcome.pictures]
             return outcome
         raise AssertionError("a workflow is tried at least once")

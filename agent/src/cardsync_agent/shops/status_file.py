@@ -42,16 +42,18 @@ class Status:
 def after(status: Status, event: str, text: str, at: str, more: Mapping[str, object]) -> Status:
     """Return the status after an event; the events are listed at the top of `loop.py`."""
     if event in _STATES:
-        return replace(status, state=event, text=text, since=at, step=None, your_turn=None)
+        # A sign-in that nobody did in time is the person's turn until a sync gets past it.
+        turn = status.your_turn if event == "waiting" else None
+        return replace(status, state=event, text=text, since=at, step=None, your_turn=turn)
     if event in ("cycle_started", "task_started"):
         return replace(status, state="working", text=text, since=at, step=None, trouble=None)
     if event in ("cycle_finished", "task_ended"):
         return replace(
-            status, state="waiting", text="", since=at, step=None, your_turn=None, trouble=None,
+            status, state="waiting", text="", since=at, step=None, trouble=None,
             last_end=text, last_end_at=at,
         )  # fmt: skip
     if event == "step_started":
-        return replace(status, step=str(more.get("step")), your_turn=None, trouble=None)
+        return replace(status, step=str(more.get("step")), trouble=None)
     if event == "connected":
         return replace(status, mode=str(more.get("sync_mode")), trouble=None)
     if event in ("update_available", "update_ready", "update_refused"):
