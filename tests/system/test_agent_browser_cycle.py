@@ -397,6 +397,9 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(a_shop, what, step, delay)
         for pid in browsers_of(shop.folder):
             os.kill(pid, signal.SIGKILL)
     signing_in(shop, process)
+    if what == "browser":
+        # A browser that is killed may lose a sign-in that it has not written yet.
+        shop.sign_in()
     shop.until_done()
     sent = lines_of(shop)
     assert len(sent) == len(set(sent))

@@ -104,7 +104,7 @@ async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_car
     )
     assert (report["applied"], report["rejected_count"], report["gone"]) == (1, 1, 0)
     assert kept(report) == [
-        "2 missing cards of magic are not treated as gone: unreadable rows (1) may be theirs"
+        "2 missing cards of magic are not treated as gone: unreadable rows (1) may belong to them"
     ]
     assert await gone(seller) == []
 

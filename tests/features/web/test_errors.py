@@ -244,7 +244,10 @@ async def test_connections_that_ended_in_their_pools_are_noticed_before_they_are
 @pytest.mark.soak
 async def test_without_a_database_a_route_is_unavailable_and_says_when_to_come_back(settings):
     away = settings.model_copy(
-        update={"database_url": "postgresql://nobody@/nowhere?host=/nonexistent"}
+        update={
+            "database_url": "postgresql://nobody@/nowhere?host=/nonexistent",
+            "pooler_database_url": None,
+        }
     )
     app = create_app(away)
     async with (
