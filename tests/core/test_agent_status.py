@@ -50,7 +50,7 @@ IDLE: Events = [("waiting", "waiting: no sync is needed now", {})]
             "working",
             "starting a full sync: fetch x",
         ),
-        # Nobody signed in within the time of a step: the sync is over, and the turn is not.
+        # A sync ends where nobody signs in, and the person's turn stays.
         (
             [*BEGUN, ("your_turn", "sign in", {}), ("cycle_finished", "sync failed", {}), *IDLE],
             "your_turn",

@@ -33,7 +33,7 @@ _MOST_REST = 900.0
 
 
 @dataclass
-class Rest:
+class Backoff:
     """How long a marketplace is left alone after failures: each one of the same file doubles it."""
 
     file: str = ""
@@ -69,12 +69,12 @@ class ApprovedUpload:
     still_approved: Callable[[], bool]
     say: Reporter
     interval: float  # between two heartbeats, in seconds
-    _rest: Rest = field(default_factory=Rest)
+    _backoff: Backoff = field(default_factory=Backoff)
 
     def honour(self, approved: bool) -> None:
         """Deliver, or finish, an approved upload; without an approval, end the unfinished one."""
         if not approved:
-            self._rest.end()
+            self._backoff.end()
             self._end_without_flag()
             return
         begun = self._begun()
@@ -85,8 +85,12 @@ class ApprovedUpload:
             )
             self.say.standing(_TOPIC, "approval_waits", text, problem=True)
             return
-        if self._rest.holds(begun.file):
+        # While it rests nothing is remembered, so that a newer price file takes its place.
+        if self._backoff.holds(begun.file):
             return
+        if self.store.memory.approved is None:
+            self.store.memory.approved = begun
+            self.store.save()
         try:
             self._deliver(begun)
         except NotTaken as refused:
@@ -103,7 +107,7 @@ class ApprovedUpload:
             # folder with the next heartbeat.
             again = ""
             if self.market.publishes:
-                rest = self._rest.begin(begun.file, self.interval)
+                rest = self._backoff.begin(begun.file, self.interval)
                 again = f"; it is tried again in {clock.span(rest)}"
             if not begun.staged:
                 self._forget()
@@ -113,11 +117,9 @@ class ApprovedUpload:
         self._clear(begun)
 
     def _begun(self) -> Approved | None:
-        memory = self.store.memory
-        if memory.approved is None and (newest := newest_export(self.exports)) is not None:
-            memory.approved = Approved(newest.name)
-            self.store.save()
-        return memory.approved
+        """Return the upload that was begun, or else one of the newest price file."""
+        newest = newest_export(self.exports)
+        return self.store.memory.approved or (Approved(newest.name) if newest else None)
 
     def _deliver(self, begun: Approved) -> None:
         prices = self.exports / begun.file
