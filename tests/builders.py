@@ -130,6 +130,21 @@ class Seller:
         await self.fingerprint_is_right()
         return await self.report(answer.json()["upload_id"])
 
+    async def made_old(self, table: str, moment: str, days: int) -> None:
+        """Let the rows of a table with ids be older."""
+        await self.service.sql(
+            self.id,
+            f"""
+            WITH o AS MATERIALIZED (
+                SELECT id, {moment} - make_interval(days => :days) AS earlier
+                  FROM {table} WHERE seller_id = :id)
+            UPDATE {table} t SET {moment} = o.earlier FROM o
+             WHERE t.seller_id = :id AND t.id = o.id
+            """,
+            id=self.id,
+            days=days,
+        )
+
     async def sweep(self) -> int:
         """Let the sweep come by. A turn takes a thousand streams, so the work that earlier tests of
         the process left waiting is forgotten first.

@@ -142,10 +142,11 @@ def make_database(coordinator: str, name: str) -> str:
 @contextmanager
 def spread_database(coordinator: str, name: str) -> Iterator[str]:
     """A fresh database that is migrated and spread over the nodes; gone afterwards. With
-    CARDSYNC_TEST_CITUS_KEEP=NAME that one is made where it is missing, and kept for later runs.
+    CARDSYNC_TEST_CITUS_KEEP=NAME it is NAME_… and made where it is missing, and kept for later runs.
     """
     kept = os.environ.get("CARDSYNC_TEST_CITUS_KEEP")
-    name = kept or name
+    if kept:
+        kept = name = f"{kept}_{name.split('_')[0]}"
     url = urlunsplit(urlsplit(coordinator)._replace(path=f"/{name}"))
     try:
         if not (kept and _is_there(coordinator, kept)):

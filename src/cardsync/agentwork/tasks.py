@@ -198,16 +198,13 @@ async def enqueue_routine(
     return await enqueue_task(session, seller_id, kind, payload, now, priority=ROUTINE)
 
 
-_OFFER_LISTINGS = """
-    INSERT INTO agent_task (seller_id, kind, payload, created_at, priority)
-    SELECT :seller, :kind, jsonb_build_object('quick_add_ids', to_jsonb(p.ids)), :at, :priority
-      FROM (SELECT array_agg(id ORDER BY id) AS ids
-              FROM (SELECT id FROM quick_add WHERE seller_id = :seller AND status = 'published'
-                     ORDER BY id LIMIT :most) AS first) AS p
-     WHERE p.ids IS NOT NULL
+_LISTED = """
+    SELECT id FROM quick_add
+     WHERE seller_id = :seller AND status = 'published'
        AND NOT EXISTS (SELECT FROM agent_task
                         WHERE seller_id = :seller AND kind = :kind
                           AND status IN ('pending', 'claimed'))
+     ORDER BY id LIMIT :most
 """
 
 
@@ -215,15 +212,10 @@ async def offer_listings_again(session: AsyncSession, seller_id: int, now: datet
     """A listings task failed for good. While entries are published and no other such task is open,
     one waits that is due after a rest. The state row is locked.
     """
-    values = {
-        "seller": seller_id,
-        "kind": LISTINGS,
-        "at": now + LISTINGS_REST,
-        "most": limits.QUICK_ADD_ROWS,
-        "priority": priority_of(LISTINGS),
-    }
-    await session.execute(text(_OFFER_LISTINGS), values)
-    await note_due(session, seller_id)
+    values = {"seller": seller_id, "kind": LISTINGS, "most": limits.QUICK_ADD_ROWS}
+    if ids := list(await session.scalars(text(_LISTED), values)):
+        payload = {"quick_add_ids": ids}
+        await enqueue_task(session, seller_id, LISTINGS, payload, now + LISTINGS_REST)
 
 
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:

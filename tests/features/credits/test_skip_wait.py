@@ -6,7 +6,6 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
 from builders import a_csv, a_row, poll
@@ -358,8 +357,8 @@ async def test_the_ledger_is_only_ever_appended_to(a_seller, service):
             "UPDATE credit_transaction SET amount = 9 WHERE seller_id = :id",
             id=seller.id,
         )
-    async with service.database.tenant((await a_seller()).id) as session:
-        assert await session.scalar(text("SELECT count(*) FROM credit_transaction")) == 0
+    [found] = await service.sql((await a_seller()).id, "SELECT count(*) FROM credit_transaction")
+    assert found["count"] == 0
 
 
 # The key

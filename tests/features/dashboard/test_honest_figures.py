@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from browsers import signed_in
@@ -324,9 +324,9 @@ async def test_a_count_on_today_is_that_of_the_list_behind_its_link(a_seller):
     await seller.import_csv(a_csv(*kept))
     await seller.service.sql(
         seller.id,
-        "UPDATE card SET gone = true, updated_at = updated_at - interval '30 days'"
-        " WHERE seller_id = :seller AND marketplace_id = 26",
-        seller=seller.id,
+        "UPDATE card SET gone = true, updated_at = :at WHERE seller_id = :s AND marketplace_id = 26",
+        s=seller.id,
+        at=clock.now() - timedelta(days=30),
     )
     ids = await published(seller, JAGUAR)
     await served(seller)

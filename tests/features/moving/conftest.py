@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+import citus_cluster
 from browsers import joined
 from builders import Seller, Service, a_csv, a_row
 from cardsync.asgi import create_app
@@ -35,24 +37,34 @@ from one_run import template_of_run
 
 @pytest.fixture(scope="session")
 def other_settings(owner_url: str, settings: Settings) -> Iterator[Settings]:
+    with _another_database(owner_url) as url:
+        _apart(url)
+        cluster = "CARDSYNC_TEST_CITUS_URL" in os.environ
+        folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
+        made = settings.model_copy(
+            update={
+                "database_url": citus_cluster.one_shard_alone(url) if cluster else url,
+                "migration_database_url": url,
+                "pooler_database_url": None,
+                "data_dir": folder,
+                "secret_key": "another secret",
+            }
+        )
+        keep_seal(url, seal(made))
+        yield made
+
+
+@contextmanager
+def _another_database(owner_url: str) -> Iterator[str]:
     name = f"elsewhere_{os.getpid()}"
-    url = urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
+    if cluster := os.environ.get("CARDSYNC_TEST_CITUS_URL"):
+        with citus_cluster.spread_database(cluster, name) as url:
+            yield url
+        return
     with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
         owner.execute(f"CREATE DATABASE {name} TEMPLATE {template_of_run()}")
         try:
-            _apart(url)
-            folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
-            made = settings.model_copy(
-                update={
-                    "database_url": url,
-                    "migration_database_url": url,
-                    "pooler_database_url": None,
-                    "data_dir": folder,
-                    "secret_key": "another secret",
-                }
-            )
-            keep_seal(url, seal(made))
-            yield made
+            yield urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
         finally:
             owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 

@@ -77,13 +77,6 @@ async def with_history(seller: Seller, days: int = OLD, cards: int = 3) -> None:
         await seller.import_csv(a_csv(*rows), **{"X-Exported-At": clock.rfc3339(moment)})
 
 
-async def made_old(seller: Seller, table: str, moment: str, days: int = OLD) -> None:
-    statement = f"UPDATE {table} SET {moment} = {moment} - make_interval(days => :days)"
-    await seller.service.sql(
-        seller.id, f"{statement} WHERE seller_id = :id", id=seller.id, days=days
-    )
-
-
 async def prices(seller: Seller, card: int, which: str) -> list[str]:
     answer = await seller.get(f"/api/cards/{card}", params={"history": which})
     assert answer.status_code == 200, answer.text
@@ -143,7 +136,7 @@ async def test_the_export_of_the_activity_has_old_entries_and_filters_them(a_sel
     for name in ("one", "two", "three"):
         await seller.post("/api/lists", json={"name": name})
     await seller.import_csv(a_csv(a_row(1)))
-    await made_old(seller, "activity", "created_at")
+    await seller.made_old("activity", "created_at", OLD)
     for name in ("four", "five"):
         await seller.post("/api/lists", json={"name": name})
     wanted = [{}, {"action": "list"}, {"actor": "key"}, {"risk": "low"}, {"action": "list.created"}]
@@ -163,7 +156,7 @@ async def test_cycles_move_but_those_with_a_screenshot(a_seller):
     for number in range(3):
         log = {"status": "success", "sync_cycle_id": f"c-{number}", "steps": []}
         assert (await seller.post("/api/v1/sync/log", json=log)).status_code == 201
-    await made_old(seller, "sync_cycle", "started_at")
+    await seller.made_old("sync_cycle", "started_at", OLD)
     await seller.service.sql(
         seller.id,
         "INSERT INTO debug_screenshot (seller_id, cycle_id, storage_key, size)"

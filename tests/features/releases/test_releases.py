@@ -650,7 +650,7 @@ def cut_off(service, owner_url):
     async def cut_off() -> None:
         with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
             for pid in await listeners(service):
-                owner.execute("SELECT pg_terminate_backend(%s)", [pid])
+                owner.execute("SELECT pg_terminate_backend(CAST(%s AS int))", [pid])
 
     return cut_off
 

@@ -146,9 +146,15 @@ async def an_inventory(service, seed: int):
     # Some targets are above, some below, some missing.
     await service.sql(
         seller.id,
-        "UPDATE card SET target_price = CASE id % 4 WHEN 0 THEN NULL WHEN 1 THEN price * 0.9"
-        " WHEN 2 THEN price + 1 ELSE target_price END,"
-        " created_at = created_at - id % 9 * interval '1 day' WHERE seller_id = :s",
+        """
+        WITH o AS MATERIALIZED (
+            SELECT id, created_at - id % 9 * interval '1 day' AS earlier
+              FROM card WHERE seller_id = :s)
+        UPDATE card c SET created_at = o.earlier,
+               target_price = CASE WHEN c.id % 4 = 0 THEN NULL WHEN c.id % 4 = 1 THEN price * 0.9
+                                   WHEN c.id % 4 = 2 THEN price + 1 ELSE target_price END
+          FROM o WHERE c.seller_id = :s AND c.id = o.id
+        """,
         s=seller.id,
     )
     return seller, await inventory_of(seller, kept_rules, clock.now())

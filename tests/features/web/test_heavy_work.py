@@ -199,8 +199,7 @@ async def test_files_and_old_rows_come_from_a_process_with_the_same_bytes(
     await shop.import_csv(a_csv(a_row(1, price="9.00"), *rows[1:]))
     await shop.orders([an_order()])
     await shop.post("/api/lists", json={"name": "Binder"})
-    aged = "UPDATE activity SET created_at = created_at - interval '1 year' WHERE seller_id = :id"
-    await service.sql(shop.id, aged, id=shop.id)
+    await shop.made_old("activity", "created_at", 365)
     await moved(shop)
     here, there = await signed_in(shop), await signed_in(replace(shop, service=beside))
     [card] = (await shop.get("/api/cards?search=id%3E0&per_page=1")).json()["cards"]
