@@ -64,6 +64,17 @@ async def one_line(response: httpx.Response) -> None:
     del response._text
 
 
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables by which a command finds the database and the store of the settings."""
+    given = {
+        "CARDSYNC_DATABASE_URL": settings.database_url,
+        "CARDSYNC_DATA_DIR": str(settings.data_dir),
+        "CARDSYNC_SECRET_KEY": settings.secret_key,
+        "CARDSYNC_OBJECT_STORE_URL": settings.object_store_url,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
 @dataclass(frozen=True)
 class Service:
     """The application in this process, and what its jobs need."""
@@ -86,6 +97,10 @@ class Service:
     async def run_jobs(self) -> None:
         """Work off every job that waits, here and now."""
         await self.jobs.run()
+
+    async def objects(self, prefix: str = "") -> list[str]:
+        """The keys of the store's objects, of any kind of store."""
+        return await self.work.store.keys(prefix)
 
     async def sql(self, seller_id: int, query: str, **values: Any) -> list[dict[str, Any]]:
         """Rows of a query in a seller's scope, for looking behind the interface."""

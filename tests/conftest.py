@@ -33,7 +33,7 @@ import citus_cluster
 import everyday
 import soak
 import stories
-from builders import SellerBuilder, Service
+from builders import SellerBuilder, Service, environment
 from cardsync import clock
 from cardsync.access import passwords
 from cardsync.access.rate_limits.groups import Group
@@ -49,6 +49,7 @@ from cardsync.storage import open_store
 from cardsync.work.jobs import Work
 from inline_jobs import InlineJobs
 from one_run import one_at_a_time, template_of_run
+from s3_server import own_bucket
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]
@@ -74,7 +75,6 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 CITUS_URL = os.environ.get("CARDSYNC_TEST_CITUS_URL")
 # A pooler before that server, and a bucket (`.ci/stock`).
 POOLER_URL = os.environ.get("CARDSYNC_TEST_POOLER_URL")
-BUCKET_URL = os.environ.get("CARDSYNC_TEST_BUCKET_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -222,7 +222,7 @@ def settings(owner_url: str) -> Settings:
         migration_database_url=owner_url,
         pooler_database_url=POOLER_URL
         and _with_database(POOLER_URL, urlsplit(owner_url).path.strip("/")),
-        object_store_url=BUCKET_URL,
+        object_store_url=own_bucket("tests"),
         data_dir=folder,
         secret_key="test secret",
         slab_rows=50,
@@ -234,6 +234,13 @@ def settings(owner_url: str) -> Settings:
     )
     keep_seal(owner_url, seal(made))
     return made
+
+
+@pytest.fixture
+def in_the_environment(settings: Settings, owner_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands find the tests' database and store, as an operator's do."""
+    for name, value in environment(settings.model_copy(update={"database_url": owner_url})).items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

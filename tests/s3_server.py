@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
+import obstore
 
 PROGRAM = Path(sys.executable).with_name("weed")
 KEY, SECRET = "the-tests-key", "the-tests-secret"
@@ -37,7 +38,7 @@ def s3_server(folder: Path) -> Iterator[dict[str, str]]:
     ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
     options = [f"-{name}={port}" for name, port in ports.items()]
     options += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", f"-s3.config={config}"]
-    options += [f"-dir={data}", "-master.volumeSizeLimitMB=64", "-volume.max=50"]
+    options += [f"-dir={data}", "-master.volumeSizeLimitMB=64", "-volume.max=400"]
     # These have fixed ports, and another server of the tests may run.
     options += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     with (folder / "weed.log").open("wb") as log:
@@ -55,6 +56,18 @@ def s3_server(folder: Path) -> Iterator[dict[str, str]]:
     finally:
         process.kill()
         process.wait()
+
+
+def own_bucket(name: str) -> str | None:
+    """The URL of a bucket of this process alone, because its sellers have the numbers of others';
+    None without a server (`.ci/stock s3`).
+    """
+    if "CARDSYNC_TEST_BUCKET_URL" not in os.environ:
+        return None
+    url = f"{os.environ['CARDSYNC_TEST_BUCKET_URL']}-{name}-{os.getpid()}"
+    # The first object makes the bucket.
+    obstore.put(obstore.store.from_url(url), "health/ready", b"ok")
+    return url
 
 
 def _free_ports(count: int) -> list[int]:
@@ -78,5 +91,5 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 if __name__ == "__main__":
     # `.ci/stock s3 COMMAND`: the command runs beside a server.
     with tempfile.TemporaryDirectory() as place, s3_server(Path(place)) as given:
-        told = {**os.environ, **given, "CARDSYNC_TEST_BUCKET_URL": "s3://tests"}
+        told = {**os.environ, **given, "CARDSYNC_TEST_BUCKET_URL": "s3://bucket"}
         sys.exit(subprocess.run(sys.argv[1:], env=told).returncode)

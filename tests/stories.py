@@ -51,7 +51,8 @@ STORIES = {
     "work": "test_queue",
     "workflows": "test_workflow_packs",
 }
-# With a bucket (`.ci/stock s3`) downloads are its own, and there is no folder to look into.
+# With a bucket (`.ci/stock s3`) its server answers downloads and puts, and there is no folder to look
+# into or to break.
 OF_THE_FOLDER = {
     "test_a_heartbeat_tells_a_newer_version_with_everything_to_verify_it",
     "test_a_download_is_public_and_may_be_kept_for_ever",
@@ -62,8 +63,24 @@ OF_THE_FOLDER = {
     "test_a_range_of_something_else_gets_the_whole",
     "test_unchanged_is_304",
     "test_bytes_that_are_gone_are_not_found_and_no_crash",
-    "test_a_photo_that_no_card_has_any_more_is_deleted",
-    "test_after_seven_days_nothing_of_the_seller_is_left_and_all_of_another",
+    "test_an_upload_that_breaks_off_is_not_accepted",
+    "test_an_expired_url_takes_nothing",
+    "test_a_used_url_takes_nothing_more",
+    "test_a_step_of_tidying_that_fails_stops_no_later_one",
+    "test_a_file_that_can_never_be_read_is_not_tried_for_ever",
+    "test_an_upload_request_gives_a_url_a_key_and_when_it_expires",
+    "test_a_url_takes_one_upload",
+    "test_of_concurrent_puts_one_wins",
+    "test_a_url_expires_after_ten_minutes",
+    "test_a_changed_url_is_invalid_signature",
+    "test_a_put_over_the_limit_is_payload_too_large_and_does_not_use_the_url_up",
+    "test_accepted_bytes_no_longer_depend_on_the_object",
+    "test_public_downloads_and_forged_upload_addresses_are_limited_by_address",
+    "test_rows_of_a_killed_worker_are_written_into_another_file",
+    "test_a_late_worker_touches_no_file_of_another",
+    "test_a_bucket_that_is_away_ends_no_tidying",
+    "test_rows_stay_where_a_file_does_not_read_back",
+    "test_an_outage_of_the_store_costs_time_and_never_the_upload",
 }
 FILES = {TESTS / "contract" / f"{name}.py" for name in SCHEMA} | {
     TESTS / "features" / folder / f"{name}.py" for folder, name in STORIES.items()
@@ -77,4 +94,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path in FILES:
             item.add_marker(pytest.mark.story)
         if with_bucket and item.name.partition("[")[0] in OF_THE_FOLDER:
-            item.add_marker(pytest.mark.skip("it looks into the folder of the local store"))
+            item.add_marker(pytest.mark.skip("it is about the local store"))

@@ -212,10 +212,20 @@ async def offer_listings_again(session: AsyncSession, seller_id: int, now: datet
     """A listings task failed for good. While entries are published and no other such task is open,
     one waits that is due after a rest. The state row is locked.
     """
-    values = {"seller": seller_id, "kind": LISTINGS, "most": limits.QUICK_ADD_ROWS}
-    if ids := list(await session.scalars(text(_LISTED), values)):
-        payload = {"quick_add_ids": ids}
-        await enqueue_task(session, seller_id, LISTINGS, payload, now + LISTINGS_REST)
+    values = {
+        "seller": seller_id,
+        "kind": LISTINGS,
+        "most": limits.QUICK_ADD_ROWS,
+    }
+    ids = list(await session.scalars(text(_LISTED), values))
+    if ids:
+        await enqueue_task(
+            session,
+            seller_id,
+            LISTINGS,
+            {"quick_add_ids": ids},
+            now + LISTINGS_REST,
+        )
 
 
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:

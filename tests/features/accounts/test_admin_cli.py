@@ -52,10 +52,8 @@ SETTABLE = {
 
 
 @pytest.fixture
-def run(settings, owner_url, monkeypatch):
+def run(in_the_environment):
     """`run("seller", "show", 7)` is `cardsync admin seller show 7` against the tests' database."""
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
 
     def run(*arguments: object, given: str | None = None) -> Result:
         return CliRunner().invoke(program, ["admin", *map(str, arguments)], input=given)

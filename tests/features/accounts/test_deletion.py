@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -126,18 +125,12 @@ async def test_after_seven_days_nothing_of_the_seller_is_left_and_all_of_another
     assert await removed(service, seller.id)
     assert rows_of(owner_url, seller.id) == {}
     assert rows_of(owner_url, other.id) == before
-    keys = objects(service)
+    keys = await service.objects()
     assert not any(f"/u{seller.id}/" in key for key in keys)
     assert any(f"/u{other.id}/" in key for key in keys)
     credentials = {"email": seller.email, "password": seller.password}
     assert (await service.client().post("/api/session", json=credentials)).status_code == 401
     assert not await removed(service, seller.id)
-
-
-def objects(service):
-    """The names of what lies in the store, without its own marks beside them."""
-    folder = Path(service.settings.data_dir) / "objects"
-    return [str(path) for path in folder.rglob("*") if path.is_file()]
 
 
 async def test_a_removal_that_was_broken_off_goes_on_and_cannot_be_taken_back(

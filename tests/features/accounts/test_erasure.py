@@ -5,7 +5,6 @@ searched.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import psycopg
 from psycopg import sql
@@ -35,13 +34,21 @@ async def a_full_shop(a_seller, owner_url):
     await owner.post("/api/searches", json={"name": seller.email, "query": "price>1"})
     fill(owner_url, seller.id, seller.email)
     for kind in KINDS:
-        folder = Path(seller.service.settings.data_dir) / "objects" / kind / f"u{seller.id}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "object").write_text(seller.email)
+        await an_object(seller, kind)
     return seller
 
 
-def traces(owner_url, settings, seller):
+async def an_object(seller, kind) -> str:
+    key = f"{kind}/u{seller.id}/object"
+    store = seller.service.work.store
+    with store.spool() as (path, file):
+        file.write(seller.email.encode())
+        file.flush()
+        await store.write(key, path)
+    return key
+
+
+async def traces(owner_url, seller):
     """The places that name the seller: tables with a row of its id, or with its address in any
     column, as text or in bytes; and objects.
     """
@@ -65,24 +72,22 @@ def traces(owner_url, settings, seller):
                 sql.Identifier(table.name), sql.Identifier(owned)
             )
             found += [(table.name, row) for (row,) in owner.execute(query, [seller.id])]
-    objects = Path(settings.data_dir) / "objects"
-    for path in objects.rglob("*"):
-        if path.is_file() and (
-            f"/u{seller.id}/" in str(path) or seller.email.encode() in path.read_bytes()
-        ):
-            found.append(("object", str(path)))
+    for key in await seller.service.objects():
+        body = await seller.service.work.store.read(key)
+        if f"/u{seller.id}/" in key or seller.email.encode() in body:
+            found.append(("object", key))
     return found
 
 
 async def test_an_operators_deletion_leaves_nothing(a_seller, service, owner_url):
     seller = await a_full_shop(a_seller, owner_url)
-    before = traces(owner_url, service.settings, seller)
+    before = await traces(owner_url, seller)
     named = {place for place, _ in before}
     assert named >= {table.name for table in seller_tables()} | {"object"}
     names = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]
     await sellers.delete_seller(service.database, service.work.store, seller.id, names)
     await service.run_jobs()
-    assert traces(owner_url, service.settings, seller) == []
+    assert await traces(owner_url, seller) == []
 
 
 async def test_an_owners_deletion_leaves_nothing(a_seller, service, owner_url):
@@ -90,7 +95,7 @@ async def test_an_owners_deletion_leaves_nothing(a_seller, service, owner_url):
     seller = await a_full_shop(a_seller, owner_url)
     assert await deletion.remove(service.work, seller.id, tenant_tables(), GLOBAL_BY_SELLER)
     await service.run_jobs()
-    assert traces(owner_url, service.settings, seller) == []
+    assert await traces(owner_url, seller) == []
 
 
 async def test_a_worker_deletes_what_a_killed_deletion_left(a_seller, service, owner_url):
@@ -98,13 +103,11 @@ async def test_a_worker_deletes_what_a_killed_deletion_left(a_seller, service, o
     seller, other = await a_full_shop(a_seller, owner_url), await a_seller()
     names = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]
     await sellers.delete_seller(service.database, service.work.store, seller.id, names)
-    folder = Path(service.settings.data_dir) / "objects" / "pictures"
     for one in (seller, other):
-        (folder / f"u{one.id}").mkdir(parents=True, exist_ok=True)
-        (folder / f"u{one.id}" / "object").write_text(one.email)
+        kept = await an_object(one, "pictures")
         async with service.database.tenant(one.id) as session:
             await mark_due_by(session, one.id, left_objects.STREAM, LONG_AGO)
     assert await sweep(service.work) >= 2
     await service.run_jobs()
-    assert traces(owner_url, service.settings, seller) == []
-    assert (folder / f"u{other.id}" / "object").exists()
+    assert await traces(owner_url, seller) == []
+    assert kept in await service.objects()

@@ -15,10 +15,8 @@ from cardsync.logs import setup_logging
 
 
 @pytest.fixture
-def run(settings, owner_url, monkeypatch):
+def run(in_the_environment):
     """`run(path, "--game", "magic")` is `cardsync catalog import` against the tests' database."""
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     yield lambda path, *options: CliRunner().invoke(
         program, ["catalog", "import", str(path), *options]
     )

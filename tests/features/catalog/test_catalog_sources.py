@@ -19,10 +19,8 @@ from cardsync.logs import setup_logging
 
 
 @pytest.fixture
-def run(settings, owner_url, monkeypatch):
+def run(in_the_environment):
     """`run("import", path, …)` is `cardsync catalog import` against the tests' database."""
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     yield lambda *words: CliRunner().invoke(program, ["catalog", *map(str, words)])
     # The command wrote its log to a stream that is closed by now.
     setup_logging("warning", "json")

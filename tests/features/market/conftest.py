@@ -26,10 +26,8 @@ def product():
 
 
 @pytest.fixture
-def run(settings, owner_url, monkeypatch):
+def run(in_the_environment):
     """`run(path, …)` is `cardsync market import` against the tests' database."""
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     yield lambda *options: CliRunner().invoke(
         program, ["market", "import", *(str(option) for option in options)]
     )

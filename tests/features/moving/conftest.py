@@ -8,19 +8,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
 import citus_cluster
+from another_database import another_database
 from browsers import joined
-from builders import Seller, Service, a_csv, a_row
+from builders import Seller, Service, a_csv, a_row, environment
 from cardsync.asgi import create_app
 from cardsync.cli import program
 from cardsync.database.migrate import keep_seal
@@ -32,12 +31,12 @@ from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
 from dashboard_builder import filled_shop
-from one_run import template_of_run
+from s3_server import own_bucket
 
 
 @pytest.fixture(scope="session")
 def other_settings(owner_url: str, settings: Settings) -> Iterator[Settings]:
-    with _another_database(owner_url) as url:
+    with another_database(owner_url, "elsewhere") as url:
         _apart(url)
         cluster = "CARDSYNC_TEST_CITUS_URL" in os.environ
         folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
@@ -46,27 +45,13 @@ def other_settings(owner_url: str, settings: Settings) -> Iterator[Settings]:
                 "database_url": citus_cluster.one_shard_alone(url) if cluster else url,
                 "migration_database_url": url,
                 "pooler_database_url": None,
+                "object_store_url": own_bucket("elsewhere"),
                 "data_dir": folder,
                 "secret_key": "another secret",
             }
         )
         keep_seal(url, seal(made))
         yield made
-
-
-@contextmanager
-def _another_database(owner_url: str) -> Iterator[str]:
-    name = f"elsewhere_{os.getpid()}"
-    if cluster := os.environ.get("CARDSYNC_TEST_CITUS_URL"):
-        with citus_cluster.spread_database(cluster, name) as url:
-            yield url
-        return
-    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
-        owner.execute(f"CREATE DATABASE {name} TEMPLATE {template_of_run()}")
-        try:
-            yield urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
-        finally:
-            owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def _apart(url: str) -> None:
@@ -98,14 +83,6 @@ async def elsewhere(
         )
 
 
-def environment(settings: Settings) -> dict[str, str | None]:
-    return {
-        "CARDSYNC_DATABASE_URL": settings.database_url,
-        "CARDSYNC_DATA_DIR": str(settings.data_dir),
-        "CARDSYNC_SECRET_KEY": settings.secret_key,
-    }
-
-
 @pytest.fixture
 def a_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """The same command as a process of its own, which runs beside the test."""
@@ -114,7 +91,7 @@ def a_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def begin(service: Service, *arguments: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, "-m", "cardsync", "admin", "seller", *map(str, arguments)],
-            env={**os.environ, **environment(service.settings)},  # type: ignore[dict-item]
+            env={**os.environ, **environment(service.settings)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -28,7 +28,7 @@ from sqlalchemy.exc import DBAPIError
 
 import soak
 from browsers import signed_in
-from builders import Seller, a_csv, a_row
+from builders import Seller, a_csv, a_row, environment
 from cardsync import clock
 from cardsync.cards import history
 from cardsync.database.urls import libpq_url
@@ -359,12 +359,8 @@ asyncio.run(main())
 
 @contextmanager
 def mover(seller: Seller) -> Iterator[subprocess.Popen[bytes]]:
-    settings = seller.service.settings
-    env = os.environ | {
-        "CARDSYNC_DATABASE_URL": str(settings.database_url),
-        "CARDSYNC_DATA_DIR": str(settings.data_dir),
-        **{f"CARDSYNC_{name.upper()}": str(days) for name, days in SHORT.items()},
-    }
+    short = {f"CARDSYNC_{name.upper()}": str(days) for name, days in SHORT.items()}
+    env = os.environ | environment(seller.service.settings) | short
     process = subprocess.Popen(
         [sys.executable, "-c", MOVER, str(seller.id)], env=env, stdout=subprocess.PIPE
     )

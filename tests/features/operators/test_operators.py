@@ -17,10 +17,8 @@ from cardsync.work.jobs import mark_due
 
 
 @pytest.fixture
-def admin(settings, owner_url, monkeypatch):
+def admin(in_the_environment):
     """`admin("list")` is `cardsync admin operator list` against the tests' database."""
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
 
     async def run(*given):
         arguments = ["admin", "operator", *given]

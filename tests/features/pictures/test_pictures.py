@@ -204,11 +204,11 @@ async def test_a_photo_that_no_card_has_any_more_is_deleted(seller, site):
     photo = site.shows("own.jpg")
     await seller.import_csv(a_csv(a_row(1, photo=photo, title="Signed")))
     await fetched(seller)
-    folder = seller.service.settings.data_dir / f"objects/pictures/u{seller.id}"
-    assert len(list(folder.iterdir())) == 3
+    folder = f"pictures/u{seller.id}"
+    assert len(await seller.service.objects(folder)) == 3
     await seller.import_csv(a_csv(a_row(1, title="Signed")))
     await fetched(seller)
-    assert list(folder.iterdir()) == []
+    assert await seller.service.objects(folder) == []
     assert await addresses(seller, "card_photo") == {}
 
 

@@ -23,12 +23,10 @@ EXPORT = a_csv(
 
 
 @pytest.fixture
-def price(settings, owner_url, monkeypatch, tmp_path):
+def price(in_the_environment, monkeypatch, tmp_path):
     """`price("explain", 1)` is `cardsync price explain 1`, in a folder with `export.csv`, beside
     the tests' database.
     """
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "export.csv").write_bytes(EXPORT)

@@ -191,9 +191,7 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
 
 
 @pytest.mark.slow
-async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeypatch):
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
+async def test_the_operator_replays_a_run(a_seller, in_the_environment):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1), a_row(2)))
     run_id = (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"]
@@ -214,10 +212,8 @@ async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeyp
 
 @pytest.mark.slow
 async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
-    a_seller, settings, owner_url, monkeypatch
+    a_seller, in_the_environment, monkeypatch
 ):
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     seller = await a_seller()
     for market in ("2.00", "3.00", "4.00"):
         await seller.import_csv(a_csv(a_row(1, market=market, price="1.00"), a_row(2)))

@@ -102,9 +102,7 @@ class Operator:
 
 
 @pytest.fixture
-async def operator(service, settings, owner_url, monkeypatch, tmp_path):
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
+async def operator(service, in_the_environment, tmp_path):
     operator = Operator(service, tmp_path)
     operator.key = await operator.json("keygen", "--out", tmp_path / "keys")
     yield operator

@@ -123,8 +123,8 @@ async def test_without_a_cycle_and_without_any_log_there_is_nothing_to_belong_to
 
 
 async def objects_of(seller) -> int:
-    folder = seller.service.settings.data_dir / "objects" / "debug" / f"u{seller.id}"
-    return len(list(folder.glob("*.png")))
+    keys = await seller.service.objects(f"debug/u{seller.id}")
+    return sum(key.endswith(".png") for key in keys)
 
 
 async def test_two_sellers_may_use_the_same_cycle_id(a_seller):
@@ -230,7 +230,7 @@ async def test_young_screenshots_are_left_alone(a_seller, service):
     await work_off(seller)
     await tidy(service.work)
     [row] = await kept(seller)
-    assert await service.work.store.exists(row["storage_key"])
+    assert row["storage_key"] in await service.objects("debug")
 
 
 async def test_erasing_a_seller_erases_its_screenshots(a_seller, service):

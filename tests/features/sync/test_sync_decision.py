@@ -147,10 +147,7 @@ async def test_with_two_uploads_the_lock_lasts_until_both_are_finished(a_seller,
 async def test_an_upload_that_fails_ends_the_cycle_too(a_seller, service):
     seller = await a_seller()
     await poll(seller)
-    slot = (await seller.post("/api/v1/sync/upload-request")).json()
-    async with service.client() as http:
-        assert (await http.put(slot["upload_url"], content=b"\x1f\x8bnot gzip")).status_code == 200
-    await seller.post("/api/v1/sync", json={"key": slot["key"]})
+    await seller.send_key(await seller.put_object(b"\x1f\x8bnot gzip"))
     await service.run_jobs()
     status = (await seller.get("/api/v1/status")).json()
     assert (status["sync_in_progress"], status["last_sync_at"]) == (False, None)
@@ -841,17 +838,10 @@ async def test_logs_without_a_cycle_id_are_rows_of_their_own(a_seller, service):
     assert await service.sql(seller.id, "SELECT count(*) FROM sync_cycle") == [{"count": 2}]
 
 
-async def put_object(service, seller) -> str:
-    slot = (await seller.post("/api/v1/sync/upload-request")).json()
-    async with service.client() as http:
-        assert (await http.put(slot["upload_url"], content=a_csv(a_row()))).status_code == 200
-    return slot["key"]
-
-
 async def test_the_key_form_places_the_cycle_and_its_log_fills_it_in(a_seller, service):
     seller = await a_seller()
     await poll(seller)
-    key = await put_object(service, seller)
+    key = await seller.put_object(a_csv(a_row()))
     await seller.post("/api/v1/sync", json={"key": key, "sync_cycle_id": "c1"})
     [row] = await cycles(service, seller, "c1")
     assert (row["status"], row["placeholder"], row["trigger_source"]) == (
@@ -872,7 +862,7 @@ async def test_the_key_form_places_the_cycle_and_its_log_fills_it_in(a_seller, s
 async def test_a_log_that_comes_before_the_upload_keeps_its_row(a_seller, service):
     seller = await a_seller()
     await poll(seller)
-    key = await put_object(service, seller)
+    key = await seller.put_object(a_csv(a_row()))
     await log(seller, "success", sync_cycle_id="c1")
     answer = await seller.post("/api/v1/sync", json={"key": key, "sync_cycle_id": "c1"})
     assert answer.status_code == 202

@@ -73,9 +73,7 @@ class Operator:
 
 
 @pytest.fixture
-async def operator(service, settings, owner_url, monkeypatch, tmp_path):
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
-    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
+async def operator(service, in_the_environment, tmp_path):
     yield Operator(tmp_path)
     # Packs belong to everybody: other tests have none.
     async with service.database.shared() as session:
