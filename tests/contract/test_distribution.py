@@ -280,6 +280,13 @@ def numbers_rows_of_spread_tables(text):
     return False
 
 
+def reads_no_column_for_numbered_rows(text):
+    return any(
+        found[1] in NUMBERED and re.search(r"\(\s*SELECT FROM\b", text[found.end() :])
+        for found in re.finditer(r"INSERT INTO (\w+)", text)
+    )
+
+
 # Texts with SQL in which nodes take no such thing: the name, what finds it, what broke once, and
 # where it is right: tables of the coordinator alone, or a database on one server.
 READS = {
@@ -309,6 +316,14 @@ READS = {
     "rows of a spread table that are numbered": (
         numbers_rows_of_spread_tables,
         ["INSERT INTO sales_stale (a) SELECT k.a FROM sales_kept k WHERE k.seller_id = :seller"],
+        set(),
+    ),
+    "a sub-query without a column beside rows that are numbered": (
+        reads_no_column_for_numbered_rows,
+        [
+            """INSERT INTO agent_task (seller_id) SELECT :seller FROM (SELECT id FROM quick_add) q
+                WHERE NOT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller)"""
+        ],
         set(),
     ),
 }
