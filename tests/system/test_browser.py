@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -67,11 +68,12 @@ def admin(server: Server, *command: str) -> dict[str, Any]:
     return told
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def shop(server: Server) -> dict[str, Any]:
-    """Its owner's email and password, and its seller_id."""
+    """Its owner's email and password, and its seller_id. Each test has its own."""
     name = "Aunt Agatha's Extraordinary Card Emporium"
-    return admin(server, "seller", "create", "--name", name, "--email", "agatha@example.invalid")
+    email = f"agatha-{uuid4().hex}@example.invalid"
+    return admin(server, "seller", "create", "--name", name, "--email", email)
 
 
 @contextmanager
