@@ -77,13 +77,13 @@ def p99(times: list[float]) -> float:
     return sorted(times)[min(len(times) - 1, len(times) * 99 // 100)]
 
 
-def a_shop(made: Ground, orders: int) -> CreatedSeller:
+def a_shop(made: Ground, orders: int, days: int = read_orders.SIX_YEARS) -> CreatedSeller:
     """Make a seller with the inventory's cards and as many orders, and keep the figures of both."""
     seller = made.new_seller()
     with ground.service(made, workers=1):
         import_inventory.upload(made, seller, made.inventory.read_bytes())
         _with_reviews(made, seller)
-    read_orders.fill(made, seller.seller_id, orders)
+    read_orders.fill(made, seller.seller_id, orders, days)
 
     async def kept(database: Database) -> None:
         async with database.tenant(seller.seller_id) as session:

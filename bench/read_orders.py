@@ -31,11 +31,14 @@ from ground import Ground, Reader, Report, spread
 
 OTHERS = 20
 OTHERS_ORDERS = 10_000
+SIX_YEARS = 2_190
+WAITING_DAYS = 11
 CHUNK = 50_000
 PAGES = 100
 PAGE = 50
 
-# Six years, nearly in the order of their days; what is seldom in life is seldom here.
+# Nearly in the order of their days; what is seldom in life is seldom here. Orders of the last days
+# wait to be shipped.
 ORDERS = """
 INSERT INTO orders (seller_id, order_number, buyer_name, order_date, status, product_amt,
     shipping_amt, total_amt, refund_amt,
@@ -44,8 +47,9 @@ INSERT INTO orders (seller_id, order_number, buyer_name, order_date, status, pro
 SELECT %(seller)s, upper(substr(md5(n::text), 1, 8)) || '-' || lpad(to_hex(n), 6, '0'),
        'Customer ' || (abs(hashint4(n)) %% %(buyers)s) || (CASE WHEN n %% 50 = 0 THEN ' Müller'
            ELSE ' Smith' END),
-       DATE '2020-11-01' + ((n::bigint * 2190) / %(all)s)::int - (abs(hashint4(n + 7)) %% 20),
-       CASE WHEN n %% 40 = 0 THEN 'Canceled' WHEN n > %(all)s - %(all)s / 200 THEN 'Ready to Ship'
+       DATE '2026-10-31' - %(days)s + ((n::bigint * %(days)s) / %(all)s)::int
+           - (abs(hashint4(n + 7)) %% 20),
+       CASE WHEN n %% 40 = 0 THEN 'Canceled' WHEN n > %(all)s - %(waiting)s THEN 'Ready to Ship'
        WHEN n %% 11 = 0 THEN 'Shipped - In Transit'
             ELSE 'Completed' END,
        round((n %% 9000) / 100.0, 2), 1.27, round((n %% 9000) / 100.0, 2) + 1.27,
@@ -227,8 +231,8 @@ class Hand:
         return counts or {}
 
 
-def fill(made: Ground, seller: int, orders: int) -> None:
-    """Others' orders stand among the seller's."""
+def fill(made: Ground, seller: int, orders: int, days: int = SIX_YEARS) -> None:
+    """Orders of so many days, with others' orders among them."""
     neighbours = [made.new_seller().seller_id for _ in range(OTHERS)]
     with made.admin() as connection:
         everybody = [(seller, orders)] + [(one, min(orders, OTHERS_ORDERS)) for one in neighbours]
@@ -241,6 +245,8 @@ def fill(made: Ground, seller: int, orders: int) -> None:
                     "first": first,
                     "last": last,
                     "all": number,
+                    "days": days,
+                    "waiting": number * WAITING_DAYS // days,
                     "buyers": max(1, number // 3),
                 }
                 connection.execute(ORDERS, values)
