@@ -65,9 +65,14 @@ def own_bucket(name: str) -> str | None:
     if "CARDSYNC_TEST_BUCKET_URL" not in os.environ:
         return None
     url = f"{os.environ['CARDSYNC_TEST_BUCKET_URL']}-{name}-{os.getpid()}"
-    # The first object makes the bucket.
-    obstore.put(obstore.store.from_url(url), "health/ready", b"ok")
+    make_bucket(url)
     return url
+
+
+def make_bucket(url: str) -> None:
+    """Make the bucket of a URL, on the server that the environment names."""
+    # The first object makes it.
+    obstore.put(obstore.store.from_url(url), "health/ready", b"ok")
 
 
 def _free_ports(count: int) -> list[int]:

@@ -5,7 +5,7 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-from tests.s3_server import s3_server
+from tests.s3_server import make_bucket, s3_server
 from tests.system.processes import CARDS, Server, a_folder
 
 from backups_builder import a_backup
@@ -24,9 +24,14 @@ def s3():
 
 
 @pytest.fixture
-def bucket(s3, monkeypatch):
+def in_s3(s3, monkeypatch):
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
+    return s3
+
+
+@pytest.fixture
+def bucket(in_s3):
     return Bucket(URL)
 
 
@@ -65,10 +70,11 @@ def test_a_bucket_that_refuses_is_named_in_one_sentence(bucket, monkeypatch):
 
 
 @pytest.mark.soak
-def test_a_new_computer_takes_the_shop_from_the_bucket(s3):
+def test_a_new_computer_takes_the_shop_from_the_bucket(in_s3):
     settings = {"BACKUP_URL": "s3://cardsync-moves/shop"}
+    make_bucket("s3://cardsync-moves")
     with a_folder() as folder, Server(folder, **settings) as server:
-        server.env |= s3
+        server.env |= in_s3
         seller = server.admin_seller()
         cards = a_csv(*(a_row(n, name=f"Card {n}", price="1.50") for n in range(1, 60)))
         assert seller.finished(seller.upload(cards, "2026-11-20T08:00:00Z"))["state"] == "done"
@@ -81,7 +87,7 @@ def test_a_new_computer_takes_the_shop_from_the_bucket(s3):
         assert f"{name}  in the bucket" in server.run("backup", "list").out
         with a_folder() as elsewhere:
             other = Server(elsewhere, **settings)
-            other.env |= s3
+            other.env |= in_s3
             restored = other.run("restore")
             assert restored.code == 0, restored.err
             with other:
