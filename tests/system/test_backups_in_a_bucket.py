@@ -23,15 +23,15 @@ def s3():
         yield env
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def in_s3(s3, monkeypatch):
+    """The test and the programs that it starts find the server."""
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
-    return s3
 
 
 @pytest.fixture
-def bucket(in_s3):
+def bucket():
     return Bucket(URL)
 
 
@@ -70,11 +70,10 @@ def test_a_bucket_that_refuses_is_named_in_one_sentence(bucket, monkeypatch):
 
 
 @pytest.mark.soak
-def test_a_new_computer_takes_the_shop_from_the_bucket(in_s3):
+def test_a_new_computer_takes_the_shop_from_the_bucket():
     settings = {"BACKUP_URL": "s3://cardsync-moves/shop"}
     make_bucket("s3://cardsync-moves")
     with a_folder() as folder, Server(folder, **settings) as server:
-        server.env |= in_s3
         seller = server.admin_seller()
         cards = a_csv(*(a_row(n, name=f"Card {n}", price="1.50") for n in range(1, 60)))
         assert seller.finished(seller.upload(cards, "2026-11-20T08:00:00Z"))["state"] == "done"
@@ -87,7 +86,6 @@ def test_a_new_computer_takes_the_shop_from_the_bucket(in_s3):
         assert f"{name}  in the bucket" in server.run("backup", "list").out
         with a_folder() as elsewhere:
             other = Server(elsewhere, **settings)
-            other.env |= in_s3
             restored = other.run("restore")
             assert restored.code == 0, restored.err
             with other:
