@@ -4,18 +4,25 @@ itself writes down what passes over each connection.
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TextIO
 
+import pytest
 from psycopg.pq import Trace
 
 from cardsync.database.session import Database
 
 # A message in libpq's trace; a statement's text goes on over lines.
 MESSAGE = re.compile(r"^([FB])\t\d+\t(\w+)(.*?)(?=^[FB]\t\d|\Z)", re.MULTILINE | re.DOTALL)
+
+# Through a pooler nothing can be prepared: there statements are sent whole.
+prepared = pytest.mark.skipif(
+    "CARDSYNC_TEST_POOLER_URL" in os.environ, reason="a pooler prepares nothing"
+)
 
 
 class Counted:

@@ -1,7 +1,6 @@
 """The polls of a steady agent cost the database few statements and round trips."""
 
 import asyncio
-import os
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +13,7 @@ from cardsync.asgi import create_app
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
-from sent_statements import counting
+from sent_statements import counting, prepared
 
 AGENTS, ROUNDS = 20, 5
 
@@ -72,12 +71,6 @@ async def nothing_due(agent: Seller) -> None:
         "reason": "no_sync_needed",
         "sync_requested": False,
     }
-
-
-# Through a pooler nothing can be prepared: there these statements are sent whole.
-prepared = pytest.mark.skipif(
-    "CARDSYNC_TEST_POOLER_URL" in os.environ, reason="a pooler prepares nothing"
-)
 
 
 @prepared

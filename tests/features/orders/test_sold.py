@@ -19,6 +19,7 @@ import soak
 from builders import a_csv, a_row, an_order
 from cardsync.orders.customer_sums import keep_customers
 from orders_builder import apply_alone, keep_sums
+from sent_statements import prepared
 
 FIRST = date(2026, 7, 1)
 SPAN = {"from": "2026-06-20", "to": "2026-08-31"}
@@ -239,6 +240,7 @@ async def test_more_days_than_one_turn_keeps_are_kept_by_the_next(a_seller, monk
     assert await kept(seller) == (5, 0)
 
 
+@prepared
 async def test_the_sums_of_many_days_are_planned_for_the_rows_that_are_there(a_seller, monkeypatch):
     """A plan that was made before the rows of a first upload reads all of them for each batch."""
     seller = await a_shop(a_seller)
