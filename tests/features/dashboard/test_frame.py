@@ -36,6 +36,7 @@ async def test_the_navigation_counts_what_its_pages_list(a_seller):
 async def test_counts_are_read_once_in_a_few_seconds(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
+    clock.stop()
     assert badge((await browser.get("/orders")).text, "Orders") is None
     await seller.orders([an_order("A-1", status="Ready to Ship")])
     assert badge((await browser.get("/orders")).text, "Orders") is None
