@@ -253,13 +253,13 @@ def worker() -> None:
     from cardsync.processes.worker_memory import begin_anew
 
     begin_anew()
-    from cardsync.database.migrate import check
+    from cardsync.processes.await_database import await_database
     from cardsync.processes.command_line import say, settings_with
     from cardsync.processes.supervisor import database
 
     settings = settings_with()
     if settings.database_url:
-        check(settings.database_url)
+        await_database(settings, say)
     with database(settings, say, migrated=settings.database_url is None) as ready:
         # The checks above come first: the import below takes long.
         from cardsync.processes.worker import serve_jobs

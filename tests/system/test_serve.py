@@ -263,7 +263,7 @@ def test_a_worker_of_a_given_database_says_what_is_wrong_in_one_sentence(folder:
 @pytest.mark.first(1)
 @pytest.mark.parametrize(
     "command",
-    [["serve"], ["worker"], ["migrate"], ["admin", "seller", "show", "1"]],
+    [["serve"], ["migrate"], ["admin", "seller", "show", "1"]],
     ids=lambda one: one[0],
 )
 def test_a_given_database_that_is_away_is_one_sentence(folder: Path, command: list[str]) -> None:

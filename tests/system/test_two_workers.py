@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from tests.chaos.proxy import Proxy
 from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
 
 from builders import a_csv, a_row
+from cardsync.processes import embedded
 from cardsync.processes.worker_memory import FRUGAL
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
@@ -115,3 +119,31 @@ def test_a_worker_leaves_when_told(server: Server) -> None:
         )
     finally:
         process.kill()
+
+
+def test_a_worker_waits_for_a_database_that_is_away_and_says_why(
+    server: Server, tmp_path: Path
+) -> None:
+    """No init need start it again: one waits the longer, the more often it had to."""
+    newest = "SELECT coalesce(max(id), 0) AS id FROM procrastinate_workers"
+    last = server.sql(newest)[0]["id"]
+    alive = tmp_path / "alive"
+    with embedded.running(server.data_dir) as database:
+        given = conninfo_to_dict(database.url())
+        proxy = Proxy(Path(str(given["host"])) / f".s.PGSQL.{given.get('port') or 5432}")
+        through = f"postgresql://{given['user']}@127.0.0.1:{proxy.port}/{given['dbname']}"
+        settings = {"DATABASE_URL": through, "WORKER_ALIVE_FILE": str(alive)}
+        env = server.env | {f"CARDSYNC_{name}": value for name, value in settings.items()}
+        before = len(server.said())
+        with proxy.faulty("cut"):
+            process = server.launch("worker", env=env)
+            until(alive.exists, "the sign of life")
+            until(lambda: "trying again until it can" in server.said()[before:], server.said)
+            time.sleep(2.5)  # two more tries
+            assert process.poll() is None, server.said()[before:]
+            assert server.said()[before:].count("trying again") == 1
+        try:
+            until(lambda: server.sql(newest)[0]["id"] > last, "the worker to begin", 30)
+        finally:
+            process.kill()
+            proxy.close()

@@ -32,6 +32,10 @@ _TURN_SECONDS = 0.1
 Say = Callable[[str], None]
 
 
+class DatabaseAway(RuntimeError):
+    """The database does not answer, or lets nobody in."""
+
+
 def _folder() -> Path:
     packaged = Path(__file__).parents[1] / "_migrations"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "migrations"
@@ -73,8 +77,8 @@ def drop_seals(url: str, seals: Sequence[bytes]) -> None:
 
 
 def check(url: str) -> None:
-    """Check that the database can be reached and is at `head_revision`; raise RuntimeError
-    otherwise.
+    """Check that the database can be reached and is at `head_revision`. Raises DatabaseAway or
+    another RuntimeError otherwise.
     """
     revision = _revision(libpq_url(url))
     if revision != head_revision():
@@ -94,7 +98,7 @@ def _revision(url: str) -> str | None:
     except psycopg.errors.UndefinedTable:
         return None
     except psycopg.OperationalError as e:
-        raise RuntimeError(
+        raise DatabaseAway(
             "the database cannot be reached, see CARDSYNC_DATABASE_URL and"
             f" CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
         ) from e

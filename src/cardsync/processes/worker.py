@@ -41,6 +41,7 @@ from cardsync.pricing.rollback.apply_imported_prices import move_prices
 from cardsync.pricing.rollback.prepare import prepare_rollback
 from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
+from cardsync.processes.await_database import show_life
 from cardsync.processes.metrics_server import own_metrics_served
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.retention import remove_account, tidy
@@ -167,12 +168,9 @@ async def _sweep_forever(work: Work) -> None:
 
 
 async def _show_life_forever(settings: Settings) -> None:
-    """Touch the file that a probe looks at, however long a sweep takes; a full disk ends no
-    worker.
-    """
+    """Touch the file that a probe looks at, however long a sweep takes."""
     while settings.worker_alive_file is not None:
-        with contextlib.suppress(OSError):
-            settings.worker_alive_file.touch()
+        show_life(settings.worker_alive_file)
         await asyncio.sleep(settings.sweep_seconds)
 
 
