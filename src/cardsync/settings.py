@@ -292,7 +292,7 @@ class Settings(BaseSettings):
     worker_memory_mb: int = Field(
         4096,
         ge=512,
-        description="Most memory of a worker; a job that needs more ends it, and is given up after a few attempts",
+        description="Most memory of a worker; a job that needs more ends it, and is given up after 20 attempts, a checked import after 100",
     )
     heavy_cards: int = Field(
         5_000,

@@ -44,6 +44,10 @@ def unspread():
     try:
         migrate(url)
         with connected(url) as connection:
+            connection.execute(
+                "INSERT INTO product (identity, game, set_name, product_name, language)"
+                " SELECT n::text, 'magic', 'Set', 'Name', 'English' FROM generate_series(1, 20) n"
+            )
             for seller in SELLERS:
                 connection.execute(
                     "INSERT INTO orders (seller_id, order_number, status, order_date)"
@@ -67,14 +71,15 @@ def rows(url, statement, *values):
 
 
 TALLIES = "SELECT * FROM order_tally ORDER BY 1, 2, 3, 4, 5, 6"
+PRODUCTS = "SELECT id, identity FROM product ORDER BY 1"
 ORDERS = "SELECT seller_id, order_number, status_group FROM orders ORDER BY 1, 2"
 
 
 @pytest.fixture(scope="module")
 def url(unspread):
     """The same database, spread by calls that were killed in their midst, and one more."""
-    before = rows(unspread, TALLIES), rows(unspread, ORDERS)
-    assert len(before[1]) == 20 * len(SELLERS)
+    before = [rows(unspread, asked) for asked in (TALLIES, ORDERS, PRODUCTS)]
+    assert list(map(len, before[1:])) == [20 * len(SELLERS), 20]
     told = spread(unspread, dry_run=True)
     assert len(told) > len(PLACES.tenants)
     assert spread(unspread, dry_run=True) == told, "a dry run changes nothing"
@@ -83,7 +88,7 @@ def url(unspread):
     left = spread(unspread, dry_run=True)
     assert 0 < len(left) < len(told) - 20
     spread(unspread)
-    assert (rows(unspread, TALLIES), rows(unspread, ORDERS)) == before
+    assert [rows(unspread, asked) for asked in (TALLIES, ORDERS, PRODUCTS)] == before
     return unspread
 
 
@@ -118,7 +123,7 @@ def test_two_calls_at_once_are_one_after_the_other(url):
 
 def test_nothing_is_left_where_the_rows_lay_before(url):
     asked = "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relname = ANY (%s)"
-    assert rows(url, asked, list(PLACES.tenants)) == [(0,)]
+    assert rows(url, asked, [*PLACES.tenants, *PLACES.everywhere]) == [(0,)]
 
 
 def test_tables_are_spread_only_while_nobody_else_is_there(url):

@@ -42,7 +42,7 @@ _COPIED: Final = """
     DECLARE here bigint; there bigint;
     BEGIN
         SELECT count(*) INTO here FROM {name};
-        PERFORM create_distributed_table('{name}', 'seller_id', {how});
+        PERFORM {spread};
         SELECT count(*) INTO there FROM {name};
         IF here <> there THEN
             RAISE EXCEPTION '{name}: % of % rows came to the nodes', there, here;
@@ -181,7 +181,8 @@ def _functions(connection: Connection, _: Places, __: int) -> Iterator[Step]:
 
 def _references(connection: Connection, places: Places, _: int) -> Iterator[Step]:
     for name in _not_yet(connection, places.everywhere):
-        yield Step(f"{name}: a copy on each node", [f"SELECT create_reference_table('{name}')"])
+        spread = f"create_reference_table('{name}')"
+        yield Step(f"{name}: a copy on each node", [_COPIED.format(name=name, spread=spread)])
 
 
 def _tenants(connection: Connection, places: Places, shards: int) -> Iterator[Step]:
@@ -190,7 +191,8 @@ def _tenants(connection: Connection, places: Places, shards: int) -> Iterator[St
         how = f"shard_count := {shards}, colocate_with := 'none'"
         if name != _FIRST:
             how = f"colocate_with := '{_FIRST}'"
-        yield Step(f"{name}: by seller", [_UNCOUNTED, _COPIED.format(name=name, how=how)])
+        spread = f"create_distributed_table('{name}', 'seller_id', {how})"
+        yield Step(f"{name}: by seller", [_UNCOUNTED, _COPIED.format(name=name, spread=spread)])
 
 
 def _managed(connection: Connection, _: Places, __: int) -> Iterator[Step]:
@@ -207,7 +209,7 @@ def _emptied(connection: Connection, places: Places, _: int) -> Iterator[Step]:
            AND (pg_relation_size(c.oid) > 0 OR EXISTS (
                SELECT FROM pg_inherits i WHERE inhparent = c.oid AND pg_relation_size(inhrelid) > 0))
     """
-    names = [*places.tenants]
+    names = [*places.tenants, *places.everywhere]
     for name in _column(connection, asked, [names]):
         statement = f"SELECT truncate_local_data_after_distributing_table('{name}')"
         yield Step(f"{name}: its former place is emptied", [statement])
