@@ -125,3 +125,11 @@ def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
     wrong_clock: Scene, name: str, number: int
 ) -> None:
     a_round(wrong_clock, CLOCK[name], a_duration())
+
+
+# In so long an outage each process has ended and begun anew several times.
+@pytest.mark.soak
+@soak.night
+@pytest.mark.parametrize("name", ["database, cut", "database, half_open", "database killed"])
+def test_an_outage_of_a_minute_loses_and_doubles_nothing(local: Scene, name: str) -> None:
+    a_round(local, LOCAL[name], LONGEST)
