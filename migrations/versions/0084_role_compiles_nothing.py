@@ -17,7 +17,7 @@ DO $$ BEGIN
         ALTER ROLE cardsync_app SET jit = off;
     END IF;
 EXCEPTION
-    WHEN internal_error THEN NULL;
+    WHEN internal_error OR unique_violation THEN NULL;
     WHEN insufficient_privilege THEN
         RAISE NOTICE 'cardsync_app compiles statements behind a pooler: ALTER ROLE cardsync_app SET jit = off';
 END $$

@@ -255,16 +255,21 @@ def worker() -> None:
     begin_anew()
     from cardsync.processes.await_database import await_database
     from cardsync.processes.command_line import say, settings_with
-    from cardsync.processes.supervisor import database
+    from cardsync.processes.supervisor import Stopped, database, stop_on_signals
 
     settings = settings_with()
-    if settings.database_url:
-        await_database(settings, say)
-    with database(settings, say, migrated=settings.database_url is None) as ready:
-        # The checks above come first: the import below takes long.
-        from cardsync.processes.worker import serve_jobs
+    # The first process of a container has no other way to end while it waits.
+    stop_on_signals()
+    try:
+        if settings.database_url:
+            await_database(settings, say)
+        with database(settings, say, migrated=settings.database_url is None) as ready:
+            # The checks above come first: the import below takes long.
+            from cardsync.processes.worker import serve_jobs
 
-        serve_jobs(ready)
+            serve_jobs(ready)
+    except Stopped:
+        say("stopped")
 
 
 @program.command()

@@ -142,6 +142,10 @@ def test_a_worker_waits_for_a_database_that_is_away_and_says_why(
             time.sleep(2.5)  # two more tries
             assert process.poll() is None, server.said()[before:]
             assert server.said()[before:].count("trying again") == 1
+            told_to_leave = server.launch("worker", env=env)
+            until(lambda: server.said()[before:].count("trying again") == 2, server.said)
+            told_to_leave.send_signal(signal.SIGTERM)
+            assert told_to_leave.wait(30) == 0, server.said()[before:]
         try:
             until(lambda: server.sql(newest)[0]["id"] > last, "the worker to begin", 30)
         finally:

@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -21,7 +21,8 @@ import psycopg
 from cardsync import __version__, clock
 from cardsync.database.migrate import head_revision
 from cardsync.database.urls import APP_ROLE, BACKUP_ROLE, libpq_url
-from cardsync.operations import backup_folder, backup_schedule
+from cardsync.operations import backup_folder, backup_reports, backup_schedule
+from cardsync.operations.backup_bucket import Bucket
 from cardsync.operations.cluster_checks import BACK_UP_NODES, is_spread
 from cardsync.secret import former_secrets, key_file
 from cardsync.settings import Settings
@@ -155,8 +156,12 @@ def _backups(settings: Settings) -> Iterator[Line]:
         if is_spread(connection):
             yield Line("note", "backups", BACK_UP_NODES)
             return
+        made_at = _newest_backup(settings)
+        is_here = made_at is not None
+        if not is_here and not settings.daily_backups:
+            # Another host makes them, or a container of its own.
+            made_at = backup_reports.last_good(connection)
     folder = settings.backups_folder
-    made_at = backup_folder.newest(folder)
     if made_at is None:
         yield Line("bad", "backups", f"there is none in {folder}: run `cardsync backup now`")
     elif backup_schedule.is_too_old(clock.now(), made_at):
@@ -165,9 +170,16 @@ def _backups(settings: Settings) -> Iterator[Line]:
     else:
         yield Line("ok", "backups", f"the newest is of {made_at:%Y-%m-%d %H:%M} UTC")
     disks = {_existing(place).stat().st_dev for place in (folder, settings.data_dir)}
-    if settings.backup_url is None and len(disks) == 1:
+    if is_here and settings.backup_url is None and len(disks) == 1:
         told = "they are on the disk of the data: set BACKUP_URL or BACKUP_DIR to another place"
         yield Line("note", "backups", told)
+
+
+def _newest_backup(settings: Settings) -> datetime | None:
+    here = backup_folder.newest(settings.backups_folder)
+    away = Bucket(settings.backup_url).names() if settings.backup_url else []
+    times = [here, *map(backup_folder.moment_of, away)]
+    return max((one for one in times if one is not None), default=None)
 
 
 def _kept_databases(settings: Settings) -> Iterator[Line]:

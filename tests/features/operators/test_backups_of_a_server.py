@@ -2,13 +2,16 @@
 trial, and checked.
 """
 
+import asyncio
 import os
 from functools import partial
 
 import pytest
 
 from builders import a_csv, a_row
+from cardsync.notices import mail_server
 from cardsync.operations.commands import _replayed
+from cardsync.operations.doctor import examine
 from cardsync.operations.installation_backups import InstallationBackups
 from cardsync.processes.copied_cluster import running_copy
 from cardsync.processes.embedded_host import bundled
@@ -27,3 +30,7 @@ async def test_a_backup_is_taken_and_can_be_restored(a_seller, owner_url, tmp_pa
     made = backups.take()
     assert made.manifest.tables["card"] >= 30
     assert backups.rehearse(None).name == made.name
+    # A host that makes none itself knows of those of another one.
+    other = settings.model_copy(update={"backup_dir": tmp_path / "other"})
+    lines = await asyncio.to_thread(lambda: list(examine(other, mail_server.check)))
+    assert [one.state for one in lines if one.part == "backups"] == ["ok"]
