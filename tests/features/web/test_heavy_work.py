@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from tests.system.processes import kill
 
 from browsers import signed_in
 from builders import Seller, SellerBuilder, Service, a_csv, a_row, a_shop, an_order
@@ -73,6 +74,8 @@ FILES = (
 @pytest.fixture(scope="module")
 async def beside(service, settings, alive) -> AsyncIterator[Service]:
     """The service, to which every shop is large."""
+    # The service of other files may have one at rest.
+    kill(*processes())
     app = create_app(settings.model_copy(update={"heavy_cards": 0}))
     async with alive(app):
         yield replace(service, app=app)
