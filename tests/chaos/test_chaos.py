@@ -133,3 +133,13 @@ def test_a_jump_of_the_clock_under_load_loses_and_doubles_nothing(
 @pytest.mark.parametrize("name", ["database, cut", "database, half_open", "database killed"])
 def test_an_outage_of_a_minute_loses_and_doubles_nothing(local: Scene, name: str) -> None:
     a_round(local, LOCAL[name], LONGEST)
+
+
+# In that time workers that died have begun anew, and look for what is too old.
+@pytest.mark.soak
+@soak.night
+@pytest.mark.parametrize("name", ["clock an hour behind", "clock forty days ahead"])
+def test_a_wrong_clock_for_a_minute_loses_and_doubles_nothing(
+    wrong_clock: Scene, name: str
+) -> None:
+    a_round(wrong_clock, CLOCK[name], LONGEST)

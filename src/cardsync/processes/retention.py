@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 import procrastinate
 import structlog
+from sqlalchemy import text
 
 from cardsync import clock
 from cardsync.access import sessions
@@ -30,6 +32,20 @@ from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 from cardsync.work.jobs import Work, jobs, work_of
 
 log = structlog.get_logger(__name__)
+
+MOST_APART: Final = timedelta(minutes=10)
+
+
+async def has_right_time(work: Work) -> bool:
+    """Return whether this host and the database agree on the time. Where they do not, what is new
+    may look too old, and nothing that was deleted comes back.
+    """
+    async with work.database.shared() as session:
+        at: datetime = await session.scalar(text("SELECT clock_timestamp()"))
+    apart = abs(clock.now() - at)
+    if apart > MOST_APART:
+        log.warning("nothing_tidied", reason="the clocks differ", seconds=apart.total_seconds())
+    return apart <= MOST_APART
 
 
 async def tidy(work: Work) -> dict[str, int]:

@@ -44,7 +44,7 @@ from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.await_database import show_life
 from cardsync.processes.metrics_server import own_metrics_served
 from cardsync.processes.parent_watch import watch_parent
-from cardsync.processes.retention import remove_account, tidy
+from cardsync.processes.retention import has_right_time, remove_account, tidy
 from cardsync.processes.worker_memory import limit_memory
 from cardsync.recommendations.generate import RECOMMENDATIONS
 from cardsync.repairs.heal import drop_heals
@@ -160,7 +160,7 @@ async def _sweep_forever(work: Work) -> None:
             if clock.monotonic() - watched_at >= work.settings.notice_seconds:
                 watched_at = clock.monotonic()
                 await look.watch_all(work)
-            if clock.monotonic() - tidied_at >= TIDY_SECONDS:
+            if clock.monotonic() - tidied_at >= TIDY_SECONDS and await has_right_time(work):
                 tidied_at = clock.monotonic()
                 await tidy(work)
         except Exception:
