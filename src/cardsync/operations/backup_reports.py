@@ -78,15 +78,6 @@ def last_failure(owner_url: str) -> datetime | None:
     return found[0] if found and found[1] is not None else None
 
 
-def last_good(connection: psycopg.Connection[Any]) -> datetime | None:
-    """Return when the newest good backup was made, on whatever host; None without one."""
-    found = connection.execute("""
-        SELECT max(ended_at) FROM backup_report WHERE kind = 'backup' AND failure IS NULL
-    """).fetchone()
-    at: datetime | None = found[0] if found else None
-    return at
-
-
 async def read_state(session: AsyncSession, now: datetime, *, daily: bool) -> BackupState:
     """Return the state of backups, which an installation makes daily or by other means."""
     return state_of(await session.execute(text(NEWEST)), now, daily=daily)

@@ -160,7 +160,8 @@ def _backups(settings: Settings) -> Iterator[Line]:
         is_here = made_at is not None
         if not is_here and not settings.daily_backups:
             # Another host makes them, or a container of its own.
-            made_at = backup_reports.last_good(connection)
+            rows = connection.execute(backup_reports.NEWEST)
+            made_at = backup_reports.state_of(rows, clock.now()).backup.last_good
     folder = settings.backups_folder
     if made_at is None:
         yield Line("bad", "backups", f"there is none in {folder}: run `cardsync backup now`")

@@ -160,9 +160,10 @@ async def _sweep_forever(work: Work) -> None:
             if clock.monotonic() - watched_at >= work.settings.notice_seconds:
                 watched_at = clock.monotonic()
                 await look.watch_all(work)
-            if clock.monotonic() - tidied_at >= TIDY_SECONDS and await has_right_time(work):
+            if clock.monotonic() - tidied_at >= TIDY_SECONDS:
                 tidied_at = clock.monotonic()
-                await tidy(work)
+                if await has_right_time(work):
+                    await tidy(work)
         except Exception:
             log.exception("sweep_failed")
 

@@ -240,7 +240,7 @@ async def test_a_reader_who_leaves_leaves_no_file(beside: Service) -> None:
         folders = [Path(process.environ()["TMPDIR"]) for process in processes()]
         return [file for folder in folders for file in folder.iterdir()]
 
-    # Who left does not wait until the process has left the work.
+    # A reader who leaves does not wait until the process has left the work.
     for _ in range(100):
         if not left():
             break
