@@ -92,13 +92,13 @@ async def begin_passkey(
 async def add_passkey(
     request: ApiRequest,
     caller: Caller,
-    session: AsyncSession,
+    database: Database,
     settings: Settings,
     data: NewPasskey,
 ) -> PasskeyBody:
     """Keep the passkey that the member's browser made, under a name."""
     place, now = _place(request, settings), clock.now()
-    made = await passkeys.add(session, caller, place, data.name, data.credential, now)
+    made = await passkeys.add(database, caller, place, data.name, data.credential, now)
     return passkey_body(made)
 
 

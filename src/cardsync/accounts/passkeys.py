@@ -128,7 +128,7 @@ async def begin(
 
 
 async def add(
-    session: AsyncSession,
+    database: Database,
     caller: Caller,
     place: Place,
     name: str,
@@ -136,16 +136,28 @@ async def add(
     now: datetime,
 ) -> Passkey:
     """Keep a passkey that the member's browser made. Raises InvalidPayload."""
+    verified = await _verified(database, caller, place, credential, now)
     name = " ".join(name.split())
     if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
         raise errors.InvalidPayload(f"name: use 1 to {limits.KEY_NAME_CHARACTERS} characters")
+    async with database.tenant(caller.seller_id) as session:
+        return await _kept(session, caller, name, verified, now)
+
+
+async def _kept(
+    session: AsyncSession,
+    caller: Caller,
+    name: str,
+    verified: VerifiedRegistration,
+    now: datetime,
+) -> Passkey:
+    """Raises InvalidPayload."""
     await one_at_a_time(session, caller.seller_id)
     count = select(func.count()).select_from(Passkey).where(*_own(caller))
     if (await session.scalar(count) or 0) >= limits.PASSKEYS_OF_MEMBER:
         raise errors.InvalidPayload(
             f"name: a member can have at most {limits.PASSKEYS_OF_MEMBER} passkeys; remove one first"
         )
-    verified = await _verified(session, caller, place, credential, now)
     known = select(Passkey.id).where(Passkey.credential_id == verified.credential_id)
     if await session.scalar(known) is not None:
         raise errors.InvalidPayload("credential: this passkey is already registered")
@@ -166,7 +178,7 @@ async def add(
 
 
 async def _verified(
-    session: AsyncSession,
+    database: Database,
     caller: Caller,
     place: Place,
     credential: Mapping[str, Any],
@@ -178,7 +190,10 @@ async def _verified(
     try:
         given = parse_registration_credential_json(dict(credential))
         challenge = parse_client_data_json(given.response.client_data_json).challenge
-        if not await challenges.taken(session, challenge, caller.member_id, now):
+        # In a transaction of its own, so that a challenge is used up even by who is refused.
+        async with database.shared() as session:
+            good = await challenges.taken(session, challenge, caller.member_id, now)
+        if not good:
             raise errors.InvalidPayload("credential: its challenge is used or too old; try again")
         verified = webauthn.verify_registration_response(
             credential=given,

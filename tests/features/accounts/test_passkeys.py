@@ -72,6 +72,13 @@ async def test_a_refused_answer_uses_the_challenge_up(a_seller):
     assert (await impostor.sign_in(seller.service, challenge)).status_code == 401
     assert (await device.sign_in(seller.service, challenge)).status_code == 401
     assert (await device.sign_in(seller.service)).status_code == 200
+    elsewhere, other = Device(origin="https://elsewhere.example"), Device()
+    for refused, name in ((elsewhere, "phone"), (other, " ")):
+        challenge = (await other.options(owner))["challenge"]
+        answer = await refused.send(owner, refused.made(challenge), name)
+        assert answer.status_code == 422
+        again = await other.send(owner, other.made(challenge))
+        assert (again.status_code, "challenge" in again.json()["error"]) == (422, True)
 
 
 async def test_a_count_that_does_not_grow_is_refused(a_seller):
