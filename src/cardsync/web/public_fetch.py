@@ -25,7 +25,7 @@ CHARACTERS_MOST: Final = 500
 OWN_MACHINE: Final = ("127.0.0.1", "[::1]", "localhost")
 _PLAIN: Final = re.compile(r"[!$-;=?-\[\]_a-z~]+", re.IGNORECASE)
 _HOST: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
-_PORT: Final = re.compile(r"(:[0-9]{1,5})?")
+_PORT: Final = re.compile(r"(?::([0-9]{1,5}))?")
 _DOTS: Final = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
@@ -63,7 +63,8 @@ def host_of(uri: str) -> str | None:
     except ValueError:
         return None
     host = _HOST.match(place)
-    return host[0] if host and _PORT.fullmatch(place, host.end()) else None
+    port = host and _PORT.fullmatch(place, host.end())
+    return host[0] if host and port and 0 < int(port[1] or 443) < 2**16 else None
 
 
 def problem(url: str, *, development: bool) -> str | None:

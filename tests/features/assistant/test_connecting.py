@@ -120,6 +120,9 @@ async def test_a_client_is_known_by_the_document_at_its_address(a_seller, develo
         assert "<dd>127.0.0.1</dd>" in page.text
         tokens = await assistant.tokens(browser)
         assert tokens["scope"] == "mcp:read"
+        nowhere = Assistant(developed, site.url, "http://127.0.0.1:99999/callback")
+        refused = await browser.get("/oauth/authorize", params=nowhere.request())
+        assert (refused.status_code, "Location" in refused.headers) == (400, False)
         # The document is read once an hour.
         assert site.asked == 1
         clock.shift(timedelta(hours=1))
@@ -314,6 +317,8 @@ async def test_a_use_is_noted_once_a_minute(a_seller):
         ({"redirect_uris": []}, "invalid_redirect_uri"),
         ({"redirect_uris": ["http://assistant.example/"]}, "invalid_redirect_uri"),
         ({"redirect_uris": ["javascript:alert(1)"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["http://127.0.0.1:99999/"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://assistant.example:0/"]}, "invalid_redirect_uri"),
         ({"redirect_uris": [REDIRECT + "#part"]}, "invalid_redirect_uri"),
         ({"redirect_uris": [7]}, "invalid_redirect_uri"),
         ({"redirect_uris": [REDIRECT], "client_name": 7}, "invalid_client_metadata"),

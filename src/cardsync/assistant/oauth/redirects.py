@@ -35,7 +35,7 @@ def problem(uri: object) -> str | None:
     if scheme in ("http", "https"):
         host = host_of(uri)
         if not rest.startswith("//") or host is None:
-            return "must name a host in lower case, without a user"
+            return "must name a host in lower case, and a port from 1 to 65535, without a user"
         if scheme == "http" and host not in OWN_MACHINE:
             return "must be https, but on the member's own machine"
         return None
@@ -45,7 +45,9 @@ def problem(uri: object) -> str | None:
 
 
 def is_one_of(uri: str, registered: Iterable[str]) -> bool:
-    """Return whether the client has this redirect address."""
+    """Return whether the client has this redirect address, and may have it."""
+    if problem(uri):
+        return False
     wanted = _LOOPBACK.fullmatch(uri)
     for known in registered:
         if uri == known:
