@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync.errors import DecompressedTooLarge
+from cardsync import limits
+from cardsync.errors import BadRequest, DecompressedTooLarge
 from cardsync.web import bodies
 
 WHOLE = gzip.compress(b"a,b\n1,2\n", mtime=0)
@@ -164,3 +165,16 @@ def test_any_damage_is_bad_gzip_or_leaves_the_bytes_as_they_were(content, data):
     packed[at] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(bodies.BadGzip):
         assert bodies.inflate(bytes(packed), 10_000) == content
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+def test_json_nests_so_deep_and_no_deeper(opens, closes):
+    def nested(depth):
+        return f"{opens * depth}1{closes * depth}".encode()
+
+    assert bodies.decoded(nested(limits.JSON_DEPTH))
+    wide = b"[" + b",".join([nested(3)] * limits.JSON_DEPTH) + b"]"
+    assert len(bodies.decoded(wide)) == limits.JSON_DEPTH
+    for depth in (limits.JSON_DEPTH + 1, 500, 100_000):
+        with pytest.raises(BadRequest, match="deeper than 100"):
+            bodies.decoded(nested(depth))

@@ -33,7 +33,7 @@ from cardsync.access.caller import Caller, header
 from cardsync.assistant import code_mode
 from cardsync.assistant.tools import writing
 from cardsync.settings import Settings
-from cardsync.web import error_responses
+from cardsync.web import bodies, error_responses
 
 if TYPE_CHECKING:
     from cardsync.assistant.served import Served
@@ -117,14 +117,14 @@ router = Router(
 
 def _need_mode(scope: Scope, body: bytes) -> None:
     """Refuse a write of a session that only reads, before its arguments are looked at. Raises
-    InsufficientScope.
+    InsufficientScope, BadRequest.
     """
     caller: Caller = scope["caller"]  # type: ignore[typeddict-item]
-    if access_tokens.WRITE in caller.identity.scopes:
-        return
     try:
-        message = msgspec.json.decode(body, type=_Message)
-    except msgspec.MsgspecError:
+        message = msgspec.convert(bodies.decoded(body), _Message)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return
+    if access_tokens.WRITE in caller.identity.scopes:
         return
     name = message.params.name if message.params else None
     if message.method == "tools/call" and isinstance(name, str) and writing(name):

@@ -1,4 +1,5 @@
-"""Checks and inflates uploaded bodies, gzip or not, and never inflates past a cap.
+"""Checks and inflates uploaded bodies, gzip or not, and never inflates past a cap; decodes JSON
+that does not nest too deep.
 
 Blocking: async callers use a thread. Everything streams through isal's file reader: it verifies
 each member's CRC and length and stays linear however many members there are, where a hand loop over
@@ -12,11 +13,13 @@ import io
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
+import msgspec
 from isal import igzip, igzip_lib
 
-from cardsync.errors import DecompressedTooLarge, InvalidGzip
+from cardsync import limits
+from cardsync.errors import BadRequest, DecompressedTooLarge, InvalidGzip
 from cardsync.work.prefetch import ahead
 
 Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
@@ -35,6 +38,37 @@ class BadGzip(Exception):
 
     The caller chooses the refusal.
     """
+
+
+def decoded(body: bytes) -> Any:
+    """Decode JSON. Raises BadRequest for what nests deeper than any body of ours, and what msgspec
+    raises for what is no JSON.
+    """
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError as e:
+        raise _too_deep() from e
+    if body.count(b"[") + body.count(b"{") > limits.JSON_DEPTH:
+        _need_shallow(value)
+    return value
+
+
+def _need_shallow(value: Any) -> None:
+    inside = [value]
+    for _ in range(limits.JSON_DEPTH + 1):
+        inside = [
+            item
+            for each in inside
+            if isinstance(each, list | dict)
+            for item in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not inside:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest(f"the body nests deeper than {limits.JSON_DEPTH} levels")
 
 
 def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:

@@ -115,8 +115,8 @@ class ApiRequest(Request[Any, Any, State]):
             except bodies.BadGzip as e:
                 raise errors.BadRequest(f"the body is not complete gzip: {e}") from e
         try:
-            value = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+            value = bodies.decoded(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as e:
             raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
         if b"\\u0000" in body:
             need_storable(value)

@@ -111,7 +111,8 @@ async def test_other_names_other_sites_and_other_methods_are_refused_first(a_sel
 async def test_messages_that_are_none_are_answered_as_the_protocol_says(a_seller):
     seller = await a_seller()
     headers = message("x")["headers"] | {"Content-Type": "application/json"}
-    for body in (b"{", b"[]", b"7", b'{"jsonrpc":"2.0"}', b"[" * 100_000):
+    deep = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + b'{"a":' * 5_000
+    for body in (b"{", b"[]", b"7", b'{"jsonrpc":"2.0"}', b"[" * 100_000, deep):
         answer = await seller.post("/mcp", content=body, headers=headers)
         assert answer.status_code in (202, 400), body
     batch = [message("tools/call", {"name": "lists_create", "arguments": {"name": "x"}})["json"]]

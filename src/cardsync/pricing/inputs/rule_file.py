@@ -173,9 +173,11 @@ def read_rule_set(text: str) -> RuleSet:
     """Read a file of rules, or a bare list of them. Raises InvalidRule."""
     try:
         # Amounts never become floats.
-        body = json.loads(text, parse_float=str)
+        body = json.loads(text, parse_float=str, parse_constant=str)
     except json.JSONDecodeError as e:
         raise errors.InvalidRule(f"line {e.lineno}: this is not valid JSON: {e.msg}") from e
+    except (RecursionError, ValueError) as e:
+        raise errors.InvalidRule("this nests too deep, or has a number that is too long") from e
     if isinstance(body, list):
         body = {"rules": body}
     if not isinstance(body, dict) or "rules" not in body:
