@@ -100,6 +100,19 @@ async def test_a_customer_declines_and_the_link_ends(seller):
     assert told["state"] == "declined"
 
 
+async def test_a_customer_does_not_decline_what_the_shop_has_received(seller):
+    offer, path = await with_link(seller)
+    async with seller.service.client() as phone:
+        offer = await done(seller, offer, "accept", way="cash")
+        offer = await done(seller, offer, "receive")
+        form = {"revision": offer["revision"], "answer": "no"}
+        refused = await phone.post(path, data=form)
+        assert (refused.status_code, "has the cards" in refused.text) == (409, True)
+    told = (await seller.get(f"/api/buying/offers/{offer['id']}")).json()
+    assert (told["state"], told["revision"]) == ("received", offer["revision"])
+    assert (await done(seller, offer, "decline"))["state"] == "declined"
+
+
 async def test_an_answer_that_makes_no_sense_changes_nothing(seller):
     offer, path = await with_link(seller)
     other = (await drafted(seller))["lines"][0]["id"]

@@ -57,6 +57,21 @@ async def test_a_line_that_makes_no_sense_is_refused(seller, fields, said):
     assert said in answer.json()["error"]
 
 
+async def test_an_offer_of_more_than_can_be_paid_is_not_drafted(seller):
+    """Each price is allowed by itself, and the offer was accepted, received and never paid."""
+    dear = await want(seller, copies=10_000, cash_each="1000000", credit_each="1.00")
+    answer = await seller.post("/api/buying/offers", json={"lines": [dear]})
+    assert refusal(answer) == (422, "invalid_payload")
+    assert "at most 1,000,000" in answer.json()["error"]
+    most = await want(seller, copies=10_000, cash_each="100.00")
+    offer = await done(seller, await drafted(seller, most), "offer")
+    offer = await done(seller, offer, "accept", way="cash")
+    came = [{"id": offer["lines"][0]["id"], "cash_each": "100.01"}]
+    assert refusal(await step(seller, offer, "receive", lines=came)) == (422, "invalid_payload")
+    offer = await done(seller, await done(seller, offer, "receive"), "pay")
+    assert offer["paid_cash"] == "1000000.00"
+
+
 async def test_a_deleted_draft_comes_back(seller):
     offer = await drafted(seller)
     path = f"/api/buying/offers/{offer['id']}"

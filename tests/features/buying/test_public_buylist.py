@@ -140,6 +140,19 @@ async def test_a_cart_of_anybodys_making_breaks_nothing(seller):
     assert (await seller.get("/api/buying/offers")).json()["offers"] == []
 
 
+async def test_a_cart_of_cards_that_the_shop_does_not_buy_is_shown_and_sent(seller, word):
+    for rule in (await seller.get("/api/buying/rules")).json()["rules"]:
+        assert (await seller.http.delete(f"/api/buying/rules/{rule['id']}")).status_code == 200
+    path = await opened(seller)
+    [card, _] = await seller.cards()
+    cart = f"{card['product_id']}-NM-0-1"
+    async with seller.service.client() as visitor:
+        page = await visitor.get(path, params={"cart": cart})
+        assert (page.status_code, "not bought" in page.text) == (200, True)
+        form = {"cart": cart, "name": "A", "contact": "b"}
+        assert (await visitor.post(path, data=form)).status_code == 303
+
+
 async def test_a_shop_takes_only_so_many_carts_whoever_races(seller, word, monkeypatch):
     monkeypatch.setattr(limits, "BUYLIST_DRAFTS", 3)
     path = await opened(seller)

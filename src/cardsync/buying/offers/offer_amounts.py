@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Final, NamedTuple
 
-from cardsync import errors
+from cardsync import errors, limits
 from cardsync.buying.offers.models import State, Way
 
 CENT: Final = Decimal("0.01")
@@ -66,6 +66,15 @@ def totals(lines: Iterable[Priced]) -> Totals:
         cash += line.copies * (line.cash or ZERO)
         credit += line.copies * (line.credit or ZERO)
     return Totals(copies, cash, credit)
+
+
+def need_payable(lines: Iterable[Priced]) -> None:
+    """Refuse more than can be paid, in cash or as credit. Raises InvalidPayload."""
+    whole = totals(lines)
+    if max(whole.cash, whole.credit) > limits.STORE_CREDIT_MOST:
+        raise errors.InvalidPayload(
+            f"lines: an offer brings at most {limits.STORE_CREDIT_MOST:,} in cash or in credit"
+        )
 
 
 def payment(lines: Iterable[Priced], way: Way, cash_part: Decimal | None) -> Payment:

@@ -53,17 +53,6 @@ _LINE_COLUMNS: Final = (
     "held",
     "explanation",
 )
-# A line that a rule has not priced has no grades, no reason and no rule.
-_PLAIN: Final[Mapping[str, Any]] = {
-    "cash_each": None,
-    "credit_each": None,
-    "reason": "",
-    "grades": {},
-    "by_hand": False,
-    "rule_id": None,
-    "held": None,
-    "explanation": [],
-}
 
 
 async def draft_offer(
@@ -249,7 +238,7 @@ async def _put_lines(
     session: AsyncSession, offer: BuyingOffer, lines: Sequence[Mapping[str, Any]]
 ) -> None:
     own = {"seller_id": offer.seller_id, "offer_id": offer.id}
-    await session.execute(insert(BuyingOfferLine), [{**_PLAIN, **line, **own} for line in lines])
+    await session.execute(insert(BuyingOfferLine), [{**line, **own} for line in lines])
 
 
 async def _drop_lines(session: AsyncSession, offer: BuyingOffer) -> None:

@@ -25,6 +25,7 @@ from cardsync.buying.offers.offer_amounts import (
     cash_share,
     cost_each,
     need_next,
+    need_payable,
     payment,
     regraded,
     totals,
@@ -129,13 +130,15 @@ async def answer_no(
     by_customer: bool = False,
 ) -> OfferInFull:
     """Decline the offer: the customer does not want it, or the cards are not as they were said to
-    be. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong.
+    be. What the shop has received the shop alone declines. Raises OwnerRequired, RefusedByGrant, NotFound, RevisionConflict, OfferStateWrong.
     """
     if not by_customer:
         must_bind_shop(caller)
     offer = await offer_to_change(session, caller, offer_id, revision, now)
     if by_customer:
         need_live(offer, "declined", now)
+        if offer.state == "received":
+            raise errors.OfferStateWrong("the shop has the cards already; ask it to decline")
     else:
         need_next(offer.state, "declined")
     _enter_state(offer, "declined")
@@ -168,6 +171,7 @@ async def receive(
     for line_id, line in accepted.items():
         if line_id in by_id or line.received_copies is None:
             _count(line, by_id.get(line_id) or CountedLine(line_id))
+    need_payable(counted(line) for line in lines)
     _enter_state(offer, "received")
     offer.received_at = now
     changed = sum(_differs(line) for line in accepted.values())

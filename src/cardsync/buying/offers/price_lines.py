@@ -6,10 +6,10 @@ prices, which says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,7 +18,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.buying.engine.buy_sentences import sentences
 from cardsync.buying.engine.wanted_lines import REASONS, ValuedLine, WantedLine
-from cardsync.buying.offers.offer_amounts import USUAL_GRADES
+from cardsync.buying.offers.offer_amounts import USUAL_GRADES, Priced, need_payable
 from cardsync.buying.rules.day_budgets import spent_today
 from cardsync.buying.rules.value_offer import value
 from cardsync.buying.store_credit.credit_entries import cents
@@ -37,6 +37,17 @@ _CARD = (
     "printing",
     "language",
 )
+# A line that a rule has not priced has no grades, no reason and no rule.
+_PLAIN: Final[Mapping[str, Any]] = {
+    "cash_each": None,
+    "credit_each": None,
+    "reason": "",
+    "grades": {},
+    "by_hand": False,
+    "rule_id": None,
+    "held": None,
+    "explanation": [],
+}
 
 
 class OfferWant(msgspec.Struct):
@@ -78,11 +89,13 @@ async def priced(
         held = [facts.in_stock + facts.on_order for facts in found.facts]
         pairs = zip(found.lines, held, strict=True)
         valued = {line.line: (line, copies) for line, copies in pairs}
-    return [
-        card | part
+    lines = [
+        {**card, **_PLAIN, **part}
         for place, card in enumerate(cards)
         for part in (_parts(*valued[place]) if place in valued else [_hand(place, wants[place])])
     ]
+    need_payable(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in lines)
+    return lines
 
 
 def _by_hand(want: OfferWant) -> bool:

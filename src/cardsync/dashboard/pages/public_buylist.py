@@ -98,7 +98,7 @@ async def _shown(
                 lines = await priced(session, caller, wants_of(cart), now)
             except errors.InvalidPayload as e:
                 cart, problem = [], e
-    sums = totals(Priced(x["copies"], x.get("cash_each"), x.get("credit_each")) for x in lines)
+    sums = totals(Priced(x["copies"], x["cash_each"], x["credit_each"]) for x in lines)
     shop = shop_of(request.scope)
     path = f"{PATH}/{caller.seller_id}"
     entries = [each.entry for each in cart]
