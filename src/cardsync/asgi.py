@@ -107,6 +107,7 @@ from cardsync.web.fair_threads import FairThreads
 from cardsync.web.heavy_work import heavy_work
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
+from cardsync.web.parameters_first import read_parameters_first
 from cardsync.web.security_txt import security_txt
 from cardsync.workflows import routes as workflows
 
@@ -371,6 +372,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         logging_config=None,
         **testing,
     )
+    read_parameters_first(app)
     # Around everything, the router too: an unknown address needs its request id as well.
     packing = compressing(app.asgi_handler)
     app.asgi_handler = observing(reading_rests(patient(packing, settings)), settings)

@@ -17,7 +17,7 @@ from msgspec import inspect
 
 from cardsync import errors, limits
 
-__all__ = ["Id", "ReadBy", "given_fields", "read", "sentence"]
+__all__ = ["Id", "ReadBy", "given_fields", "not_json", "read", "sentence"]
 
 T = TypeVar("T")
 Id = Annotated[
@@ -25,6 +25,7 @@ Id = Annotated[
 ]
 
 _ERROR: Final = re.compile(r"(?P<why>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
+_AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _PART: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _FIELD: Final = re.compile(
     r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL
@@ -99,6 +100,19 @@ def _by_type(kind: Any, value: Any) -> Any:
     if isinstance(kind, _Reading):
         return kind.read(value)
     raise NotImplementedError
+
+
+def not_json(error: Exception) -> str:
+    """Return why a body is not JSON, from what its decoder raised."""
+    if isinstance(error, RecursionError):
+        reason = "it is nested too deeply"
+    elif isinstance(error, UnicodeDecodeError):
+        reason = f"byte {error.start:,} is not UTF-8"
+    elif place := _AT_BYTE.search(str(error)):
+        reason = f"it cannot be read at byte {int(place[1]):,}"
+    else:
+        reason = "it ends too early"
+    return f"the body is not valid JSON: {reason}"
 
 
 def given_fields(read: msgspec.Struct) -> dict[str, Any]:

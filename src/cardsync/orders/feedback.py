@@ -19,6 +19,7 @@ from cardsync.database.session import run
 from cardsync.database.transaction_settings import joined_by_hash
 from cardsync.orders import ingest
 from cardsync.orders.cells import read_number
+from cardsync.read_json import not_json
 from cardsync.seller_state import state as sync_state
 from cardsync.web import bodies
 from cardsync.work.jobs import Work
@@ -43,7 +44,7 @@ def read(body: bytes) -> dict[str, Feedback]:
         body.decode()
         rows = _ANY.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(f"the body is not valid JSON: {e}") from None
+        raise errors.InvalidJson(not_json(e)) from None
     if not isinstance(rows, list):
         raise errors.InvalidPayload("the body is not an array")
     if not rows:

@@ -22,6 +22,7 @@ from cardsync import errors, limits
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.orders import cells
 from cardsync.orders.cells import Column
+from cardsync.read_json import not_json
 
 _TEXT = cells.texts()
 _AMOUNT = cells.amounts()
@@ -100,7 +101,7 @@ def check(body: bytes) -> int:
     except msgspec.ValidationError as e:
         raise _misshapen(body, str(e)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(f"the body is not valid JSON: {e}") from None
+        raise errors.InvalidJson(not_json(e)) from None
     if not rows:
         raise errors.EmptyPayload
     if len(rows) > limits.UPLOAD_ROWS:
@@ -121,7 +122,7 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as e:
-        return errors.InvalidJson(f"the body is not valid JSON: {e}")
+        return errors.InvalidJson(not_json(e))
     if not (place := _PLACE.fullmatch(reason)):
         return errors.InvalidPayload("the body is not an array of objects")
     row = int(place[2]) + 1

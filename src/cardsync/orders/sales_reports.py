@@ -29,6 +29,7 @@ from cardsync.database.marketplace_time import MARKETPLACE_ZONE
 from cardsync.database.session import Database
 from cardsync.orders.cells import read_amount, read_number
 from cardsync.orders.models import Order, SalesReport
+from cardsync.read_json import not_json
 from cardsync.seller_state import state as sync_state
 from cardsync.web import bodies
 
@@ -63,7 +64,7 @@ def read(body: bytes) -> Report:
     try:
         given = _JSON.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-        raise errors.InvalidJson(f"the body is not valid JSON: {e}") from e
+        raise errors.InvalidJson(not_json(e)) from e
     if not isinstance(given, dict):
         raise errors.InvalidPayload("the body is not an object")
     month, date_to = (_date(given, name) for name in ("date_from", "date_to"))

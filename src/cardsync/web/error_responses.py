@@ -23,6 +23,7 @@ from litestar.exceptions import (
     ValidationException,
 )
 from litestar.handlers import BaseRouteHandler
+from litestar.typing import FieldDefinition
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
@@ -134,16 +135,28 @@ def _reason(item: dict[str, Any], handler: BaseRouteHandler | None) -> str:
         return "the body is missing"
     in_body = item.get("source") == "body"
     name = "data" if in_body else key
-    if handler is None or name not in handler.signature_model.__annotations__:
-        return f"{key}: {message}"
-    shape = handler.signature_model.__annotations__[name]
+    field, shape = _shape_of(name, handler)
     if in_body:
         path = "" if key == "data" else f" - at `$.{key}`"
         return sentence(message + path, shape)
-    field = handler.parsed_fn_signature.parameters.get(name)
     sent = getattr(field.kwarg_definition, "name", None) if field else None
     # An address has texts only, so it does not help to say that this is one.
     return sentence(message.removesuffix(", got `str`"), shape, sent or key)
+
+
+def _shape_of(name: str, handler: BaseRouteHandler | None) -> tuple[FieldDefinition | None, Any]:
+    """Return how a parameter is described, by the route's function or by what provides its
+    arguments.
+    """
+    if handler is not None:
+        providers = handler.resolve_dependencies().values()
+        for signature in (
+            handler.signature_model,
+            *(provider.signature_model for provider in providers),
+        ):
+            if name in signature.__annotations__:
+                return signature._fields.get(name), signature.__annotations__[name]
+    return None, Any
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:

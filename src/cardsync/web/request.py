@@ -21,6 +21,7 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.database.snapshot_reads import Reading
+from cardsync.read_json import not_json
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import bodies
@@ -117,7 +118,7 @@ class ApiRequest(Request[Any, Any, State]):
         try:
             value = bodies.decoded(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as e:
-            raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
+            raise errors.BadRequest(not_json(e)) from e
         if b"\\u0000" in body:
             need_storable(value)
         return value

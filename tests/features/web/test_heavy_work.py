@@ -36,6 +36,7 @@ from cardsync.web import heavy_work, made_files
 from cardsync.web.heavy_work import FOLDER, LENGTH, PROGRAM, TOO_MUCH, Answered
 from cardsync.web.made_files import SMALL
 from plans_builder import PLANS, a_sale, lowered
+from waiting import eventually
 
 RULES = {"rules": [{"name": "All", "priority": 1, "query": "", "adjust_bp": -500}]}
 DRAFT = {"rule": {"query": "", "adjust_bp": -700}}
@@ -241,11 +242,7 @@ async def test_a_reader_who_leaves_leaves_no_file(beside: Service) -> None:
         return [file for folder in folders for file in folder.iterdir()]
 
     # A reader who leaves does not wait until the process has left the work.
-    for _ in range(100):
-        if not left():
-            break
-        await asyncio.sleep(0.05)
-    assert not left()
+    await eventually(lambda: not left(), "the process to leave the work")
 
 
 async def test_a_seller_has_one_archive_at_a_time_and_others_their_own(

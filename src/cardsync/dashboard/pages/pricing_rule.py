@@ -217,11 +217,11 @@ async def rule_page(
     database: Database,
     settings: Settings,
     heavy: HeavyWork,
-    rule_id: int | None = None,
 ) -> Template:
     """Show the rule, and what it does: without a script, too. Many cards are sampled, so that the
     page is there at once.
     """
+    rule_id = request.path_params.get("rule_id")
     stored = await _stored(database, caller, settings, rule_id)
     effect: dict[str, Any] = {"exactly": f"/pricing/draft{f'/{rule_id}' if rule_id else ''}"}
     try:
@@ -240,9 +240,9 @@ async def save_rule(
     database: Database,
     settings: Settings,
     heavy: HeavyWork,
-    rule_id: int | None = None,
 ) -> Template | Response[str]:
     """Save the rule, also as a live one; or show what it would do."""
+    rule_id = request.path_params.get("rule_id")
     stored = await _stored(database, caller, settings, rule_id)
     try:
         body = body_of(form, was_of(form))
