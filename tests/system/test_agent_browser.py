@@ -8,6 +8,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -645,6 +646,27 @@ def test_a_picture_gets_smaller_until_it_fits(runner: Runner) -> None:
     small = page_pictures.picture(page, its).content
     assert len(whole) > 2_000_000 > len(small)
     assert small[:4] == b"\x89PNG"
+
+
+def test_a_tab_behind_one_of_the_persons_own_holds_nobody_up(runner: Runner) -> None:
+    """Alone finds that the real browser makes a picture of a hidden tab wait, up to three minutes."""
+    runner.site.pages["/"] = html("<button>Go</button>" + "<p>Some text</p>" * 300)
+    its = runner.pack({}, goto("/"))
+    runner.run(its)
+    page = runner.browser.page()
+    theirs = page.context.new_page()
+    theirs.goto(runner.site.origin)
+    theirs.bring_to_front()
+    for _ in range(4):
+        runner.run(its)
+        began = clock.monotonic()
+        with suppress(StepNotDone):
+            page_pictures.picture(page, its)
+        assert clock.monotonic() - began < 8
+        assert page.evaluate("() => document.querySelector('[data-cardsync-covers]')") is None
+    theirs.close()
+    page.bring_to_front()
+    assert page_pictures.picture(page, its).content.startswith(b"\x89PNG")
 
 
 @pytest.mark.soak

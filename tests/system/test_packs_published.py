@@ -18,6 +18,8 @@ from cardsync_agent.workflow.pack_folder import NoPack, PackFolder
 from packs_builder import ORIGIN, a_pack
 
 MARKET = "published_market"
+# As docs/releases.md advises.
+FIRST, SECOND = 20261127, 20261128
 
 
 @pytest.mark.slow
@@ -44,14 +46,14 @@ def test_what_the_operator_publishes_the_agent_verifies_and_uses_until_it_is_kil
         admin("workflow", "publish", file, "--key-file", key["key_file"])
 
     assert folder.fetch(client, MARKET, "en") is None
-    publish(1)
+    publish(FIRST)
     fetched = folder.fetch(client, MARKET, "en")
     assert fetched == folder.in_use(MARKET, "en")
-    admin("workflow", "kill", MARKET, "en", 1)
+    admin("workflow", "kill", MARKET, "en", FIRST)
     assert folder.fetch(client, MARKET, "en") is None
-    with pytest.raises(NoPack, match="pack 1 was withdrawn; waiting for a newer one"):
+    with pytest.raises(NoPack, match=f"pack {FIRST} was withdrawn; waiting for a newer one"):
         folder.in_use(MARKET, "en")
-    publish(2)
+    publish(SECOND)
     folder.fetch(client, MARKET, "en")
-    assert folder.in_use(MARKET, "en").version == 2
+    assert folder.in_use(MARKET, "en").version == SECOND
     client.close()

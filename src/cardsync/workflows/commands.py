@@ -90,7 +90,7 @@ def list_packs(as_json: bool) -> None:
 
 
 def _line(row: dict[str, Any]) -> str:
-    return f"{row['marketplace']:<16} {row['locale']:<6} {row['version']:>7}"
+    return f"{row['marketplace']:<16} {row['locale']:<6} {row['version']:>10}"
 
 
 def _pack_json(row: WorkflowPack) -> dict[str, Any]:

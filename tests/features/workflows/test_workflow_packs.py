@@ -192,6 +192,7 @@ async def test_publishers_of_rising_versions_at_once_leave_no_version_behind_a_h
         ("[" * 100_000, "is not valid JSON"),
         ("[]", "cannot be read"),
         (a_pack(version=0), "version"),
+        (a_pack(version=pack.MOST_VERSION + 1), "version"),
         (a_pack(format=2), "format"),
         (a_pack(marketplace="../etc"), "marketplace"),
         (a_pack(locale="english"), "locale"),
@@ -245,6 +246,17 @@ async def test_an_agent_without_a_pack_gets_the_newest_and_believes_it(operator,
     assert (answer["version"], answer["killed"]) == (2, [])
     assert answer["pack"] == a_pack(2, product_lines=["Pokémon", "魔法"])
     assert operator.believed(answer).product_lines == ("Pokémon", "魔法")
+
+
+@pytest.mark.parametrize("version", [20261128, 2026112801, pack.MOST_VERSION])
+async def test_a_pack_may_be_numbered_by_its_day(operator, seller, version):
+    await operator.published(a_pack(1_000_000))
+    await operator.published(a_pack(version))
+    answer = await offered(seller, 1_000_000)
+    assert answer["version"] == operator.believed(answer).version == version
+    await operator.kill(version)
+    assert await offered(seller, version) == {"version": 1_000_000, "killed": [version]}
+    assert [row["version"] for row in (await operator.listed())["kills"]] == [version]
 
 
 async def test_a_default_that_is_written_out_stays_in_what_is_signed(operator, seller):
