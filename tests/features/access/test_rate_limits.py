@@ -17,6 +17,7 @@ from cardsync import errors
 from cardsync.access import keys
 from cardsync.access.rate_limits import buckets
 from cardsync.asgi import create_app
+from cardsync.dashboard.assets import asset_url
 from cardsync.database.urls import libpq_url
 
 HEARTBEAT = "/api/v1/heartbeat"
@@ -209,13 +210,22 @@ async def test_a_limit_of_0_is_none(a_seller, a_service):
         assert (answer.status_code, "RateLimit" in answer.headers) == (401, False)
 
 
-@pytest.mark.soak
-async def test_health_and_unknown_addresses_carry_no_limits(a_service):
+async def test_answers_that_no_limit_checks_carry_the_limit_of_the_address(a_service):
+    """Health, files of the pages, unknown addresses and methods: they use nothing up."""
     async with a_service(anonymous=f"{SLOW}:1") as service, service.client() as http:
-        for path, status in (("/healthz", 200), ("/readyz", 200), ("/nothing", 404)):
+        for method, path, status in (
+            ("GET", "/healthz", 200),
+            ("GET", "/readyz", 200),
+            ("GET", asset_url("app.css"), 200),
+            ("GET", "/nothing", 404),
+            ("DELETE", "/api/lists", 405),
+            ("DELETE", "/sign-in", 405),
+        ):
             for _ in range(3):
-                answer = await http.get(path)
-                assert (answer.status_code, "RateLimit" in answer.headers) == (status, False)
+                answer = await http.request(method, path)
+                assert answer.status_code == status, path
+                assert answer.headers["RateLimit-Policy"] == '"anonymous";q=1;w=60'
+                assert item(answer.headers["RateLimit"], "anonymous")["r"] == 1
 
 
 # Without a valid credential

@@ -100,6 +100,10 @@ class RateLimits:
         """Admit a request without a valid credential, before it is refused for that."""
         await self._admit(scope, self._look_at(scope, self._client(scope), Group.ANONYMOUS))
 
+    def of_address(self, scope: Scope) -> list[Bucket]:
+        """Return the bucket of the client's address, as far as its limit is on."""
+        return self._found(self._client(scope), Group.ANONYMOUS)
+
     async def admit_sign_in(self, scope: Scope, account: str) -> None:
         """Admit an attempt to sign in: by address and account together, so that a member who
         mistypes disturbs nobody; and by each alone, against guesses from many addresses and at many
@@ -162,9 +166,13 @@ class RateLimits:
 
 def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     """Return the raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one
-    item per limit that was checked.
+    item per limit that was checked. Where none was (an unknown address, a file of the pages), it
+    is the limit of the client's address, which such a request does not use up.
     """
     buckets: list[Bucket] | None = scope.get(_LOOKED_AT)  # type: ignore[assignment]
+    if not buckets:
+        limits: RateLimits | None = scope["litestar_app"].state.get("rate_limits")
+        buckets = limits.of_address(scope) if limits is not None else []
     if not buckets:
         return []
     now = clock.monotonic()
