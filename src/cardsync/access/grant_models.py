@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cardsync.access.models import own_member
 from cardsync.database.columns import NOW, Base, Moment
 
 
@@ -50,6 +51,7 @@ class OAuthCode(Base):
     """
 
     __tablename__ = "oauth_code"
+    __table_args__ = (own_member(),)
     code_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
@@ -74,9 +76,11 @@ class OAuthGrant(Base):
     """
 
     __tablename__ = "oauth_grant"
+    __table_args__ = (own_member("SET NULL (member_id)"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    member_id: Mapped[int] = mapped_column(BigInteger)
+    # One who left is nobody.
+    member_id: Mapped[int | None] = mapped_column(BigInteger)
     client_id: Mapped[str] = mapped_column(Text)
     # The client's name and host as they were at the consent.
     name: Mapped[str] = mapped_column(Text)

@@ -12,6 +12,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, Identity, LargeBinary, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cardsync.access.models import own_member
 from cardsync.database.columns import Base, Moment
 
 
@@ -23,17 +24,14 @@ class MemberSession(Base):
     """
 
     __tablename__ = "member_session"
+    __table_args__ = (own_member(),)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    member_id: Mapped[int] = mapped_column(
-        BigInteger,
-        ForeignKey("member.id", ondelete="CASCADE"),
-        index=True,
-    )
+    member_id: Mapped[int] = mapped_column(BigInteger, index=True)
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment)
     last_seen_at: Mapped[datetime] = mapped_column(Moment)
@@ -47,12 +45,8 @@ class Invitation(Base):
     """
 
     __tablename__ = "invitation"
-    member_id: Mapped[int] = mapped_column(
-        BigInteger,
-        ForeignKey("member.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    )
+    __table_args__ = (own_member(),)
+    member_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
@@ -67,17 +61,14 @@ class Passkey(Base):
     """A credential of a member's device: its public key, and how often it has signed."""
 
     __tablename__ = "passkey"
+    __table_args__ = (own_member(),)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
         ForeignKey("seller.id", ondelete="CASCADE"),
         index=True,
     )
-    member_id: Mapped[int] = mapped_column(
-        BigInteger,
-        ForeignKey("member.id", ondelete="CASCADE"),
-        index=True,
-    )
+    member_id: Mapped[int] = mapped_column(BigInteger, index=True)
     name: Mapped[str] = mapped_column(Text)
     credential_id: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     public_key: Mapped[bytes] = mapped_column(LargeBinary)

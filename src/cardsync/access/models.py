@@ -26,6 +26,13 @@ from cardsync.access.entitlements import Entitlements, entitlements
 from cardsync.database.columns import FALSE, NOW, TRUE, Base, Moment
 
 
+def own_member(ondelete: str = "CASCADE") -> ForeignKeyConstraint:
+    """Return the key by which a row names a member of its own seller, and of no other."""
+    return ForeignKeyConstraint(
+        ["seller_id", "member_id"], ["member.seller_id", "member.id"], ondelete=ondelete
+    )
+
+
 class Seller(Base):
     __tablename__ = "seller"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -41,7 +48,11 @@ class Member(Base):
     """
 
     __tablename__ = "member"
-    __table_args__ = (Index("uq_member_email", text("lower(email)"), unique=True),)
+    __table_args__ = (
+        Index("uq_member_email", text("lower(email)"), unique=True),
+        # Whoever names a member names its seller, too.
+        Index("uq_member_seller_id_id", "seller_id", "id", unique=True),
+    )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
         BigInteger,
@@ -91,6 +102,7 @@ class AccessToken(Base):
             ["oauth_grant.seller_id", "oauth_grant.id"],
             ondelete="CASCADE",
         ),
+        own_member(),
         Index("ix_access_token_grant", "seller_id", "grant_id"),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -103,11 +115,7 @@ class AccessToken(Base):
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     grant_id: Mapped[int | None] = mapped_column(BigInteger)
-    member_id: Mapped[int | None] = mapped_column(
-        BigInteger,
-        ForeignKey("member.id", ondelete="CASCADE"),
-        index=True,
-    )
+    member_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     audience: Mapped[str | None] = mapped_column(Text)
     buyer_data: Mapped[bool] = mapped_column(server_default=TRUE)
     last_used_at: Mapped[datetime | None] = mapped_column(Moment)

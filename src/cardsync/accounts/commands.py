@@ -159,7 +159,7 @@ def seller_import(file: Path, dry_run: bool) -> None:
 
         async def brought(database: Database) -> str:
             if dry_run:
-                lacking = await examined(database, archive)
+                lacking = await examined(database, archive, seller_tables())
                 return f"can come in; the catalog here lacks {lacking:,} of its products"
             arrived = await bring_in(
                 database, open_store(settings), settings, archive, seller_tables(), say

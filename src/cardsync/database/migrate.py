@@ -226,7 +226,9 @@ CREATE POLICY tenant ON {table}
 """
 
 
-def index_concurrently(name: str, table: str, columns: Sequence[str]) -> None:
+def index_concurrently(
+    name: str, table: str, columns: Sequence[str], *, unique: bool = False
+) -> None:
     """Build an index while others write. It waits as long as it must, because no one waits for it;
     a build that was killed is begun again.
     """
@@ -237,7 +239,7 @@ def index_concurrently(name: str, table: str, columns: Sequence[str]) -> None:
         op.execute("SET lock_timeout = 0")
         try:
             op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-            op.create_index(name, table, columns, postgresql_concurrently=True)
+            op.create_index(name, table, columns, unique=unique, postgresql_concurrently=True)
         finally:
             op.execute(f"SET lock_timeout = '{patience}'")
 

@@ -76,6 +76,12 @@ class ParquetSheet:
                 yield chunk
 
 
+def schema_of(columns: Mapping[str, tuple[str, int | None]]) -> pl.Schema:
+    """Return the types that the columns have in a file."""
+    texts = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+    return texts.select(_typed(name, *column_type) for name, column_type in columns.items()).schema
+
+
 def _typed(name: str, kind: str, places: int | None) -> pl.Expr:
     column = pl.col(name)
     if kind in _PLAIN:

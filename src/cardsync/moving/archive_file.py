@@ -24,8 +24,6 @@ from cardsync.moving.archive_tables import Holds
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 TABLES, OBJECTS = "tables", "objects"
-# The table of the products of the catalog that the seller's cards are of.
-PRODUCTS: Final = "product"
 _DIGEST: Final = 64
 _CHUNK: Final = 1 << 20
 # An entry of a zip has a time; these carry the earliest that the format knows.

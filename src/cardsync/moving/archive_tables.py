@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Table
 
+from cardsync.cards.chosen_match import KIND
+
 
 class Holds(StrEnum):
     """How much an archive holds of what lets somebody in."""
@@ -131,6 +133,27 @@ KEYS: Final = frozenset({"storage_key", "source_key", "screenshot_key"})
 # The kinds of stored objects that an archive holds; `syncs` are uploads that nobody has accepted.
 OBJECTS: Final = ("accepted", "debug", "receipts", "pictures", "old")
 
+# The table of the products of the catalog that the seller's cards are of, and what names a product
+# to another installation; the last are what an import would ask its catalog.
+PRODUCT: Final = "product"
+_PRODUCT: Final = (
+    "id",
+    "identity",
+    "game",
+    "set_name",
+    "product_name",
+    "number",
+    "rarity",
+    "finish",
+    "language",
+    "sealed",
+)
+# The products that an undo would put back.
+_UNDONE: Final = f"""
+    SELECT CAST(undo ->> side AS bigint) FROM activity, unnest(ARRAY['was', 'became']) AS side
+     WHERE seller_id = {{seller}} AND undo ->> 'kind' = '{KIND}'
+"""
+
 
 class Column(NamedTuple):
     """A column, and what the archive holds of it, in SQL."""
@@ -155,6 +178,19 @@ class Part:
         owner = "id" if self.name == "seller" else "seller_id"
         own = f"{owner} = {int(seller_id)} AND " if self.of_seller else ""
         return f"SELECT {listed} FROM {self.name} WHERE {own}{self.which} ORDER BY {self.key}"
+
+
+def products(parts: Sequence[Part], seller_id: int) -> Part:
+    """Return the products of the catalog that the seller's rows name."""
+    named = [
+        f"SELECT {column.name} FROM {part.name} WHERE seller_id = {int(seller_id)}"
+        for part in parts
+        for column in part.columns
+        if column.name in PRODUCTS
+    ]
+    which = " UNION ".join([*named, _UNDONE.format(seller=int(seller_id))])
+    columns = tuple(Column(name, name) for name in _PRODUCT)
+    return Part(PRODUCT, columns, f"id IN ({which})", "id", of_seller=False)
 
 
 def quoted(name: str) -> str:

@@ -20,8 +20,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import __version__, clock, errors
 from cardsync.access.known_seller import known_seller
 from cardsync.access.models import Seller
-from cardsync.cards.chosen_match import KIND
-from cardsync.catalog.models import Product
 from cardsync.database.copy import copy_parts, frame_of, types_of
 from cardsync.database.parquet_sheet import ParquetSheet
 from cardsync.database.session import Database
@@ -34,24 +32,6 @@ from cardsync.storage import ObjectMissing, Store
 
 Say = Callable[[str], None]
 _CHUNK: Final = 1 << 20
-# What names a product to another installation; the last are what an import would ask its catalog.
-_PRODUCT: Final = (
-    "id",
-    "identity",
-    "game",
-    "set_name",
-    "product_name",
-    "number",
-    "rarity",
-    "finish",
-    "language",
-    "sealed",
-)
-# The products that an undo would put back.
-_UNDONE: Final = f"""
-    SELECT CAST(undo ->> side AS bigint) FROM activity, unnest(ARRAY['was', 'became']) AS side
-     WHERE seller_id = {{seller}} AND undo ->> 'kind' = '{KIND}'
-"""
 
 
 async def export(
@@ -73,7 +53,7 @@ async def export(
         parts = archive_tables.parts(tables, holds)
         with archive_file.written(path) as writer:
             lines = {}
-            for part in [*parts, _products(parts, seller_id)]:
+            for part in [*parts, archive_tables.products(parts, seller_id)]:
                 lines[part.name] = await _table(session, writer, settings, seller_id, part, holds)
                 if lines[part.name].rows:
                     say(f"{part.name}: {lines[part.name].rows:,} rows")
@@ -104,19 +84,6 @@ async def _manifest(
         tables=tables,
         objects=objects,
     )
-
-
-def _products(parts: Sequence[Part], seller_id: int) -> Part:
-    """Return the products of the catalog that the seller's rows name."""
-    named = [
-        f"SELECT {column.name} FROM {part.name} WHERE seller_id = {seller_id}"
-        for part in parts
-        for column in part.columns
-        if column.name in archive_tables.PRODUCTS
-    ]
-    which = " UNION ".join([*named, _UNDONE.format(seller=seller_id)])
-    columns = tuple(archive_tables.Column(name, name) for name in _PRODUCT)
-    return Part(Product.__tablename__, columns, f"id IN ({which})", "id", of_seller=False)
 
 
 async def _table(

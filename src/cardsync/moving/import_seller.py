@@ -7,6 +7,7 @@ was killed.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,14 +28,16 @@ from cardsync.access.models import Account
 from cardsync.accounts import left_objects
 from cardsync.cards.models import CARD_ID_BLOCK, PriceObservation
 from cardsync.database.columns import Base
-from cardsync.database.copy import copy_in, encode
+from cardsync.database.copy import copy_in, encode, types_of
 from cardsync.database.migrate import head_revision
+from cardsync.database.parquet_sheet import schema_of
 from cardsync.database.session import Database, run
 from cardsync.derived.kept_figures import Figure
 from cardsync.discovery import exposure
 from cardsync.moving import archive_file, archive_tables, catalog_products
 from cardsync.moving.archive_file import Archive, Manifest
-from cardsync.moving.archive_tables import quoted
+from cardsync.moving.archive_rows import Judge, referred
+from cardsync.moving.archive_tables import PRODUCT, quoted
 from cardsync.moving.new_ids import NewIds
 from cardsync.notices.webhook_signature import new_secret, sealed
 from cardsync.old_data.old_kinds import ACTIVITY, FOLDER, month_of
@@ -94,18 +97,20 @@ async def bring_in(
         await left_objects.sweep(database, store, seller_id)
 
 
-async def examined(database: Database, archive: Archive) -> int:
+async def examined(database: Database, archive: Archive, tables: Sequence[Table]) -> int:
     """Return how many of the archive's products the catalog here lacks, and write nothing. Raises
     CommandError for an archive that cannot come in.
     """
     with TemporaryDirectory(prefix="cardsync-") as name:
         async with database.shared() as session:
-            await must_fit(session, archive, Path(name))
-            archived = _frame(archive, archive_file.PRODUCTS, Path(name))
+            await must_fit(session, archive, Path(name), tables)
+            archived = _frame(archive, PRODUCT, Path(name))
             return archived.height - (await catalog_products.known(session, archived)).height
 
 
-async def must_fit(session: AsyncSession, archive: Archive, folder: Path) -> None:
+async def must_fit(
+    session: AsyncSession, archive: Archive, folder: Path, tables: Sequence[Table]
+) -> None:
     """Raise CommandError for an archive that this installation cannot take, or has."""
     manifest = archive.manifest
     if manifest.revision > head_revision():
@@ -113,6 +118,7 @@ async def must_fit(session: AsyncSession, archive: Archive, folder: Path) -> Non
             f"the archive was made by cardsync {manifest.program}, which is newer than this one:"
             " update this installation first"
         )
+    await _judged(session, archive, folder, tables)
     emails = _frame(archive, "member", folder)["email"].str.to_lowercase().to_list()
     here = await session.scalar(text(_HERE), {"emails": emails, "created": manifest.created_at})
     if here is not None:
@@ -120,6 +126,29 @@ async def must_fit(session: AsyncSession, archive: Archive, folder: Path) -> Non
             f"{here} is already a member of a shop here: delete that shop first, or export this"
             " one without that person"
         )
+
+
+async def _judged(
+    session: AsyncSession, archive: Archive, folder: Path, tables: Sequence[Table]
+) -> None:
+    """Raise CommandError unless each table is one that an export writes."""
+    manifest = archive.manifest
+    parts = archive_tables.parts(tables, manifest.holds)
+    known = {part.name: part for part in [archive_tables.products(parts, 0), *parts]}
+    if strange := sorted(set(manifest.tables) - set(known)):
+        raise errors.CommandError(f"the archive holds {strange[0]}, which no export does")
+    judge = Judge(manifest.program)
+    named = referred(tables)
+    described = {table.name: table for table in [Base.metadata.tables[PRODUCT], *tables]}
+    for name, part in known.items():
+        if name in manifest.tables:
+            path = _path(archive, name, folder)
+            expected = schema_of(await types_of(session, part.query(0)))
+            rows = manifest.tables[name].rows
+            await asyncio.to_thread(
+                judge.judge, described[name], part, path, expected, rows, named.get(name, [])
+            )
+            path.unlink()
 
 
 async def _all(
@@ -136,8 +165,8 @@ async def _all(
         raise errors.CommandError("another seller is being imported now: wait for its end")
     with TemporaryDirectory(prefix="cardsync-") as name:
         folder = Path(name)
-        await must_fit(session, archive, folder)
-        archived = _frame(archive, archive_file.PRODUCTS, folder)
+        await must_fit(session, archive, folder, tables)
+        archived = _frame(archive, PRODUCT, folder)
         products = await catalog_products.found(database, session, archived)
         ids = await _new_ids(session, archive.manifest, folder, archive, seller_id, products)
         say("writing the objects …")
@@ -223,11 +252,6 @@ async def _table(
 ) -> None:
     rows = pl.scan_parquet(path := _path(archive, table.name, folder))
     columns = rows.collect_schema().names()
-    if gone := sorted(set(columns) - set(table.columns.keys())):
-        raise errors.CommandError(
-            f"the archive was made by cardsync {archive.manifest.program}, whose {table.name} has"
-            f" {gone[0]}: update the other installation, and export the seller again"
-        )
     count = archive.manifest.tables[table.name].rows
     if table.name == PriceObservation.__tablename__:
         await _partitions(database, rows, ids.seller)

@@ -68,7 +68,7 @@ class NewIds:
         if table.name == "api_key" and name == "replaces":
             return _replaced(values, self.anew["api_key"])
         if name in MEMBERS:
-            return self._of_members(values)
+            return self._of_members(table, values)
         if name in PRODUCTS:
             return self._of_products(values)
         if name in KEYS:
@@ -79,10 +79,14 @@ class NewIds:
             return _where(values, _CALLER.pattern, self._of_callers)
         return None
 
-    def _of_members(self, values: pl.Series) -> pl.Series:
-        """Member 0 is the shop. One who left gets an id that no member has, each its own."""
+    def _of_members(self, table: Table, values: pl.Series) -> pl.Series:
+        """Member 0 is the shop. One who left gets an id that no member has, each its own; where
+        only members are named, nobody is.
+        """
         known = self.anew["member"]
-        left = {old: -old for old in values.unique().drop_nulls() if old not in known}
+        if any(key.referred_table.name == "member" for key in table.foreign_key_constraints):
+            return _replaced(values, known)
+        left = {old: -abs(old) for old in values.unique().drop_nulls() if old not in known}
         return _replaced(values, {**left, **known})
 
     def _of_products(self, values: pl.Series) -> pl.Series:
