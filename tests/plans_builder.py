@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from browsers import signed_in
-from builders import a_row, a_shop
+from builders import a_csv, a_row, a_shop
 from cardsync import clock
 
 PLANS = "/api/v1/agent/plans"
@@ -56,3 +56,35 @@ def a_sale(bp, *, starts=0, days=2, **fields):
         "ends_at": clock.rfc3339(now + timedelta(days=starts + days)),
         **fields,
     }
+
+
+async def a_shop_under_limits(a_limited_seller, *rows, budget=1000):
+    """Ten cards of 10.00 at the market's price, whose rule the owner made."""
+    rows = rows or [a_row(n, market="10.00", price="10.00", low="") for n in range(1, 11)]
+    seller = await a_limited_seller(loss_budget=budget)
+    await seller.import_csv(a_csv(*rows))
+    owner = await signed_in(seller)
+    [rule] = (await seller.get(f"{PRICING}/rules")).json()["rules"]
+    body = {"never_lower": False, "adjust_bp": 0, "fallback_sources": [], "cap": None}
+    answer = await owner.send(
+        "PATCH", f"{PRICING}/rules/{rule['id']}", json=body | {"confirm": True}
+    )
+    assert answer.status_code == 200, answer.text
+    return seller, owner, rule["id"]
+
+
+def needs_review(answer):
+    assert answer.status_code == 409, answer.text
+    body = answer.json()
+    assert body["code"] == "needs_review"
+    assert body.keys() == {
+        "error",
+        "code",
+        "proposal_id",
+        "confirm_url",
+        "risk",
+        "limit",
+        "cards_affected",
+        "listed_value_change",
+    }
+    return body

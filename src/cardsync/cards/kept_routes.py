@@ -13,10 +13,12 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import card_columns, saved_searches
-from cardsync.cards.chosen_match import settle_match
 from cardsync.cards.matches import MatchBody, match_in, read_match
 from cardsync.cards.models import SavedSearch
 from cardsync.database.session import Database
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
 from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -172,17 +174,13 @@ async def card_match(
     "/cards/{card_id:int}/match",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.NeedsReview),
+    dependencies={"writer": WRITING_SEEN["writer"]},
 )
-async def settle_card_match(
-    caller: Caller,
-    session: AsyncSession,
-    card_id: int,
-    data: Settled,
-) -> MatchBody:
+async def settle_card_match(writer: Writer, card_id: int, data: Settled) -> MatchBody:
     """Bind the card's SKU to a product of the catalog. Later imports keep the choice."""
-    await settle_match(session, caller, card_id, data.product_id, clock.now())
-    return await match_in(session, caller, card_id)
+    await writes.settle_match(writer, card_id, data.product_id)
+    return await match_in(writer.session, writer.caller, card_id)
 
 
 router = Router(

@@ -17,7 +17,7 @@ from cardsync import clock, errors, limits
 from cardsync.access.admission import A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
-from cardsync.lots import fee_audit, profit, read_lots, write_lots
+from cardsync.lots import fee_audit, profit, read_lots
 from cardsync.lots.hand_lot import changed_fields, hand_lots, span_of, today_of
 from cardsync.lots.lot_csv import read_lots as read_file
 from cardsync.lots.payment_csv import read_payments
@@ -35,6 +35,9 @@ from cardsync.lots.shown import (
     lot_body,
     profit_as_csv,
 )
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
 from cardsync.web.as_csv import answer, file, headers
 from cardsync.web.heavy_work import HeavyWork
 from cardsync.web.request import (
@@ -109,63 +112,58 @@ async def download_lots(caller: Caller, heavy: HeavyWork) -> Response[bytes]:
 @post(
     "/lots",
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
 )
-async def add_lots(caller: Caller, session: AsyncSession, data: LotsByHand) -> LotsAdded:
+async def add_lots(writer: Writer, data: LotsByHand) -> LotsAdded:
     """Add lots, all or none."""
-    now = clock.now()
     given = [(one.marketplace_id, one.quantity, one.cost, one.bought_on) for one in data.lots]
-    lots = hand_lots(caller, given, now)
-    return LotsAdded(await write_lots.add_by_hand(session, caller, lots, now))
+    return LotsAdded(await writes.add_lots(writer, hand_lots(writer.caller, given, writer.now)))
 
 
 @post(
     "/lots/file",
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
 )
-async def import_lots(caller: Caller, session: AsyncSession, data: TextOfFile) -> FileAdded:
+async def import_lots(writer: Writer, data: TextOfFile) -> FileAdded:
     """Add the lots of a CSV with the columns TCGplayer Id, Quantity, Cost and Bought on. Rows that
     can't be read are told and left out; the same file twice adds nothing.
     """
-    now = clock.now()
     body = data.csv.encode()
-    rows = read_file(body, today_of(caller, now))
-    lots, known = await write_lots.add_by_file(session, caller, body, rows, now)
+    rows = read_file(body, today_of(writer.caller, writer.now))
+    lots, known = await writes.add_file_of_lots(writer, body, rows)
     return FileAdded(lots, known, rows.rejected)
 
 
 @patch(
     "/lots/{lot_id:int}",
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
 )
-async def correct_lot(
-    caller: Caller,
-    session: AsyncSession,
-    lot_id: int,
-    data: LotCorrection,
-) -> LotBody:
+async def correct_lot(writer: Writer, lot_id: int, data: LotCorrection) -> LotBody:
     """Correct a lot. With another number of copies or day, the card's sales take from its lots
     anew.
     """
-    now = clock.now()
     given = {
         name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
     }
-    changes = changed_fields(caller, given, now)
-    return lot_body(await write_lots.correct(session, caller, lot_id, changes, now))
+    changes = changed_fields(writer.caller, given, writer.now)
+    return lot_body(await writes.correct_lot(writer, lot_id, changes))
 
 
 @delete(
     "/lots/{lot_id:int}",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, errors.NotFound),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NeedsReview),
+    dependencies=WRITING_SEEN,
 )
-async def remove_lot(caller: Caller, session: AsyncSession, lot_id: int) -> Deleted:
+async def remove_lot(writer: Writer, lot_id: int) -> Deleted:
     """Remove a lot; the card's sales take from its other lots."""
-    await write_lots.remove(session, caller, lot_id, clock.now())
+    await writes.remove_lot(writer, lot_id)
     return Deleted(True)
 
 

@@ -9,6 +9,7 @@ are left are counted through on both sides.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import text
@@ -190,11 +191,28 @@ _DONE: Final = """
     DELETE FROM lot_stale WHERE seller_id = :seller
        AND id IN (SELECT unnest(ids) FROM settling)
 """
+_WAITS: Final = "SELECT EXISTS (SELECT FROM lot_stale WHERE seller_id = :seller)"
+# The lock that a refresh has (`derived/kept_figures.py`).
+_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(:figure, :seller))"
+_ANEW: Final = "DROP TABLE IF EXISTS settling, settling_item, settled"
 _ACCOUNT: Final = "SELECT time_zone, costing FROM account WHERE seller_id = :seller"
+
+
+async def settle_now(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Settle what waits in this transaction, for a caller who has to know what cards cost after it.
+    The mark stays: its refresh finds nothing left.
+    """
+    own = {"seller": seller_id}
+    if not await session.scalar(text(_WAITS), own):
+        return
+    await session.execute(text(_HOLD), own | {"figure": Figure.LOTS})
+    while not await _refresh(session, Asked(seller_id, now, now, None)):
+        pass
 
 
 async def _refresh(session: AsyncSession, asked: Asked[None]) -> bool:
     values: dict[str, Any] = {"seller": asked.seller_id, "most": CARDS_AT_ONCE}
+    await session.execute(text(_ANEW))
     await session.execute(text(planned_each_time()))
     zone, costing = (await session.execute(text(_ACCOUNT), values)).one()
     values["zone"] = zone

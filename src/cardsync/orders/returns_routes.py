@@ -23,6 +23,9 @@ from cardsync.orders.returns_shown import (
     RestockedShown,
     ReturnsPage,
 )
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
 from cardsync.shelving.place import Place
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -117,11 +120,12 @@ async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
         errors.NotFound,
         errors.AlreadyRestocked,
         errors.StockPromotedReload,
+        errors.NeedsReview,
     ),
+    dependencies=WRITING_SEEN,
 )
 async def restock_order(
-    caller: Caller,
-    session: AsyncSession,
+    writer: Writer,
     order_id: int,
     data: RestockBody | None = None,
 ) -> RestockedShown:
@@ -132,7 +136,7 @@ async def restock_order(
             returned_copies.Put(each.card_id, Place(each.box, each.slot), each.quantity)
             for each in data.places
         ]
-    return await returned_copies.restock(session, caller, order_id, reported, clock.now())
+    return await writes.restock(writer, order_id, reported)
 
 
 router = Router(

@@ -25,6 +25,7 @@ OwnType = Literal[
     "pricing.reprice",
     "pricing.rollback",
     "quick_add.publish",
+    "lots",
 ]
 """Actions of writes outside plans: they become plans where they need a member's click."""
 _IN_RUN: Final = {"pricing.sales", "pricing.preset", "pricing.reprice"}

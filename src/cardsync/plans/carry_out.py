@@ -17,6 +17,7 @@ from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection
 from cardsync.lists import entries, seller_lists
 from cardsync.money import dollars
+from cardsync.plans import lot_changes
 from cardsync.plans.actions import (
     Actions,
     Change,
@@ -230,6 +231,16 @@ async def _publish(
     return task_id, f"{len(entries)} listings published."
 
 
+async def _lots(
+    session: AsyncSession,
+    caller: Caller,
+    change: OwnChange,
+    now: datetime,
+    _: Settings,
+) -> OwnDone:
+    return await lot_changes.carry_out(session, caller, change.body, now)
+
+
 _OWN: Final[
     Mapping[
         OwnType,
@@ -243,6 +254,7 @@ _OWN: Final[
     "pricing.reprice": _reprice,
     "pricing.rollback": _rollback,
     "quick_add.publish": _publish,
+    "lots": _lots,
 }
 ListDone = tuple[int, str, int]
 

@@ -21,8 +21,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.database.session import Database
+from cardsync.lots.settle_uses import settle_now
 from cardsync.money import to_units
 from cardsync.plans.actions import Actions
+from cardsync.plans.asked_data import asked_of
 from cardsync.plans.price_effect import (
     PART,
     PART_BESIDE,
@@ -79,6 +81,8 @@ async def weigh(
     moved = await _own_moves(session, seller_id, actions)
     scales = None
     if moved is None and reach is not None:
+        if "costs" in asked_of(live):
+            await settle_now(session, seller_id, now)
         scales = await _scales(session, caller, live, actions, reach)
     if scales is not None and any(own.type == "pricing.reprice" for own in actions.own):
         moved = await scales.moves(None)
@@ -88,6 +92,8 @@ async def weigh(
     if moved is None and scales is not None:
         fresh = await session.get_one(Account, seller_id, populate_existing=True)
         then = await run_of(session, fresh, now)
+        if "costs" in asked_of(then):
+            await settle_now(session, seller_id, now)
         moved = await scales.moves(then, _changed_sales(live.sales, then.sales, now))
     past = await past_moves(session, seller_id, now)
     found = None if moved is None else summed(moved, past)
@@ -193,7 +199,7 @@ class _Here:
         self, part: Reach, before: pl.DataFrame, then: Run, changed: Sequence[Sale]
     ) -> pl.DataFrame:
         read = partial(read_cards, self.session, self.seller_id, part, self.now, run=then)
-        stock = await read(self.seen)
+        stock = await read(None if part.anew else self.seen)
         after = await priced(stock)
         for sale in changed:
             # A sale that begins later, or behind another one, is judged as if it ran alone.

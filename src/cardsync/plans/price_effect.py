@@ -20,7 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.models import Account
 from cardsync.database.copy import with_values
 from cardsync.money import to_units
+from cardsync.plans import lot_changes
 from cardsync.plans.actions import Actions, OwnChange, RuleChange
+from cardsync.plans.asked_data import asked_by, asked_of
 from cardsync.plans.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import ReviewLimits, Rule, Sale, Stale
@@ -62,12 +64,13 @@ _SHOP_VALUE = """
 @dataclass(frozen=True)
 class Reach:
     """A condition over `card c` with its values: no other card's price can change. With `card_ids`
-    it names the cards.
+    it names the cards; `anew` says that the write changes more of them than what selects them.
     """
 
     where: str
     values: dict[str, Any]
     card_ids: Sequence[int] | None = None
+    anew: bool = False
 
 
 async def reach_of(
@@ -83,17 +86,20 @@ async def reach_of(
     queries = _queries(run, actions)
     if queries is None:
         return Reach(ON_SALE, {})
-    pins = [pin.marketplace_id for pin in actions.pins]
-    if not queries and not pins:
+    named = [pin.marketplace_id for pin in actions.pins]
+    for own in actions.own:
+        if own.type == "lots":
+            named += await lot_changes.cards_of(session, seller_id, own.body)
+    if not queries and not named:
         return None
     bound: dict[str, Any] = {}
     found = await selections(session, seller_id, queries)
     conditions = [condition_of(one, bound, f"w{place}") for place, one in enumerate(found)]
     parts = [f"({ON_SALE} AND ({' OR '.join(conditions)}))"] if conditions else []
-    if pins:
+    if named:
         # A pin waits for a card that is gone, so the card is looked at all the same.
-        parts.append("(c.contribution IS NULL AND c.marketplace_id = ANY (:plan_pins))")
-        bound["plan_pins"] = pins
+        parts.append("(c.contribution IS NULL AND c.marketplace_id = ANY (:plan_cards))")
+        bound["plan_cards"] = sorted({*named})
     return Reach(f"({' OR '.join(parts)})", bound)
 
 
@@ -111,11 +117,11 @@ def _queries(run: Run, actions: Actions) -> list[str] | None:
         if _governs(change, live):
             found += queries_of(change, of_rules)
     for own in actions.own:
-        if own.type != "pricing.sales":
+        if own.type not in ("pricing.sales", "lots"):
             return None
-        found += _queries_of_sale(own, of_sales)
-    all_queries = [*of_rules.values(), *(sale.query for sale in run.sales), *found]
-    if actions.lists and any("list:" in query.lower() for query in all_queries):
+        if own.type == "pricing.sales":
+            found += _queries_of_sale(own, of_sales)
+    if actions.lists and "lists" in asked_of(run) | asked_by(found):
         return None
     return None if "" in found else list(dict.fromkeys(found))
 

@@ -19,6 +19,7 @@ from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.plans.actions import Actions, ActionType, kept_actions, kind_of
+from cardsync.plans.asked_data import Data, asked_of
 from cardsync.plans.largest_moves import largest_moves
 from cardsync.plans.measure_write import weigh
 from cardsync.plans.modes import answer
@@ -123,6 +124,26 @@ async def write(
     if not by_member and weighed.moved is not None and records(action):
         await record(session, caller.seller_id, weighed.moved, now)
     return weighed.result
+
+
+async def write_beside(
+    writer: Writer,
+    data: frozenset[Data],
+    action: Mapping[str, Any] | Waiting,
+    do: Callable[[], Awaitable[T]],
+) -> T:
+    """Do a write of data that is no price; where a rule asks them, it is one for a key or a token.
+
+    Raises NeedsReview, and what `do` raises.
+    """
+    session, caller, _, now, _ = writer
+    if caller.member_id is not None:
+        return await do()
+    await sync_state.locked(session, caller.seller_id)
+    account = await session.get_one(Account, caller.seller_id)
+    if not data & asked_of(await run_of(session, account, now)):
+        return await do()
+    return await write(writer, action, do)
 
 
 def _deletes(action: Mapping[str, Any] | Waiting) -> bool:

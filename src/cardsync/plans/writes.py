@@ -5,22 +5,31 @@ test checks it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
+from cardsync.cards import chosen_match
 from cardsync.cards.bulk_selection import Selection
 from cardsync.lists import entries, seller_lists
 from cardsync.lists.shown import CardListBody
+from cardsync.lots import write_lots
+from cardsync.lots.add_lots import NewLot
+from cardsync.lots.lot_csv import LotRows
+from cardsync.lots.models import Lot
+from cardsync.orders import returned_copies
+from cardsync.orders.returns_shown import RestockedShown
+from cardsync.plans import lot_changes
 from cardsync.plans import write_actions as actions
+from cardsync.plans.asked_data import Data
 from cardsync.plans.permissions import mode_of_write
 from cardsync.plans.price_effect import Reach
-from cardsync.plans.writer import Waiting, Writer, write
+from cardsync.plans.writer import Waiting, Writer, write, write_beside
 from cardsync.pricing.decisions.accept_reviews import REVIEWS
 from cardsync.pricing.models import PriceRollback, PricingRule, PricingSale
 from cardsync.pricing.rollback import prepare, rollbacks
@@ -32,7 +41,9 @@ from cardsync.proposals.decide_proposals import Answer, Asked, Decided, decide
 from cardsync.quick_add import publish_drafts as listings
 from cardsync.quick_add.models import QuickAdd
 
+T = TypeVar("T")
 Body = Mapping[str, Any]
+_COSTS: Final[frozenset[Data]] = frozenset({"costs"})
 
 
 async def create_rule(writer: Writer, body: Body, reason: str | None = None) -> rule_sets.Saved:
@@ -138,10 +149,8 @@ async def unpin_many(writer: Writer, selection: Selection) -> pins.Pinned:
 
 
 async def create_list(writer: Writer, name: Any) -> CardListBody:
-    """Make a list. It has no cards, so that no price moves; a grant may have to ask all the same."""
+    """Make a list. It has no cards, but a query may select those that are not on it."""
     do = partial(seller_lists.create_list, writer.session, writer.caller, name, writer.now)
-    if writer.caller.identity.grant_id is None:
-        return await do()
     return await write(writer, actions.list_edit("create", name=name), do)
 
 
@@ -167,6 +176,49 @@ async def remove_cards(writer: Writer, list_id: int, selection: Selection) -> in
     seconds = settings.read_seconds
     do = partial(entries.remove_cards, session, caller, list_id, selection, now, seconds)
     return await write(writer, actions.list_edit("remove", selection, id=list_id), do)
+
+
+async def add_lots(writer: Writer, lots: Sequence[NewLot]) -> list[int]:
+    do = partial(write_lots.add_by_hand, writer.session, writer.caller, lots, writer.now)
+    return await write_beside(writer, _COSTS, lot_changes.add(lots), do)
+
+
+async def add_file_of_lots(writer: Writer, body: bytes, rows: LotRows) -> tuple[int, bool]:
+    do = partial(write_lots.add_by_file, writer.session, writer.caller, body, rows, writer.now)
+    return await write_beside(writer, _COSTS, lot_changes.add_file(body), do)
+
+
+async def correct_lot(writer: Writer, lot_id: int, changes: Body) -> Lot:
+    do = partial(write_lots.correct, writer.session, writer.caller, lot_id, changes, writer.now)
+    return await write_beside(writer, _COSTS, lot_changes.correct(lot_id, changes), do)
+
+
+async def remove_lot(writer: Writer, lot_id: int) -> None:
+    do = partial(write_lots.remove, writer.session, writer.caller, lot_id, writer.now)
+    await write_beside(writer, _COSTS, lot_changes.remove(lot_id), do)
+
+
+async def settle_match(writer: Writer, card_id: int, product_id: int) -> None:
+    session, caller, _, now, _ = writer
+    do = partial(chosen_match.settle_match, session, caller, card_id, product_id, now)
+    reach = Reach("c.id = :matched", {"matched": card_id}, anew=True)
+    waiting = Waiting(card_id, f"/cards/{card_id}", reach)
+    await write_beside(writer, frozenset({"products", "market"}), waiting, do)
+
+
+async def restock(
+    writer: Writer, order_id: int, reported: Sequence[returned_copies.Put] | None
+) -> RestockedShown:
+    session, caller, _, now, _ = writer
+    do = partial(returned_copies.restock, session, caller, order_id, reported, now)
+    data: frozenset[Data] = frozenset({"costs", "places"})
+    return await write_beside(writer, data, Waiting(order_id, "/returns"), do)
+
+
+async def stock_offer(writer: Writer, offer_id: int, do: Callable[[], Awaitable[T]]) -> T:
+    """`do` takes an offer into stock, which adds lots."""
+    waiting = Waiting(offer_id, f"/buying/offers/{offer_id}")
+    return await write_beside(writer, _COSTS, waiting, do)
 
 
 def _seen(writer: Writer) -> Writer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -19,6 +20,9 @@ from cardsync.buying.offers.models import State, Way
 from cardsync.buying.offers.offer_life import CountedLine
 from cardsync.buying.offers.price_lines import OfferWant
 from cardsync.buying.offers.shown import OfferInFull, OfferLinkMade, Offers
+from cardsync.plans import writes
+from cardsync.plans.request_writer import WRITING_SEEN
+from cardsync.plans.writer import Writer
 from cardsync.quick_add.checked_entry import Id
 from cardsync.settings import Settings
 from cardsync.web.request import (
@@ -251,14 +255,19 @@ async def pay_offer(
     )
 
 
-@post("/buying/offers/{offer_id:int}/stock", status_code=200, responses=_STEP)
-async def stock_offer(
-    caller: Caller, session: AsyncSession, offer_id: int, data: Seen
-) -> OfferInFull:
+@post(
+    "/buying/offers/{offer_id:int}/stock",
+    status_code=200,
+    responses=_STEP | problems(errors.NeedsReview),
+    dependencies=WRITING_SEEN,
+)
+async def stock_offer(writer: Writer, offer_id: int, data: Seen) -> OfferInFull:
     """Take the cards into stock: drafts of new listings with their cost, which the owner
     publishes.
     """
-    return await into_stock.take_into_stock(session, caller, offer_id, data.revision, clock.now())
+    session, caller, _, now, _ = writer
+    do = partial(into_stock.take_into_stock, session, caller, offer_id, data.revision, now)
+    return await writes.stock_offer(writer, offer_id, do)
 
 
 router = Router(

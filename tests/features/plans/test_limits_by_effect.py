@@ -1,0 +1,150 @@
+"""Limits by what a write does to prices, whatever its words: a rule may ask for lists, costs, places
+and products, and whoever writes those writes prices.
+"""
+
+import pytest
+from sqlalchemy import text
+
+from lots_builder import settle
+from plans_builder import PLANS, PRICING, a_shop_under_limits, needs_review
+
+_PRODUCT = """
+    INSERT INTO product (identity, game, set_name, set_code, product_name, number, language,
+                         set_key, name_key, number_key)
+    VALUES (md5(random()::text), :game, 'Limited', 'LTDQ', 'A card', '7', 'en', 'limited',
+            'a card', '7') RETURNING id
+"""
+LISTS = "/api/lists"
+LOTS = "/api/buying/lots"
+
+
+async def published(by, status=201, **rule):
+    body = {"name": "A rule", "state": "published", "priority": 10} | rule
+    answer = await by.post(f"{PRICING}/rules", json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+async def asked(seller):
+    """What the rules ask for each card."""
+    await settle(seller)
+    answer = await seller.post(f"{PRICING}/preview?format=csv")
+    rows = [line.split(",") for line in answer.text.splitlines()]
+    at = rows[0].index("target_price")
+    return {row[0]: row[at] for row in rows[1:]}
+
+
+async def a_list(seller, name="Cheap"):
+    answer = await seller.post(LISTS, json={"name": name})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+@pytest.mark.parametrize(
+    "query", ["list=cheap", "list:cheap", 'list="Cheap"', "LIST = cheap", "has:list", "has=list"]
+)
+async def test_a_rule_on_an_empty_list_is_measured_when_the_list_fills(a_limited_seller, query):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    list_id = await a_list(seller)
+    before = await asked(seller)
+    # It selects no card yet, so it moves no price.
+    await published(seller, query=query.replace(" = ", "="), adjust_bp=-9000)
+    path = f"{LISTS}/{list_id}/cards"
+    waits = needs_review(await seller.post(path, json={"search": "id>0"}))
+    assert waits["cards_affected"] == 10
+    assert await asked(seller) == before
+    done = await owner.post(f"{PLANS}/{waits['proposal_id']}/confirm")
+    assert done.json()["status"] == "applied", done.text
+
+
+async def test_a_list_of_the_name_that_a_rule_leaves_out_is_measured_when_it_is_made(
+    a_limited_seller,
+):
+    """Without the list such a rule selects nothing, lest it select more than it says."""
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    list_id = await a_list(owner)
+    deep = {"query": '-list:"Cheap"', "adjust_bp": -9000, "confirm": True}
+    await published(owner, **deep)
+    assert (await owner.send("DELETE", f"{LISTS}/{list_id}?confirm=true")).status_code == 200
+    needs_review(await seller.post(LISTS, json={"name": "Cheap"}))
+    assert (await seller.post(LISTS, json={"name": "Others"})).status_code == 201
+
+
+async def added(seller, cost):
+    body = {"lots": [{"marketplace_id": 1, "quantity": 1, "cost": cost}]}
+    return await seller.post(LOTS, json=body)
+
+
+LOT_WAYS = ("by hand", "by file", "corrected", "a dear one stays")
+
+
+@pytest.mark.parametrize("way", LOT_WAYS)
+async def test_what_cards_cost_is_measured_where_a_floor_asks_it(a_limited_seller, way):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    # Nothing is known to cost anything, so the floor moves no price.
+    if way == "corrected":
+        [lot] = (await added(owner, "5.00")).json()["ids"]
+    if way == "a dear one stays":
+        lots = [
+            {"marketplace_id": 1, "quantity": 99, "cost": "0.10"},
+            {"marketplace_id": 1, "quantity": 1, "cost": "900.00"},
+        ]
+        [lot, _] = (await owner.post(LOTS, json={"lots": lots})).json()["ids"]
+    await settle(seller)
+    await published(seller, floor_cost_bp=0)
+    before = await asked(seller)
+    file = "TCGplayer Id,Quantity,Cost\n1,1,90000.00\n"
+    answer = {
+        "by hand": lambda: added(seller, "90000.00"),
+        "by file": lambda: seller.post(f"{LOTS}/file", json={"csv": file}),
+        "corrected": lambda: seller.http.patch(f"{LOTS}/{lot}", json={"cost": "90000.00"}),
+        "a dear one stays": lambda: seller.http.delete(f"{LOTS}/{lot}"),
+    }[way]
+    waits = needs_review(await answer())
+    assert (waits["cards_affected"], waits["limit"]) == (1, "card_hour")
+    assert await asked(seller) == before
+    done = await owner.post(f"{PLANS}/{waits['proposal_id']}/confirm")
+    assert done.json()["status"] == "applied", done.text
+    await settle(seller)
+    after = await asked(seller)
+    assert {card for card in before if before[card] != after[card]} == {"1"}
+
+
+async def test_lots_that_move_no_price_come_in_as_before(a_limited_seller):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    assert (await added(seller, "90000.00")).status_code == 201
+    await settle(seller)
+    await published(owner, floor_cost_bp=0, query="number:2", confirm=True)
+    assert (await added(seller, "80000.00")).status_code == 201
+
+
+async def test_a_query_of_costs_is_measured_as_a_floor_is(a_limited_seller):
+    seller, _, _ = await a_shop_under_limits(a_limited_seller)
+    await published(seller, query="cost>1000", adjust_bp=-9000)
+    needs_review(await added(seller, "1001.00"))
+    assert (await added(seller, "999.00")).status_code == 201
+
+
+async def test_undo_of_such_a_write_is_measured_too(a_limited_seller):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    assert (await added(owner, "9.00")).status_code == 201
+    [entry, *_] = (await seller.get("/api/v1/agent/activity")).json()["activity"]
+    await settle(seller)
+    sure = {"floor_cost_bp": 50_000, "confirm": True}
+    await published(owner, **sure)
+    needs_review(await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo"))
+
+
+async def test_a_product_that_a_query_asks_is_measured(a_limited_seller):
+    seller, owner, _ = await a_shop_under_limits(a_limited_seller)
+    card = (await seller.get("/api/cards")).json()["cards"][0]
+    async with seller.service.database.shared() as session:
+        product = await session.scalar(text(_PRODUCT), {"game": card["game"]})
+    await published(owner, query="set:ltdq", adjust_bp=-9000)
+    path, body = f"/api/cards/{card['id']}/match", {"product_id": product}
+    waits = needs_review(await seller.post(path, json=body))
+    assert waits["cards_affected"] == 1
+    assert waits["confirm_url"].endswith(f"/cards/{card['id']}")
+    assert (await owner.post(path, json=body)).status_code == 200
+    [entry, *_] = (await seller.get("/api/v1/agent/activity")).json()["activity"]
+    needs_review(await seller.post(f"/api/v1/agent/activity/{entry['id']}/undo"))
