@@ -17,7 +17,9 @@ from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller
 from cardsync.activity.undo_kinds import KINDS
 from cardsync.plans.feed_entries import UNDO as PLAN
+from cardsync.plans.price_effect import Reach
 from cardsync.plans.writer import Waiting, Writer, write
+from cardsync.pricing.inputs.cards_to_price import ON_SALE
 
 
 def is_undoable(entry: Activity) -> bool:
@@ -35,7 +37,8 @@ async def undo_entry(writer: Writer, entry_id: int) -> Activity:
     ConfirmationNeeded.
     """
     do = partial(_undo, writer.session, writer.caller, entry_id, writer.now)
-    return await write(writer, Waiting(entry_id, "/activity"), do)
+    reach = Reach(ON_SALE, {}, anew=True)
+    return await write(writer, Waiting(entry_id, "/activity", reach), do)
 
 
 async def _undo(

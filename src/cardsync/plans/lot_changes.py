@@ -21,6 +21,8 @@ from cardsync.lots.lot_csv import read_lots
 from cardsync.lots.models import Lot
 
 Action = dict[str, Any]
+
+
 class _Given(msgspec.Struct):
     marketplace_id: int
     quantity: int

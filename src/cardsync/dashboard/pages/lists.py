@@ -5,10 +5,10 @@ from __future__ import annotations
 from litestar import Response, get
 from litestar.response import Template
 
-from cardsync import clock, errors, limits
+from cardsync import errors, limits
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.dashboard.form_handlers import Form, post_form
+from cardsync.dashboard.form_handlers import Form, post_form, writer_of
 from cardsync.dashboard.messages import message
 from cardsync.dashboard.shell import PageRequest, see, sentence, show
 from cardsync.database.session import Database
@@ -49,7 +49,7 @@ async def make_list(
     name = form["name"]
     try:
         async with database.bounded(caller.seller_id, settings.read_seconds) as session:
-            made = await seller_lists.create_list(session, caller, name, clock.now())
+            made = await writes.create_list(writer_of(session, caller, settings, form), name)
     except (errors.InvalidName, errors.NameTaken, errors.ListLimitReached) as e:
         return await _shown(request, caller, name, e)
     return see(f"/lists/{made.id}", done=message("list_made"))
