@@ -569,7 +569,9 @@ FOR_STRANGERS = {
 }
 # Writes of prices: beyond the limits a key's or a token's waits for a member.
 LIMITED = {
-    ("POST", "/api/lists"),
+    ("POST", "/api/cards/{card_id}/match"),
+    ("POST", "/api/returns/{order_id}/restocked"),
+    ("POST", "/api/buying/offers/{offer_id}/stock"),
     ("POST", "/api/pricing/reprice"),
     ("POST", "/api/pricing/rollbacks"),
     ("POST", "/api/pricing/runs/{run_id}/confirm"),
@@ -578,6 +580,13 @@ LIMITED = {
     ("POST", "/api/pricing/reviews/dismiss"),
     ("POST", "/api/pricing/reviews/snooze"),
     ("POST", "/api/quick_add/publish"),
+}
+# Keys alone write these, and where a rule asks for them.
+OF_LOTS = {
+    ("POST", "/api/buying/lots"),
+    ("POST", "/api/buying/lots/file"),
+    ("PATCH", "/api/buying/lots/{lot_id}"),
+    ("DELETE", "/api/buying/lots/{lot_id}"),
 }
 # An owner may forbid a grant what waits for nobody.
 FORBIDDEN = {
@@ -597,6 +606,7 @@ FORBIDDEN = {
 # And a member confirms large ones.
 CONFIRMED = {
     ("POST", "/api/v1/agent/activity/{activity_id}/undo"),
+    ("POST", "/api/lists"),
     ("PATCH", "/api/lists/{list_id}"),
     ("DELETE", "/api/lists/{list_id}"),
     ("POST", "/api/lists/{list_id}/cards"),
@@ -1110,7 +1120,7 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         else {}
     )
     expected |= OWN_REFUSALS.get(name, {})
-    if name in LIMITED | CONFIRMED:
+    if name in LIMITED | CONFIRMED | OF_LOTS:
         expected[409] = expected.get(409, set()) | {"needs_review"}
     if name in LIMITED | CONFIRMED | FORBIDDEN:
         expected[403] |= {"refused_by_grant"}

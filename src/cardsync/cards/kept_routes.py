@@ -174,7 +174,13 @@ async def card_match(
     "/cards/{card_id:int}/match",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.NeedsReview),
+    responses=problems(
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.NeedsReview,
+        errors.RefusedByGrant,
+    ),
     dependencies={"writer": WRITING_SEEN["writer"]},
 )
 async def settle_card_match(writer: Writer, card_id: int, data: Settled) -> MatchBody:

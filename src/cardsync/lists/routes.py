@@ -104,8 +104,7 @@ OF_A_NAME = (errors.InvalidName, errors.NameTaken)
         *WITH_JSON_BODY,
         *OF_A_NAME,
         errors.ListLimitReached,
-        errors.NeedsReview,
-        errors.RefusedByGrant,
+        *LIMITED,
     ),
 )
 async def create_list(writer: Writer, data: ListName) -> CardListBody:

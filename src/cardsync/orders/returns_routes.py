@@ -121,6 +121,7 @@ async def read_refunders(request: Request[Any, Any, State]) -> Refunders:
         errors.AlreadyRestocked,
         errors.StockPromotedReload,
         errors.NeedsReview,
+        errors.RefusedByGrant,
     ),
     dependencies=WRITING_SEEN,
 )
