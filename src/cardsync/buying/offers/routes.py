@@ -38,7 +38,7 @@ Revision = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
 Lines = Annotated[
     list[OfferWant], msgspec.Meta(min_length=1, max_length=limits.OFFER_LINES_AT_ONCE)
 ]
-_STEP = problems(
+_REFUSED = (
     *FOR_OWNERS,
     *WITH_JSON_BODY,
     errors.NotFound,
@@ -46,6 +46,7 @@ _STEP = problems(
     errors.OfferStateWrong,
     errors.RefusedByGrant,
 )
+_STEP = problems(*_REFUSED)
 
 
 class NewOffer(msgspec.Struct):
@@ -258,7 +259,7 @@ async def pay_offer(
 @post(
     "/buying/offers/{offer_id:int}/stock",
     status_code=200,
-    responses=_STEP | problems(errors.NeedsReview),
+    responses=problems(*_REFUSED, errors.NeedsReview),
     dependencies=WRITING_SEEN,
 )
 async def stock_offer(writer: Writer, offer_id: int, data: Seen) -> OfferInFull:
